@@ -1,0 +1,1 @@
+"""Trainers that stay on the device, one file each, and the demonstration."""

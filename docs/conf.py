@@ -1,0 +1,81 @@
+"""Sphinx configuration. The pages of the games are written by ``gen_games.py`` before each build."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+DOCS = Path(__file__).parent
+sys.path.insert(0, str(DOCS))
+sys.path.insert(0, str(DOCS.parent))
+
+import gen_games  # noqa: E402
+
+import gpuzoo  # noqa: E402
+from gpuzoo.core.dialect import FORBIDDEN, REGIONS, UNIFORM  # noqa: E402
+
+project = "gpuzoo"
+author = "the gpuzoo developers"
+copyright = author
+release = version = gpuzoo.__version__
+
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+myst_enable_extensions = ["attrs_inline", "substitution"]
+myst_heading_anchors = 3
+exclude_patterns = ["_build"]
+html_theme = "furo"
+html_title = "gpuzoo"
+html_static_path = ["_static"]
+html_css_files = ["custom.css"]
+html_copy_source = False
+html_show_sphinx = False
+
+default_role = "py:obj"
+autodoc_member_order = "bysource"
+autodoc_typehints = "description"
+autodoc_typehints_description_target = "documented"
+napoleon_use_ivar = True
+napoleon_use_rtype = False
+
+
+def _forbidden() -> str:
+    """The refused words as a table: words that share a reason share a row."""
+    rows: dict[str, list[str]] = {}
+    for word, reason in FORBIDDEN.items():
+        rows.setdefault(reason, []).append(word)
+    lines = ["| word | what to do, or why not |", "|---|---|"]
+    lines += [f"| {' '.join(f'`{w}`' for w in words)} | {reason} |" for reason, words in rows.items()]
+    return "\n".join(lines)
+
+
+def _lines(path: str) -> str:
+    return str(len((DOCS.parent / "gpuzoo" / path).read_text().splitlines()))
+
+
+# Files that `one_step.md` walks through, in its order.
+_WALK = {
+    "vector": "vector.py",
+    "simulator": "core/simulator.py",
+    "backend_cpu": "core/backend_cpu.py",
+    "backend_cuda": "core/backend_cuda.py",
+    "entry": "core/device/entry.cuh",
+    "prelude": "core/device/prelude.cuh",
+    "game": "envs/cartpole/cartpole.cuh",
+}
+myst_substitutions = {
+    "forbidden": _forbidden(),
+    "regions": ", ".join(f"`{r}`" for r in sorted(REGIONS)),
+    "uniform": ", ".join(f"`e.{name}`" for name in sorted(UNIFORM)),
+    "number_of_games": str(len(gpuzoo.ids())),
+    **{f"lines_{name}": _lines(path) for name, path in _WALK.items()},
+}
+
+
+def _write_games(app: Any) -> None:
+    gen_games.generate(Path(app.srcdir) / "games", Path(app.srcdir) / "_static" / "games")
+
+
+def setup(app: Any) -> None:
+    """Sphinx calls this."""
+    app.connect("builder-inited", _write_games)

@@ -1,0 +1,33 @@
+"""Makes the README's picture from games in the registry, under random actions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from gen_games import frames
+
+import gpuzoo
+from gpuzoo.render import save_animation, tile
+
+TARGET = Path(__file__).parent / "_static" / "readme.gif"
+COLUMNS, ROWS, PIXELS, FRAMES, FPS = 4, 3, 200, 30, 10
+
+
+def main() -> None:
+    """The games with the most agents, in the order of their ids."""
+    size = {name: sum(gpuzoo.get(name).agents(gpuzoo.get(name).Config()).values()) for name in gpuzoo.ids()}
+    films = {}
+    for name in sorted(size, key=lambda n: -size[n]):
+        film = frames(gpuzoo.get(name), FRAMES, max(1, round(gpuzoo.get(name).render_fps / FPS)), size=PIXELS)
+        if film:
+            films[name] = film
+    count = min(len(films), COLUMNS * ROWS)
+    count -= count % COLUMNS if count > COLUMNS else 0  # whole rows
+    chosen = sorted(list(films)[:count])
+    moments = zip(*(films[name] for name in chosen), strict=True)
+    save_animation([tile(moment, min(COLUMNS, count)) for moment in moments], TARGET, FPS)
+    print(f"{TARGET.name}: {', '.join(chosen)}; {TARGET.stat().st_size // 1024} KiB")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,46 @@
+"""Vectorized multi-agent environments: one kernel steps thousands of copies, on a GPU or a CPU, with the same bits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gpuzoo.aec import aec_env
+from gpuzoo.batch import BatchEnv
+from gpuzoo.core.definition import Config, EnvDef, Field, param
+from gpuzoo.core.simulator import Simulator, Snapshot
+from gpuzoo.parallel import parallel_env
+from gpuzoo.registry import get, ids, register
+from gpuzoo.render import Canvas
+from gpuzoo.single import SingleEnv
+from gpuzoo.vector import VectorEnv, make_vec
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "BatchEnv",
+    "Canvas",
+    "Config",
+    "EnvDef",
+    "Field",
+    "Simulator",
+    "SingleEnv",
+    "Snapshot",
+    "VectorEnv",
+    "aec_env",
+    "get",
+    "ids",
+    "make",
+    "make_vec",
+    "parallel_env",
+    "param",
+    "register",
+]
+
+
+def make(env: str | EnvDef | type[EnvDef], num_envs: int = 1, **kwargs: Any) -> BatchEnv:
+    """The batched multi-agent interface: see `BatchEnv` for the arguments.
+
+    Raises:
+        ValueError: no such game (close matches are named), or an argument out of range.
+    """
+    return BatchEnv(env, num_envs, **kwargs)

@@ -1,0 +1,243 @@
+"""The batched multi-agent interface: arrays of shape (num_envs, agents of a group, ...), on the device."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import numpy as np
+from gymnasium import spaces
+
+from gpuzoo import registry, tensors
+from gpuzoo.actions import ActionSlot
+from gpuzoo.core.definition import EnvDef, flat_size, unknown
+from gpuzoo.core.simulator import Simulator
+from gpuzoo.render import Canvas
+from gpuzoo.spaces import agent_observation_space
+
+Output = Literal["numpy", "torch", "cupy"]
+
+
+def check_output(output: str, device: str) -> None:
+    """Checks that arrays of a kind can be had from a device.
+
+    Raises:
+        ValueError: they cannot.
+    """
+    if output not in ("numpy", "torch", "cupy"):
+        raise ValueError(f"output must be 'numpy', 'torch' or 'cupy', not {output!r}.")
+    if output == "cupy" and not device.startswith("cuda"):
+        raise ValueError(f"output='cupy' needs device='cuda'; on {device!r} use 'numpy' or 'torch'.")
+
+
+def check_render_mode(mode: str | None, accepted: tuple[str, ...] = ("rgb_array", "human")) -> None:
+    """Checks a render mode.
+
+    Raises:
+        ValueError: it is not among the accepted ones.
+    """
+    if mode is not None and mode not in accepted:
+        raise ValueError(f"render_mode must be one of {', '.join(map(repr, accepted))} or None, not {mode!r}.")
+
+
+def draw(simulator: Simulator, index: int, size: tuple[int, int] = (600, 600)) -> np.ndarray[Any, Any]:
+    """A picture of one env, (height, width, 3) uint8."""
+    state = {name: simulator.backend.to_numpy(array)[0] for name, array in simulator.state(index).items()}
+    canvas = Canvas(*size)
+    simulator.env.render(simulator.cfg, state, canvas)
+    return canvas.array()
+
+
+class BatchEnv:
+    """Many copies of a game at once, for trainers that think in groups of agents.
+
+    Observations, rewards and so on are dictionaries from group to array. By default the arrays are the simulator's own
+    memory: they are valid until the next `step` or `reset`, and nothing is copied. Nothing waits for the device.
+
+    Args:
+        env: id or declaration of the game.
+        num_envs: number of envs.
+        device: ``"cpu"``, ``"cuda"``, ``"cuda:k"`` or ``"auto"``.
+        output: ``"numpy"`` (copied from a GPU), ``"torch"`` or ``"cupy"``; by default torch on a GPU, NumPy on a CPU.
+        copy: whether returned arrays are fresh ones that stay as they are.
+        autoreset_mode: ``"same_step"`` (default: the learner's usual choice), ``"next_step"`` or ``"disabled"``.
+        **kwargs: further arguments of `Simulator` and the game's parameters.
+
+    Attributes:
+        groups: number of agents by group.
+        observation_spaces: one agent's observation, by group.
+        action_spaces: one agent's action, by group.
+        simulator: the engine below, with every array by name.
+    """
+
+    def __init__(
+        self,
+        env: str | EnvDef | type[EnvDef],
+        num_envs: int = 1,
+        *,
+        device: str = "auto",
+        output: Output | None = None,
+        copy: bool = False,
+        autoreset_mode: str = "same_step",
+        **kwargs: Any,
+    ) -> None:
+        self.simulator = sim = Simulator(
+            registry.get(env), num_envs, device=device, autoreset_mode=autoreset_mode, **kwargs
+        )
+        self.num_envs = sim.num_envs
+        self.output: str = output or ("torch" if sim.device.startswith("cuda") else "numpy")
+        check_output(self.output, sim.device)
+        self.copy = copy
+        self.groups = dict(sim.layout.groups)
+        self.observation_spaces = {g: agent_observation_space(sim.layout, g) for g in self.groups}
+        self.action_spaces = dict(sim.layout.action_spaces)
+        self._slots = {g: self._slot(g, n) for g, n in self.groups.items()}
+        self._all = ActionSlot(
+            sim,
+            0,
+            sim.layout.agents,
+            next(iter(self.action_spaces.values())),
+            self._action_shape(sim.layout.agents, sim.layout.action_size),
+            "all agents",
+        )
+        self._views: dict[tuple[str, str], Any] = {}
+
+    def _action_shape(self, count: int, size: int) -> tuple[int, ...]:
+        discrete = all(isinstance(s, spaces.Discrete) for s in self.action_spaces.values())
+        return (self.num_envs, count) if discrete else (self.num_envs, count, size)
+
+    def _slot(self, group: str, count: int) -> ActionSlot:
+        space = self.action_spaces[group]
+        shape = self._action_shape(count, flat_size(space))
+        return ActionSlot(self.simulator, self.simulator.layout.first[group], count, space, shape, f"group {group!r}")
+
+    def _view(self, name: str, group: str) -> Any:
+        """An array of the simulator for one group, in the kind that was asked for."""
+        found = self._views.get((name, group))
+        if found is None:
+            lay = self.simulator.layout
+            first, count = lay.first[group], lay.groups[group]
+            found = self.simulator.arrays[name][:, first : first + count]
+            if name in ("observation", "final_observation"):
+                space = lay.observation_spaces[group]
+                found = found[..., : flat_size(space)].reshape(self.num_envs, count, *(space.shape or ()))
+            if name in ("action_mask", "final_action_mask"):
+                found = found[..., : self.observation_spaces[group]["action_mask"].shape[0]]  # type: ignore[index]
+            if self.output == "torch":
+                found = tensors.as_tensor(found)
+            self._views[name, group] = found
+        return self._out(found)
+
+    def _out(self, array: Any) -> Any:
+        if self.output == "torch":
+            return array.clone() if self.copy else array
+        if self.output == "numpy" and self.simulator.xp is not np:
+            return self.simulator.backend.to_numpy(array)
+        if not self.copy:
+            return array
+        with self.simulator.backend.ordered():
+            return array.copy()
+
+    def _each(self, name: str) -> dict[str, Any]:
+        return {group: self._view(name, group) for group in self.groups}
+
+    def _observations(self, prefix: str = "") -> dict[str, Any]:
+        if not self.simulator.layout.mask_size:
+            return self._each(f"{prefix}observation")
+        kinds = ("observation", "action_mask")
+        return {g: {kind: self._view(f"{prefix}{kind}", g) for kind in kinds} for g in self.groups}
+
+    def _env_array(self, name: str) -> Any:
+        found = self._views.get((name, ""))
+        if found is None:
+            found = self.simulator.arrays[name]
+            if self.output == "torch":
+                found = tensors.as_tensor(found)
+            self._views[name, ""] = found
+        return self._out(found)
+
+    def _infos(self) -> dict[str, Any]:
+        infos: dict[str, Any] = {"alive": self._each("alive"), "ended": self._env_array("ended")}
+        infos["episode"] = {"r": self._each("final_return"), "l": self._each("final_length")}
+        infos["final_obs"] = self._observations("final_")
+        return infos
+
+    def reset(
+        self, seed: int | Any | None = None, options: Mapping[str, Any] | None = None
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Begins new episodes.
+
+        Args:
+            seed: env ``i`` is seeded ``seed + i``; see `Simulator.reset`.
+            options: ``reset_mask``: bool array (num_envs,) of the envs to reset; ``params``: a dictionary for
+                `Simulator.set_params`, applied to the same envs.
+
+        Returns:
+            Observations by group, and infos (see `step`).
+        """
+        apply_options(self.simulator, seed, options)
+        return self._observations(), self._infos()
+
+    def step(
+        self, actions: Mapping[str, Any] | Any
+    ) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any], dict[str, Any], dict[str, Any]]:
+        """One step of all envs.
+
+        Args:
+            actions: an array (num_envs, agents, ...) for all agents, or a dictionary with an array
+                (num_envs, agents of the group, ...) for each group. Discrete actions have no last axis. NumPy, CuPy and
+                torch are taken; a group that is left out repeats its last actions.
+
+        Returns:
+            Observations, rewards (float32), terminations (bool), truncations (bool), each by group with shape
+            (num_envs, agents, ...), and infos: ``alive`` by group (who acts next), ``ended`` (num_envs,) whether the
+            episode ended in this step, ``final_obs`` by group (valid where an agent was terminated or truncated, in
+            same-step mode), ``episode`` with the return ``r`` and length ``l`` of each agent's last finished episode.
+
+        Raises:
+            ValueError, TypeError: actions of the wrong shape or kind, or an unknown group.
+        """
+        if isinstance(actions, Mapping):
+            for group, value in actions.items():
+                if group not in self._slots:
+                    raise ValueError(unknown(f"{self.simulator.env.id} has no group", group, self._slots))
+                self._slots[group].write(value)
+        else:
+            self._all.write(actions)
+        self.simulator.step()
+        return (
+            self._observations(),
+            self._each("reward"),
+            self._each("terminated"),
+            self._each("truncated"),
+            self._infos(),
+        )
+
+    def random_actions(self) -> dict[str, Any]:
+        """Random legal actions by group, drawn on the device."""
+        self.simulator.random_actions()
+        out = {}
+        for group in self.groups:
+            action = self._view("action", group)
+            space = self.action_spaces[group]
+            out[group] = action[..., 0] if not space.shape else action[..., : flat_size(space)]
+        return out
+
+    def render(self, index: int = 0) -> np.ndarray[Any, Any]:
+        """A picture of env ``index``, (height, width, 3) uint8."""
+        return draw(self.simulator, index)
+
+    def close(self) -> None:
+        """Frees the arrays. May be called again."""
+        self._views.clear()
+        self.simulator.close()
+
+
+def apply_options(simulator: Simulator, seed: Any, options: Mapping[str, Any] | None) -> None:
+    """Resets all envs or those of ``options["reset_mask"]``, after setting ``options["params"]``."""
+    options = options or {}
+    mask = options.get("reset_mask")
+    params = options.get("params")
+    if params:
+        simulator.set_params(mask, **params)
+    simulator.reset(seed, mask)

@@ -1,0 +1,477 @@
+"""The command ``gpuzoo``."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import json
+import os
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+
+import typer
+from rich import box
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from gymnasium import spaces
+
+    from gpuzoo.core.definition import EnvDef
+
+app = typer.Typer(
+    help="Vectorized multi-agent environments: one kernel steps thousands of copies, on a GPU or a CPU.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+DeviceOption = Annotated[str, typer.Option("--device", help="cpu, cuda, cuda:<index> or auto.")]
+GameArgument = Annotated[str, typer.Argument(metavar="ID", help="Id of the game, such as CartPole-v1.")]
+
+
+def _console(stderr: bool = False) -> Console:
+    """A console; in a file or pipe it is wide enough for the tables."""
+    console = Console(stderr=stderr, highlight=False)
+    if not console.is_terminal and "COLUMNS" not in os.environ:
+        console = Console(stderr=stderr, highlight=False, width=160)
+    return console
+
+
+def _table(*columns: str, **options: Any) -> Table:
+    """A table; columns whose name begins with ``>`` are numbers."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold", **options)
+    for column in columns:
+        right = column.startswith(">")
+        table.add_column(column.removeprefix(">"), justify="right" if right else "left", no_wrap=right)
+    return table
+
+
+def _fail(message: object, code: int) -> NoReturn:
+    text = str(message) or type(message).__name__
+    _console(stderr=True).print(f"[bold red]error:[/] {escape(text)}", soft_wrap=True)
+    raise typer.Exit(code)
+
+
+@contextlib.contextmanager
+def _errors() -> Iterator[None]:
+    """Ends the command with one sentence: status 2 for what the caller got wrong, 1 for what the machine did."""
+    try:
+        yield
+    except Exception as error:
+        if _common_options.traceback:
+            raise
+        if isinstance(error, (ValueError, TypeError, FileExistsError, NotImplementedError)):
+            _fail(error, 2)
+        if isinstance(error, (RuntimeError, ImportError, OSError, MemoryError)):
+            _fail(error, 1)
+        raise
+
+
+class _Common:
+    """What the options before the command's name say."""
+
+    modules: tuple[str, ...] = ()
+    traceback = False
+
+
+_common_options = _Common()
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        import gpuzoo
+
+        print(f"gpuzoo {gpuzoo.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _common(
+    imports: Annotated[
+        list[str] | None,
+        typer.Option("--import", "-i", metavar="MODULE", help="Import a module with games of your own first."),
+    ] = None,
+    traceback: Annotated[bool, typer.Option("--traceback", help="Show where an error comes from.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    _common_options.modules = tuple(imports or ())
+    _common_options.traceback = traceback
+    if imports and "" not in sys.path:
+        sys.path.insert(0, "")
+    with _errors():
+        for module in _common_options.modules:
+            importlib.import_module(module)
+
+
+# ---- list ----
+
+
+def _brief(space: spaces.Space[Any]) -> str:
+    """A space in a few characters: ``Box(4)``, ``Box(8x8x3, uint8)``, ``Discrete(2)``, ``MultiDiscrete(21, 21)``."""
+    from gymnasium import spaces
+
+    from gpuzoo.core.definition import choices
+
+    if isinstance(space, spaces.Box):
+        shape = "x".join(map(str, space.shape)) or "1"
+        return f"Box({shape})" if str(space.dtype) == "float32" else f"Box({shape}, {space.dtype})"
+    sizes = choices(space)
+    if len(sizes) > 3 and len(set(sizes)) == 1:
+        return f"MultiDiscrete({len(sizes)} x {sizes[0]})"
+    return f"{type(space).__name__}({', '.join(map(str, sizes))})"
+
+
+def _by_group(found: dict[str, str]) -> str:
+    """The same for all groups, or each group's own."""
+    if len(set(found.values())) == 1:
+        return next(iter(found.values()))
+    return "\n".join(f"{group}: {text}" for group, text in found.items())
+
+
+def first_sentence(doc: str | None) -> str:
+    """The first sentence of a docstring, on one line and without markup."""
+    paragraph = " ".join((doc or "").strip().split("\n\n")[0].split()).replace("**", "").replace("`", "")
+    found = re.match(r".+?[.!?](?=\s+[A-Z]|$)", paragraph)
+    return found.group() if found else paragraph
+
+
+def _described(env: EnvDef) -> dict[str, Any]:
+    from gpuzoo.core.definition import layout
+
+    lay = layout(env, env.Config())
+    return {
+        "id": env.id,
+        "agents": dict(lay.groups),
+        "observation": {g: _brief(s) for g, s in lay.observation_spaces.items()},
+        "action": {g: _brief(s) for g, s in lay.action_spaces.items()},
+        "action_mask": env.action_mask,
+        "turn_based": env.turn is not None,
+        "max_episode_steps": env.max_episode_steps,
+        "reference": env.reference,
+        "description": first_sentence(type(env).__doc__),
+    }
+
+
+@app.command("list")
+def list_(
+    pattern: Annotated[str, typer.Argument(metavar="REGEX", help="Only ids that match.")] = "",
+    as_json: JsonOption = False,
+) -> None:
+    """List the games."""
+    from gpuzoo import registry
+
+    with _errors():
+        try:
+            found = [i for i in registry.ids() if re.search(pattern, i, re.IGNORECASE)]
+        except re.error as error:
+            raise ValueError(f"{pattern!r} is no regular expression: {error}.") from None
+        games = [_described(registry.get(i)) for i in found]
+    if as_json:
+        print(json.dumps(games, indent=2))
+        return
+    console = _console()
+    wide = console.width >= 120
+    table = _table("game", "agents", "observation", "actions", *[""] * wide)
+    table.columns[0].no_wrap = True
+    for game in games:
+        groups = game["agents"]
+        counts = "1" if groups == {"agent": 1} else " + ".join(f"{n} {g}{'s' * (n > 1)}" for g, n in groups.items())
+        masked = "\n(masked)" if game["action_mask"] else ""
+        table.add_row(
+            f"[bold cyan]{game['id']}[/]",
+            counts,
+            _by_group(game["observation"]),
+            _by_group(game["action"]) + masked,
+            *[escape(game["description"])] * wide,
+        )
+    console.print(table)
+    count = "1 game" if len(games) == 1 else f"{len(games)} games"
+    console.print(f"{count}, with default parameters.", style="dim")
+
+
+# ---- doctor ----
+
+_MARKS = {"ok": "[green]ok[/]", "absent": "[yellow]absent[/]", "problem": "[bold red]problem[/]"}
+
+
+@app.command()
+def doctor(as_json: JsonOption = False) -> None:
+    """Check drivers, compilers and libraries, and run a game on every device."""
+    from gpuzoo import doctor as examination
+
+    report = []
+    with _console(stderr=True).status("Looking around") as status:
+        for check in examination.checks():
+            report.append(check)
+            status.update(f"Checked {check.name}")
+    usable = examination.usable(report)
+    if as_json:
+        print(json.dumps(examination.as_json(report), indent=2))
+    else:
+        table = _table("", "", "")
+        table.show_header = False
+        for check in report:
+            advice = f"\n[dim]{escape(check.advice)}[/]" if check.advice else ""
+            table.add_row(check.name, _MARKS[check.status], escape(check.detail) + advice)
+        console = _console()
+        console.print(table)
+        devices = [c.name.rpartition(" ")[2] for c in report if " on " in c.name and c.status == "ok"]
+        if usable:
+            console.print(f"[green]Ready:[/] games run on {' and '.join(devices)}.")
+        else:
+            console.print("[bold red]Not ready:[/] games run on no device; see the problems above.")
+    raise typer.Exit(0 if usable else 1)
+
+
+# ---- bench ----
+
+
+def short(number: float) -> str:
+    """Three digits and a unit: ``157 M``."""
+    for factor, unit in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if number >= 0.9995 * factor:
+            value = number / factor
+            return f"{value:.{0 if value >= 99.95 else 1 if value >= 9.995 else 2}f} {unit}"
+    return f"{number:.{0 if number >= 10 else 2}f}"
+
+
+_BENCH_COLUMNS = (
+    "game", ">agents", ">envs", ">steps/s", ">agent\nsteps/s", ">roof-\nline", ">rollout\nsteps/s", ">make_vec\nrows/s",
+    ">over-\nhead", ">first\nstep", ">cached",
+)  # fmt: skip
+_BENCH_NOTES = """\
+steps: of all envs, one launch each, with fixed actions; roofline: bytes such a step has to move / copy bandwidth
+rollout: steps/s with random actions, many in one launch; overhead: of make_vec with NumPy output over the bare step
+first step: seconds from make, with nothing compiled before\
+"""
+
+
+def _bench_row(row: dict[str, Any]) -> list[str]:
+    name = f"[bold cyan]{row['id']}[/]" + ("" if row["case"] == "default" else f"\n  {escape(row['case'])}")
+    if "error" in row:
+        return [name, *[""] * 2, "[red]failed[/]"]
+    start = [row.get(f"first_step_{k}_seconds") for k in ("uncached", "cached")]
+    return [
+        name,
+        str(row["agents"]),
+        str(row["num_envs"]),
+        short(row["steps_per_second"]),
+        short(row["agent_steps_per_second"]),
+        f"{100 * row['roofline_fraction']:.{0 if row['roofline_fraction'] >= 0.1 else 1}f} %",
+        short(row["rollout_steps_per_second"]),
+        short(row["vector_rows_per_second"]),
+        f"{100 * row['vector_overhead']:+.0f} %",
+        *("" if seconds is None else f"{seconds:.2f} s" for seconds in start),
+    ]
+
+
+@app.command()
+def bench(
+    pattern: Annotated[str, typer.Argument(metavar="REGEX", help="Only games or configurations that match.")] = "",
+    as_json: Annotated[bool, typer.Option("--json", help="Print rows of JSON, one a line, as they come.")] = False,
+    device: DeviceOption = "auto",
+    num_envs: Annotated[int | None, typer.Option(min=1, help="Number of envs.  [default: searched]")] = None,
+    seconds: Annotated[float, typer.Option(min=0.001, help="Time for each game, without start-up.")] = 2.0,
+    threads: Annotated[int | None, typer.Option(min=1, help="CPU threads.  [default: all]")] = None,
+    startup: Annotated[bool, typer.Option(help="Measure the time to the first step too.")] = True,
+) -> None:
+    """Measure steps per second, the share of the memory roofline, and the time to the first step."""
+    from gpuzoo import bench as measurement
+
+    out, err = _console(), _console(stderr=True)
+    out.width = max(out.width, 100)
+    table = _table(*_BENCH_COLUMNS, collapse_padding=True)
+    table.columns[0].no_wrap = True
+    failures: list[dict[str, Any]] = []
+    done: list[dict[str, Any]] = []
+    with _errors():
+        chosen = measurement.cases(pattern)
+        if not chosen:
+            raise ValueError(f"no game or configuration matches {pattern!r}; 'gpuzoo list' shows the games.")
+        rows = measurement.run(
+            chosen,
+            device=device,
+            threads=threads,
+            num_envs=num_envs,
+            seconds=seconds,
+            startup=startup,
+            modules=_common_options.modules,
+        )
+        machine: dict[str, Any] = {}
+        interrupted = True
+        with err.status("Starting", refresh_per_second=2) as status, contextlib.suppress(KeyboardInterrupt):
+            for k, row in enumerate(rows):
+                if as_json:
+                    print(json.dumps(row), flush=True)
+                if "error" in row:
+                    failures.append(row)
+                if row["kind"] == "machine":
+                    machine = row
+                else:
+                    table.add_row(*_bench_row(row))
+                    done += [row] * ("error" not in row)
+                if k < len(chosen):
+                    status.update(f"{chosen[k].env.id} ({chosen[k].name}), {k + 1} of {len(chosen)}")
+            interrupted = False
+        if machine and not as_json:
+            where = machine["gpu"] or f"{machine['threads']} threads"
+            out.print(f"\n[bold]{machine['cpu']}[/], {machine['cores']} cores, on {machine['device']} ({where})")
+            versions = f"gpuzoo {machine['gpuzoo']}" + f" ({machine['commit']})" * bool(machine["commit"])
+            speeds = sorted(row["copy_bandwidth"] / 1e9 for row in done)
+            copied = f", copy bandwidth {speeds[len(speeds) // 2]:.3g} GB/s" if speeds else ""
+            out.print(f"{versions}{copied}, {machine['command']}", style="dim")
+            out.print(table)
+            out.print(_BENCH_NOTES, style="dim")
+        for row in failures:
+            err.print(f"[bold red]{row['id']} ({row['case']}):[/] {escape(row['error'])}", soft_wrap=True)
+    raise typer.Exit(130 if interrupted else 1 if failures else 0)
+
+
+# ---- record ----
+
+
+def parse_config(env: EnvDef, pairs: list[str]) -> dict[str, Any]:
+    """Values of a game's parameters from ``name=value`` words.
+
+    Raises:
+        ValueError, TypeError: a faulty word, an unknown parameter, or a value of the wrong type.
+    """
+    from gpuzoo.core.definition import config_types, unknown
+
+    kinds = config_types(env.Config)
+    words = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
+    out: dict[str, Any] = {}
+    for pair in pairs:
+        name, equals, text = pair.partition("=")
+        if not equals:
+            raise ValueError(f"--config takes name=value, not {pair!r}.")
+        if name not in kinds:
+            raise ValueError(unknown(f"{env.id} has no parameter", name, kinds))
+        kind = kinds[name]
+        try:
+            if kind is bool:
+                out[name] = words[text.lower()]
+            else:
+                out[name] = kind(text) if kind in (int, float) else text
+        except (ValueError, KeyError):
+            raise ValueError(f"{env.id}: {name} must be of type {kind.__name__}, not {text!r}.") from None
+    return out
+
+
+@app.command()
+def record(
+    game: GameArgument,
+    out: Annotated[Path, typer.Option("--out", "-o", help="A .gif, .png (animated), .mp4 or .webm file.")],
+    num_envs: Annotated[int, typer.Option(min=1, max=64, help="Envs, side by side.")] = 4,
+    steps: Annotated[int, typer.Option(min=0, help="Steps.")] = 120,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the first env.")] = 0,
+    size: Annotated[int, typer.Option(min=32, max=4096, help="Pixels of one env's sides.")] = 240,
+    fps: Annotated[float | None, typer.Option(help="Frames per second.  [default: the game's]")] = None,
+    config: Annotated[
+        list[str] | None, typer.Option("--config", "-c", metavar="NAME=VALUE", help="A parameter of the game.")
+    ] = None,
+    device: DeviceOption = "cpu",
+) -> None:
+    """Record an animation of random play."""
+    from gpuzoo import registry
+    from gpuzoo.batch import draw
+    from gpuzoo.core.simulator import Simulator
+    from gpuzoo.render import save_animation, tile
+
+    console = _console(stderr=True)
+    with _errors():
+        env = registry.get(game)
+        rate = fps or min(env.render_fps, 50)
+        if out.is_dir():
+            raise ValueError(f"{out} is a folder: give the name of a file.")
+        values = parse_config(env, config or [])
+        columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+        with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+            task = progress.add_task("Compiling", total=steps + 1)
+
+            def frames() -> Iterator[Any]:
+                sim = Simulator(env, num_envs, device=device, **values)
+                try:
+                    sim.reset(seed=seed)
+                    progress.update(task, description="Playing")
+                    for k in range(steps + 1):
+                        if k:
+                            sim.random_actions()
+                            sim.step()
+                        yield tile([draw(sim, i, (size, size)) for i in range(num_envs)])
+                        progress.advance(task)
+                finally:
+                    sim.close()
+                progress.update(task, description="Writing")
+
+            save_animation(frames(), out, fps=rate)
+    kib = out.stat().st_size / 1024
+    amount = f"{kib / 1024:.1f} MiB" if kib >= 1000 else f"{kib:.0f} KiB"
+    _console().print(f"Wrote [bold]{escape(str(out))}[/]: {steps + 1} frames, {amount}.", soft_wrap=True)
+
+
+# ---- new ----
+
+
+@app.command()
+def new(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the game, such as windy_walk.")],
+    parent: Annotated[Path, typer.Option("--dir", help="Where to make the game's folder.")] = Path(),
+) -> None:
+    """Make a game of your own: two files that work, to be changed."""
+    from gpuzoo import scaffold
+
+    with _errors():
+        files = scaffold.create(name, parent)
+        module, title = scaffold.names(name)
+        inside = parent.resolve() == scaffold.COLLECTION.resolve()
+    console = _console()
+    console.print(f"Made [bold]{title}[/], a walk through a windy corridor to start from:\n")
+    what = ("parameters, spaces, state, drawing", "the rules: reset, step, observe")
+    width = max(len(str(path)) for path in files)
+    for path, text in zip(files, what, strict=True):
+        console.print(f"  [bold cyan]{escape(str(path)):{width}}[/]  {text}", soft_wrap=True)
+    imported = f"gpuzoo.envs.{module}.{module}" if inside else f"{module}.{module}"
+    where = "" if inside or parent.resolve() == Path.cwd() else f"  (in {parent}, or with it on PYTHONPATH)"
+    console.print(f"\nUse it{where}:\n", markup=False, soft_wrap=True)
+    code = [
+        "import gpuzoo",
+        f"from {imported} import {title}",
+        f"env = gpuzoo.make({title}, num_envs=1024)",
+        "observations, infos = env.reset(seed=0)",
+    ]
+    console.print("\n".join(f"  {line}" for line in code), markup=False, soft_wrap=True)
+    option = "" if inside else f" --import {imported}"
+    check = f'python -c "from gpuzoo.testing import check_env; from {imported} import {title}; check_env({title})"'
+    console.print("\nThen change the rules, and:\n")
+    for line in (check, f"gpuzoo{option} record {title}-v0 -o {module}.gif", f"gpuzoo{option} bench {title}"):
+        console.print(f"  {line}", markup=False, soft_wrap=True)
+
+
+# ---- train ----
+
+
+@app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+def train(context: typer.Context, game: GameArgument) -> None:
+    """Train with PPO: runs baselines/ppo.py, which a checkout of the project has, with the options that follow."""
+    import subprocess
+
+    script = Path(__file__).resolve().parents[1] / "baselines" / "ppo.py"
+    if not script.is_file():
+        _fail(f"training scripts are in a checkout of the project, not in the package: there is no {script}.", 1)
+    raise typer.Exit(subprocess.run([sys.executable, str(script), game, *context.args]).returncode)
+
+
+def main() -> None:
+    """Runs the command."""
+    app(prog_name="gpuzoo")

@@ -1,0 +1,89 @@
+"""What the engine needs from a kind of device: arrays, a compiler and a launch."""
+
+from __future__ import annotations
+
+import re
+from contextlib import AbstractContextManager
+from types import ModuleType
+from typing import Any, Protocol
+
+from gpuzoo.core.codegen import Program
+
+KERNELS = ("reset", "step", "rollout", "act")
+
+
+class Kernels(Protocol):
+    """A compiled program."""
+
+    def launch(self, kernel: str, store: Any, num_envs: int, argument: int = 0) -> None:
+        """Runs one of `KERNELS` for all envs. ``store`` is the device address of the struct `Store`.
+
+        Returns before the work is done where the device has a queue of its own.
+        """
+
+
+class Backend(Protocol):
+    """Arrays, compiler and launch for one device.
+
+    Attributes:
+        device: the device's name as users write it, ``"cpu"`` or ``"cuda:0"``.
+        xp: the array module, NumPy or CuPy.
+        interleaves: whether the kernels of a game with one lane want the elements of its fields with the envs along the
+            last axis (see ``field_offset`` in prelude.cuh).
+    """
+
+    device: str
+    xp: ModuleType
+    interleaves: bool
+
+    def zeros(self, shape: tuple[int, ...], dtype: str) -> Any:
+        """A new array of zeros on the device."""
+
+    def address(self, array: Any) -> int:
+        """Where an array's data begins, as the kernels see it."""
+
+    def compile(self, program: Program) -> Kernels:
+        """Compiles a program, or finds it in the cache.
+
+        Raises:
+            RuntimeError: no compiler, or the compiler's message about the author's file and line.
+        """
+
+    def to_numpy(self, array: Any) -> Any:
+        """A NumPy copy of an array; waits for the device."""
+
+    def ordered(self) -> AbstractContextManager[Any]:
+        """Array operations inside are ordered with the kernels that are launched before and after."""
+
+    def synchronize(self) -> None:
+        """Waits until all launched work is done."""
+
+
+def make_backend(device: str = "auto", threads: int | None = None) -> Backend:
+    """Chooses the backend for a device.
+
+    Args:
+        device: ``"cpu"``, ``"cuda"``, ``"cuda:k"``, ``"simt"`` (the thread form on the host, for tests), or ``"auto"``:
+            CUDA where a GPU and CuPy are present, else the CPU.
+        threads: CPU threads; all available ones by default.
+
+    Raises:
+        ValueError: an unknown device.
+        RuntimeError: ``"cuda"`` without a GPU.
+        ImportError: ``"cuda"`` without CuPy.
+    """
+    from gpuzoo.core.backend_cpu import CpuBackend
+
+    if device == "auto":
+        from gpuzoo.core.backend_cuda import available
+
+        device = "cuda" if available() else "cpu"
+    if device == "cpu":
+        return CpuBackend(threads=threads)
+    if device == "simt":
+        return CpuBackend(simt=True)
+    if re.fullmatch(r"cuda(:\d+)?", device):
+        from gpuzoo.core.backend_cuda import CudaBackend
+
+        return CudaBackend(int(device.partition(":")[2] or 0))
+    raise ValueError(f"device must be 'cpu', 'cuda', 'cuda:<index>' or 'auto', not {device!r}.")

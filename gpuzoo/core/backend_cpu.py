@@ -1,0 +1,173 @@
+"""The CPU: NumPy arrays, the host's C++ compiler, threads over envs."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import hashlib
+import importlib.util
+import os
+import platform
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import platformdirs
+
+from gpuzoo.core.backend import KERNELS, Kernels
+from gpuzoo.core.codegen import Program
+
+FLAGS = (
+    "-std=c++17 -O3 -march=native -ffp-contract=off -fno-math-errno -fno-trapping-math -fno-exceptions -fno-rtti "
+    "-fPIC -shared -Wno-unknown-pragmas -Wno-pass-failed"
+).split()
+
+
+def cache_dir(kind: str) -> Path:
+    """Where compiled programs are kept: ``$GPUZOO_CACHE_DIR`` or the user's cache directory."""
+    root = os.environ.get("GPUZOO_CACHE_DIR") or platformdirs.user_cache_dir("gpuzoo")
+    path = Path(root) / kind
+    path.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+def find_compiler() -> list[str]:
+    """The command of the host's C++ compiler: ``$CXX``, c++, g++, clang++, or the one in the ziglang wheel.
+
+    Raises:
+        RuntimeError: there is none.
+    """
+    if os.environ.get("CXX"):
+        return shlex.split(os.environ["CXX"])
+    for name in ("c++", "g++", "clang++"):
+        path = shutil.which(name)
+        if path:
+            return [path]
+    if importlib.util.find_spec("ziglang"):
+        return [sys.executable, "-m", "ziglang", "cc"]
+    raise RuntimeError(
+        "The CPU device needs a C++ compiler and none was found: pip install 'gpuzoo[cpu]' brings one, or install g++ "
+        "or clang++, or set CXX."
+    )
+
+
+@functools.cache
+def _machine() -> str:
+    """What -march=native depends on."""
+    try:
+        text = Path("/proc/cpuinfo").read_text()
+        return next((line for line in text.splitlines() if line.startswith(("flags", "Features"))), platform.machine())
+    except OSError:
+        return platform.machine() + platform.processor()
+
+
+def _identity(command: list[str]) -> str:
+    path = shutil.which(command[0])
+    if path is None:
+        raise RuntimeError(f"The C++ compiler {command[0]!r} was not found: check CXX.")
+    package = importlib.util.find_spec("ziglang") if "ziglang" in command else None
+    stat = os.stat(package.origin if package and package.origin else path)
+    return f"{path} {stat.st_size} {stat.st_mtime_ns} {' '.join(command[1:])}"
+
+
+def compile_host(code: str, name: str, flags: tuple[str, ...] = (), suffix: str = ".so") -> Path:
+    """Compiles C++ for this machine, or finds the result in the cache.
+
+    Args:
+        code: the translation unit.
+        name: what a message calls it.
+        flags: added to the usual ones; ``-DNAME``, sanitizers and the like.
+        suffix: ``.so`` for a library, ``.exe`` for a program with a ``main``.
+
+    Raises:
+        RuntimeError: no compiler, or the compiler's message.
+    """
+    compiler = find_compiler()
+    base = [f for f in FLAGS if suffix == ".so" or f not in ("-shared", "-fPIC")]
+    options = [*base, *flags]
+    key = "\0".join([code, _identity(compiler), _machine(), *options, suffix])
+    target = cache_dir("cpu") / f"{name}-{hashlib.sha256(key.encode()).hexdigest()[:20]}{suffix}"
+    if target.exists():
+        return target
+    with tempfile.TemporaryDirectory(dir=target.parent) as folder:
+        source, result = Path(folder) / "unit.cpp", Path(folder) / "unit.out"
+        source.write_text(code)
+        command = [*compiler, "-x", "c++", str(source), *options, "-o", str(result), "-lpthread", "-lm"]
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode != 0:
+            raise RuntimeError(f"{name} does not compile:\n{_first_errors(done.stderr)}")
+        os.replace(result, target)
+    return target
+
+
+def _first_errors(output: str) -> str:
+    """The compiler's errors with file and line, without its notes and template chains."""
+    lines = output.splitlines()
+    errors = [k for k, line in enumerate(lines) if "error:" in line]
+    shown = [line for k in errors[:3] for line in lines[k : k + 3]]
+    return "\n".join(shown or lines[:20])
+
+
+def available_threads() -> int:
+    """CPUs that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+class _CpuKernels:
+    def __init__(self, path: Path, threads: int) -> None:
+        library = ctypes.CDLL(str(path))
+        self._functions = {}
+        for kernel in KERNELS:
+            function = getattr(library, f"gz_launch_{kernel}")
+            function.argtypes, function.restype = [ctypes.c_void_p, ctypes.c_int, ctypes.c_int], None
+            self._functions[kernel] = function
+        self._threads = threads
+
+    def launch(self, kernel: str, store: Any, num_envs: int, argument: int = 0) -> None:
+        self._functions[kernel](store, argument, self._threads)
+
+
+class CpuBackend:
+    """NumPy arrays and host code.
+
+    Args:
+        threads: threads over envs; all CPUs of this process by default.
+        simt: compile the thread form of the engine, one thread per lane. For tests.
+        flags: more compiler flags.
+    """
+
+    def __init__(self, threads: int | None = None, simt: bool = False, flags: tuple[str, ...] = ()) -> None:
+        if threads is not None and threads < 1:
+            raise ValueError(f"threads must be at least 1, not {threads}.")
+        self.device = "simt" if simt else "cpu"
+        self.xp: ModuleType = np
+        self.interleaves = simt
+        self.threads = threads or available_threads()
+        self._flags = ("-DGZ_SIMT", *flags) if simt else flags
+
+    def zeros(self, shape: tuple[int, ...], dtype: str) -> np.ndarray[Any, Any]:
+        return np.zeros(shape, dtype)
+
+    def address(self, array: Any) -> int:
+        return int(array.ctypes.data)
+
+    def compile(self, program: Program) -> Kernels:
+        return _CpuKernels(compile_host(program.code, program.env.id, self._flags), self.threads)
+
+    def to_numpy(self, array: Any) -> Any:
+        return np.array(array)
+
+    def ordered(self) -> AbstractContextManager[Any]:
+        return nullcontext()
+
+    def synchronize(self) -> None:
+        pass

@@ -1,0 +1,124 @@
+"""NVIDIA GPUs: CuPy arrays, NVRTC, launches on the stream that torch (or else CuPy) has made current."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import sys
+import warnings
+from collections.abc import Iterator
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from gpuzoo.core import nvrtc
+from gpuzoo.core.backend import KERNELS, Kernels
+from gpuzoo.core.codegen import Program
+
+_MISSING = "device='cuda' needs CuPy: pip install 'gpuzoo[cuda13]', or 'gpuzoo[cuda12]' for a CUDA 12 driver."
+
+
+def available() -> bool:
+    """Whether CuPy is installed and sees a GPU."""
+    if importlib.util.find_spec("cupy") is None:
+        return False
+    try:
+        import cupy
+
+        return bool(cupy.cuda.runtime.getDeviceCount() > 0)
+    except Exception:  # a broken driver shows as one of many errors, none of which is ours to report here
+        return False
+
+
+class _CudaKernels:
+    def __init__(self, backend: CudaBackend, path: str, lanes: int) -> None:
+        module = backend.xp.RawModule(path=path)
+        self._backend, self._lanes = backend, lanes
+        self._block = 128 if lanes <= 32 else lanes
+        self._functions = {kernel: module.get_function(f"gz_{kernel}") for kernel in KERNELS}
+
+    def launch(self, kernel: str, store: Any, num_envs: int, argument: int = 0) -> None:
+        grid = (-(-num_envs * self._lanes // self._block),)
+        with self._backend.ordered():
+            self._functions[kernel](grid, (self._block,), (np.uint64(store), np.int32(argument), np.int32(0)))
+
+
+class CudaBackend:
+    """One NVIDIA GPU.
+
+    Args:
+        index: number of the device.
+
+    Raises:
+        ImportError: CuPy is missing.
+        RuntimeError: there is no such GPU.
+    """
+
+    def __init__(self, index: int = 0) -> None:
+        if importlib.util.find_spec("cupy") is None:
+            raise ImportError(_MISSING)
+        import cupy
+
+        try:
+            count = cupy.cuda.runtime.getDeviceCount()
+        except Exception as error:
+            raise RuntimeError(f"device='cuda': CuPy finds no usable GPU ({error}); use device='cpu'.") from error
+        if index >= count:
+            raise RuntimeError(f"device='cuda:{index}': there are {count} GPUs, numbered from 0; use device='cpu'.")
+        self._cupy = cupy
+        self._index = index
+        self.device = f"cuda:{index}"
+        self.xp: ModuleType = cupy
+        self.interleaves = True
+        self._streams: dict[int, Any] = {}
+
+    @contextlib.contextmanager
+    def ordered(self) -> Iterator[None]:
+        """The stream for launches and array operations, looked up at each use.
+
+        It is torch's current one if torch is loaded and uses CUDA, else CuPy's.
+        """
+        torch = sys.modules.get("torch")
+        with self._cupy.cuda.Device(self._index):
+            if torch is None or not torch.cuda.is_initialized():
+                yield
+                return
+            with self._stream(torch.cuda.current_stream(self._index).cuda_stream):
+                yield
+
+    def _stream(self, handle: int) -> Any:
+        stream = self._streams.get(handle)
+        if stream is None:
+            # CuPy 14 would rather have Stream.from_external, which destroys the stream of torch together with its own.
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", DeprecationWarning)
+                stream = self._streams[handle] = self._cupy.cuda.ExternalStream(handle, self._index)
+        return stream
+
+    def zeros(self, shape: tuple[int, ...], dtype: str) -> Any:
+        with self._cupy.cuda.Device(self._index):
+            if importlib.util.find_spec("torch") is not None:
+                import torch
+
+                if torch.cuda.is_available():  # one memory pool for both
+                    size = int(np.prod(shape)) * np.dtype(dtype).itemsize
+                    raw = torch.zeros(max(1, size), dtype=torch.uint8, device=self.device)
+                    return self._cupy.from_dlpack(raw)[:size].view(dtype).reshape(shape)
+            return self._cupy.zeros(shape, dtype)
+
+    def address(self, array: Any) -> int:
+        return int(array.data.ptr)
+
+    def compile(self, program: Program) -> Kernels:
+        capability = self._cupy.cuda.Device(self._index).compute_capability
+        path = nvrtc.cached_cubin(program.code, program.env.id, f"sm_{capability}")
+        with self._cupy.cuda.Device(self._index):
+            return _CudaKernels(self, str(path), program.lanes)
+
+    def to_numpy(self, array: Any) -> Any:
+        with self.ordered():
+            return self._cupy.asnumpy(array)
+
+    def synchronize(self) -> None:
+        self._cupy.cuda.Device(self._index).synchronize()

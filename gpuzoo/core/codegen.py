@@ -1,0 +1,390 @@
+"""Declaration to device code: text in, text out.
+
+`translation_unit` puts together one source that every compiler here takes: the engine's headers, the generated part
+(constants, `Config`, `Store`, `State`, `Env`) and the game's rules, with every include inlined, so that a hash of the
+text identifies the program, and ``#line`` marks, so that a compiler's message names the author's file and line.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import typing
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from gymnasium import spaces
+
+from gpuzoo.core.definition import (
+    C_TYPES,
+    Config,
+    EnvDef,
+    Field,
+    Layout,
+    choices,
+    config_types,
+    layout,
+    resolve_fields,
+)
+from gpuzoo.core.dialect import check_rules, inline_includes
+
+DEVICE = Path(__file__).parent / "device"
+
+#: what the engine keeps per env (E) or per agent (A), beside the game's fields; name -> (dtype, E or A)
+ENGINE_ARRAYS: Mapping[str, tuple[str, str]] = {
+    "reward": ("float32", "A"),
+    "terminated": ("bool", "A"),
+    "truncated": ("bool", "A"),
+    "alive": ("bool", "A"),
+    "episode_return": ("float32", "A"),
+    "final_return": ("float32", "A"),
+    "final_length": ("int32", "A"),
+    "elapsed_steps": ("int32", "E"),
+    "episode": ("uint32", "E"),
+    "seed": ("uint64", "E"),
+    "ended": ("bool", "E"),
+    "waiting": ("bool", "E"),
+    "over": ("bool", "E"),
+    "reset_mask": ("bool", "E"),
+    "reset_seed": ("uint64", "E"),
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Program:
+    """All that is known about a game once its configuration is.
+
+    Attributes:
+        env: the declaration.
+        cfg: its configuration.
+        layout: spaces and agents.
+        fields: the state, with numeric shapes.
+        lanes: threads per env on a GPU.
+        per_env: names of the parameters given per env.
+        params: names of the run-time (float) parameters.
+        tables: the shared constant arrays.
+        store: names of the pointers of the device struct `Store`, in order.
+        code: the translation unit.
+    """
+
+    env: EnvDef
+    cfg: Config
+    layout: Layout
+    fields: dict[str, Field]
+    lanes: int
+    per_env: frozenset[str]
+    params: tuple[str, ...]
+    tables: dict[str, np.ndarray[Any, Any]]
+    store: tuple[str, ...]
+    code: str
+
+
+@cache
+def _header(name: str) -> str:
+    return f'#line 1 "{name}"\n' + (DEVICE / name).read_text()
+
+
+def _number(x: float) -> str:
+    return f"{float(np.float32(x))!r}f"
+
+
+def _pick(index: str, values: Sequence[str]) -> str:
+    """An expression for ``values[index]`` without a table in memory; equal neighbours share a comparison."""
+    runs: list[tuple[int, str]] = []
+    for k, value in enumerate(values):
+        if not runs or runs[-1][1] != value:
+            runs.append((k, value))
+    text = runs[-1][1]
+    for (_, value), (start, _) in zip(reversed(runs[:-1]), reversed(runs[1:]), strict=True):
+        text = f"({index} < {start} ? {value} : {text})"
+    return text
+
+
+def _per_agent(lay: Layout, rows: Mapping[str, Sequence[str]], padding: str) -> str:
+    """An expression in ``agent`` and ``k`` for a value that depends on the group and the component."""
+    by_group = []
+    for group, count in lay.groups.items():
+        row = list(rows[group]) + [padding] * (lay.action_size - len(rows[group]))
+        by_group += [_pick("k", row)] * count
+    return _pick("agent", by_group)
+
+
+def _constants(program: dict[str, Any]) -> Iterable[str]:
+    lay: Layout = program["layout"]
+    yield f"constexpr Const<{lay.agents}> AGENTS;"
+    for group, count in lay.groups.items():
+        if group != "agent":
+            yield f"constexpr Const<{count}> {group.upper()}S;"
+        yield f"constexpr int FIRST_{group.upper()} = {lay.first[group]};"
+    yield f"constexpr int OBSERVATION_SIZE = {lay.observation_size};"
+    yield f"constexpr int ACTION_SIZE = {lay.action_size};"
+    yield f"constexpr int MASK_SIZE = {lay.mask_size};"
+    yield f"constexpr int INVALID_ACTION = {type(program['env']).invalid_action};"
+    yield f"constexpr int TILE = {program['tile']};"
+    yield f"using Observation = {C_TYPES[lay.observation_dtype]};"
+    yield f"using Action = {C_TYPES[lay.action_dtype]};"
+
+
+def _config(env: EnvDef, cfg: Config, per_env: frozenset[str]) -> Iterable[str]:
+    members, loads = [], []
+    for name, kind in config_types(env.Config).items():
+        value = getattr(cfg, name)
+        if kind is float:
+            members.append(f"  float {name};")
+            loads.append(f"  c.{name} = s.param_{name}[{'i' if name in per_env else '0'}];")
+        elif typing.get_origin(kind) is Literal:
+            options = typing.get_args(kind)
+            for k, option in enumerate(options):
+                yield f"constexpr int {name.upper()}_{str(option).upper().replace('-', '_')} = {k};"
+            members.append(f"  static constexpr int {name} = {options.index(value)};")
+        else:
+            c_type = "bool" if kind is bool else "int"
+            members.append(f"  static constexpr {c_type} {name} = {str(value).lower()};")
+    yield "struct Config {"
+    yield from members
+    yield "};"
+    yield "struct Store;"
+    yield "GZ Config load_config(const Store &s, i64 i);"
+    program = "\n".join(["GZ Config load_config(const Store &s, i64 i) {", "  Config c;", *loads, "  return c;", "}"])
+    yield f"//LOAD_CONFIG\n{program}"
+
+
+def _store(
+    env: EnvDef,
+    lay: Layout,
+    fields: Mapping[str, Field],
+    params: Iterable[str],
+    tables: Mapping[str, np.ndarray[Any, Any]],
+) -> list[tuple[str, str]]:
+    """(C declaration without the name, name) of each member of `Store`; every member is 8 bytes."""
+    out = [("struct Control *", "control"), ("i64", "num_envs")]
+    out += [(f"{C_TYPES[dtype]} *", name) for name, (dtype, _) in ENGINE_ARRAYS.items()]
+    observation = C_TYPES[lay.observation_dtype]
+    out += [(f"{observation} *", "observation"), (f"{observation} *", "final_observation")]
+    out += [(f"{C_TYPES[lay.action_dtype]} *", "action")]
+    if lay.mask_size:
+        out += [("i8 *", "action_mask"), ("i8 *", "final_action_mask")]
+    out += [(f"{C_TYPES[f.dtype]} *", f"field_{name}") for name, f in fields.items()]
+    out += [("const float *", f"param_{name}") for name in params]
+    out += [(f"const {C_TYPES[str(t.dtype)]} *", f"table_{name}") for name, t in tables.items()]
+    return out
+
+
+def _actions(lay: Layout, single: bool) -> Iterable[str]:
+    """How a game reads actions: illegal values never reach it."""
+    spaces_ = lay.action_spaces
+    if lay.action_dtype == "int32":
+        rows = {g: [str(n) for n in choices(s)] for g, s in spaces_.items()}
+        yield "GZ int choices(int agent, int k) {"
+        yield f"  (void)agent; (void)k;\n  return {_per_agent(lay, rows, '1')};\n}}"
+        offsets = {g: [str(sum(choices(s)[:k])) for k in range(len(choices(s)))] for g, s in spaces_.items()}
+        yield "GZ int mask_offset(int agent, int k) {"
+        yield f"  (void)agent; (void)k;\n  return {_per_agent(lay, offsets, '0')};\n}}"
+        yield "GZ int legal_action(Action raw, const i8 *mask, int agent, int k) {"
+        yield "  const bool inside = (u32)raw < (u32)choices(agent, k);"
+        if lay.mask_size:
+            yield "  if (!inside || !mask[mask_offset(agent, k) + raw]) return INVALID_ACTION;\n  return raw;\n}"
+        else:
+            yield "  (void)mask;\n  return inside ? raw : INVALID_ACTION;\n}"
+    else:
+        boxes = {g: s for g, s in spaces_.items() if isinstance(s, spaces.Box)}
+        low = {g: [_number(x) for x in np.ravel(s.low)] for g, s in boxes.items()}
+        high = {g: [_number(x) for x in np.ravel(s.high)] for g, s in boxes.items()}
+        yield "GZ float action_low(int agent, int k) {"
+        yield f"  (void)agent; (void)k;\n  return {_per_agent(lay, low, '0.f')};\n}}"
+        yield "GZ float action_high(int agent, int k) {"
+        yield f"  (void)agent; (void)k;\n  return {_per_agent(lay, high, '0.f')};\n}}"
+        yield "GZ float legal_action(Action raw, const i8 *, int agent, int k) {"
+        yield "  const float x = is_nan(raw) ? (float)INVALID_ACTION : raw;"
+        yield "  return clamp(x, action_low(agent, k), action_high(agent, k));\n}"
+    yield "struct Actions {"
+    yield "  const Action *data;\n  const i8 *mask;"
+    yield "  GZ_MEMBER Action operator()(int agent, int k) const {"
+    yield "    return legal_action(data[agent * ACTION_SIZE + k], mask + agent * MASK_SIZE, agent, k);\n  }"
+    index = "0, k" if single else "k, 0"
+    yield f"  GZ_MEMBER Action operator[](int k) const {{ return (*this)({index}); }}\n}};"
+
+
+def _chosen_action(lay: Layout) -> Iterable[str]:
+    """A legal action from random bits."""
+    yield "GZ Action chosen_action(const Store &s, i64 i, int agent, int k, u32 bits) {\n  (void)s; (void)i;"
+    if lay.action_dtype == "float32":
+        yield "  const float low = action_low(agent, k), high = action_high(agent, k);"
+        yield "  return low + (high - low) * unit_float(bits);"
+    elif lay.mask_size:
+        yield "  const i8 *mask = s.action_mask + (i * AGENTS + agent) * MASK_SIZE + mask_offset(agent, k);"
+        yield "  const int n = choices(agent, k);"
+        yield "  int legal = 0;"
+        yield "  for (int c = 0; c < n; ++c) legal += mask[c] != 0;"
+        yield "  int left = (int)mulhi(bits, (u32)legal), chosen = 0;"
+        yield "  for (int c = 0; c < n; ++c) {"
+        yield "    chosen = mask[c] != 0 && left == 0 ? c : chosen;"
+        yield "    left -= mask[c] != 0;\n  }"
+        yield "  return chosen;"
+    else:
+        yield "  return (int)mulhi(bits, (u32)choices(agent, k));"
+    yield "}"
+
+
+def _env(program: dict[str, Any]) -> Iterable[str]:
+    """`State`, `Env` and what moves an env's scalars between memory and registers."""
+    lay: Layout = program["layout"]
+    fields: dict[str, Field] = program["fields"]
+    one_lane, single, branchless = program["lanes"] == 1, program["single"], program["branchless"]
+    scalars = {n: C_TYPES[f.dtype] for n, f in fields.items() if f.shape == ()}
+    arrays = {n: f for n, f in fields.items() if f.shape != ()}
+    held = dict(scalars) if one_lane else {}
+    extra = {"over": "u8"} if one_lane else {}
+    if branchless:
+        extra |= {"reward": "float", "terminated": "u8"}
+
+    yield "struct State {"
+    yield from (f"  {c_type} {name};" for name, c_type in (held | extra).items())
+    yield "};"
+    yield "GZ State load(const Store &s, i64 i) {\n  (void)s; (void)i;\n  State v;"
+    yield from (f"  v.{name} = s.field_{name}[i];" for name in held)
+    yield from (f"  v.{name} = 0;" for name in extra)
+    yield "  return v;\n}"
+    yield "GZ void save(const Store &s, i64 i, const State &v) {\n  (void)s; (void)i; (void)v;"
+    yield from (f"  s.field_{name}[i] = v.{name};" for name in held)
+    yield "}"
+    yield "GZ State keep(bool kept, const State &before, const State &after) {"
+    yield "  State v = after; (void)kept; (void)before;"
+    yield from (f"  v.{name} = kept ? before.{name} : after.{name};" for name in held)
+    yield "  return v;\n}"
+    yield "GZ void clear(const Store &s, State &v, i64 i) {\n  (void)s; (void)v; (void)i;"
+    yield "  v.over = 0;\n}" if one_lane else "  if (lane() == 0) s.over[i] = 0;\n}"
+
+    members: list[tuple[str, str, str]] = []  # declaration, name, value
+    for name, c_type in scalars.items():
+        members.append((f"{c_type} &", name, f"v.{name}" if one_lane else f"s.field_{name}[i]"))
+    for name, field in arrays.items():
+        size, columns = int(np.prod(field.sizes)), field.sizes[-1]
+        place = f"s.field_{name} + field_offset(i, {size})"
+        members.append((f"Array<{C_TYPES[field.dtype]}, {columns}> ", name, f"{{{place}, s.num_envs}}"))
+    for name, table in program["tables"].items():
+        members.append((f"const {C_TYPES[str(table.dtype)]} *", name, f"s.table_{name}"))
+    agent = "i" if lay.agents == 1 else "i * AGENTS"
+    mask = f"s.action_mask + {agent} * MASK_SIZE" if lay.mask_size else "nullptr"
+    if single:
+        if lay.action_size == 1 and lay.action_dtype == "int32":
+            members.append(("const int ", "action", f"legal_action(s.action[i], {mask}, 0, 0)"))
+        else:
+            members.append(("Actions ", "action", f"{{s.action + i * ACTION_SIZE, {mask}}}"))
+        members.append(("float &", "reward", "v.reward" if branchless else "s.reward[i]"))
+        members.append(("u8 &", "terminated", "v.terminated" if branchless else "s.terminated[i]"))
+        members.append(("Observation *", "observation", "s.observation + i * OBSERVATION_SIZE"))
+        if lay.mask_size:
+            members.append(("i8 *", "action_mask", "s.action_mask + i * MASK_SIZE"))
+    else:
+        members.append(("Actions ", "action", f"{{s.action + {agent} * ACTION_SIZE, {mask}}}"))
+        members.append(("float *", "reward", f"s.reward + {agent}"))
+        members.append(("u8 *", "terminated", f"s.terminated + {agent}"))
+        members.append(("const u8 *", "alive", f"s.alive + {agent}"))
+        members.append(
+            ("Rows<Observation> ", "observation", f"{{s.observation + {agent} * OBSERVATION_SIZE, OBSERVATION_SIZE}}")
+        )
+        if lay.mask_size:
+            members.append(("Rows<i8> ", "action_mask", f"{{s.action_mask + {agent} * MASK_SIZE, MASK_SIZE}}"))
+    members.append(("u8 &", "over", "v.over" if one_lane else "s.over[i]"))
+    members.append(("Config ", "cfg", "load_config(s, i)"))
+    members.append(("u64 ", "seed", "s.seed[i]"))
+    members.append(("u32 ", "episode", "episode"))
+    members.append(("int ", "t", "t"))
+    members.append(("int ", "max_steps", "max_steps"))
+
+    yield "struct Env {"
+    yield from (f"  {c_type}{name};" for c_type, name, _ in members)
+    if not single:
+        yield "  GZ_MEMBER void terminate(int agent) const { terminated[agent] = 1; }"
+    yield "  GZ_MEMBER void terminate_all() const { over = 1; }"
+    yield "};"
+    yield "GZ Env bind(const Store &s, State &v, i64 i, u32 episode, int t, int max_steps) {\n  (void)v;"
+    yield "  return {" + ",\n          ".join(value for _, _, value in members) + "};\n}"
+
+
+def program(env: EnvDef, cfg: Config, per_env: Iterable[str] = (), lanes: int | None = None) -> Program:
+    """Generates the program of a game for one configuration.
+
+    Args:
+        env: the declaration.
+        cfg: the configuration.
+        per_env: names of float parameters that have a value per env.
+        lanes: overrides the declared number of lanes (results do not depend on it).
+
+    Raises:
+        ValueError: a declaration or rules that break the dialect; the message names file, line and rule.
+    """
+    lay = layout(env, cfg)
+    fields = resolve_fields(env, cfg, lay)
+    lanes = env.lanes(cfg) if lanes is None else lanes
+    if lanes not in [2**k for k in range(11)]:
+        raise ValueError(f"{env.id}: lanes must be a power of two from 1 to 1024, not {lanes}.")
+    params = tuple(n for n, kind in config_types(env.Config).items() if kind is float)
+    tables = {n: np.ascontiguousarray(t) for n, t in env.tables(cfg).items()}
+    env_bytes = sum(int(np.prod(f.sizes)) * np.dtype(f.dtype).itemsize for f in fields.values())
+    env_bytes += lay.agents * (lay.observation_size * np.dtype(lay.observation_dtype).itemsize + 16) + 16
+    tile = max(1, min(512, 65536 // env_bytes))
+    facts: dict[str, Any] = {
+        "env": env,
+        "layout": lay,
+        "fields": fields,
+        "tables": tables,
+        "lanes": lanes,
+        "single": type(env).single(),
+        "branchless": type(env).single() and lanes == 1 and all(f.shape == () for f in fields.values()),
+        "tile": tile - tile % 16 if tile > 16 else tile,
+    }
+    store = _store(env, lay, fields, params, tables)
+    config, load_config = "\n".join(_config(env, cfg, frozenset(per_env))).split("//LOAD_CONFIG")
+    rules = inline_includes(type(env).source())
+    check_rules(rules)
+    generated = [
+        '#line 1 "generated"',
+        "namespace gz {",
+        *_constants(facts),
+        config,
+        "struct Control {\n  int mode, max_steps;\n};",
+        "struct Store {",
+        *(f"  {c_type} {name};" for c_type, name in store),
+        "};",
+        load_config,
+        *_actions(lay, facts["single"]),
+        *_chosen_action(lay),
+        *_env(facts),
+        "}  // namespace gz",
+    ]
+    parts = [
+        f"#define LANES {lanes}",
+        f"#define GZ_BRANCHLESS {int(facts['branchless'])}",
+        f"#define GZ_MASKS {int(lay.mask_size > 0)}",
+        _header("base.cuh"),
+        "#ifdef GZ_SIMT",
+        _header("simt.cuh"),
+        "#endif",
+        _header("math.cuh"),
+        _header("rng.cuh"),
+        _header("prelude.cuh"),
+        *generated,
+        "namespace gz {",
+        *(piece.text for piece in rules),
+        "}  // namespace gz",
+        "#if !defined(GZ_CUDA) && !defined(GZ_SIMT)",
+        _header("threads.cuh"),
+        "#endif",
+        _header("entry.cuh"),
+    ]
+    return Program(
+        env=env,
+        cfg=cfg,
+        layout=lay,
+        fields=fields,
+        lanes=lanes,
+        per_env=frozenset(per_env),
+        params=params,
+        tables=tables,
+        store=tuple(name for _, name in store),
+        code="\n".join(parts) + "\n",
+    )

@@ -1,0 +1,387 @@
+"""The declaration of a game: what its author writes in Python.
+
+A game is two files in a folder of its own. ``<name>.py`` holds a subclass of `EnvDef`, which declares the id, the
+configuration, the agents, the spaces and the state; ``<name>.cuh`` holds the rules. Everything else (arrays, kernels,
+interfaces, tests, documentation) follows from the declaration.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import re
+import typing
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from gymnasium import spaces
+from numpy.typing import NDArray
+
+#: dtypes that a kernel can hold, with their names in the device code
+C_TYPES: Mapping[str, str] = {
+    "float32": "float",
+    "int32": "int",
+    "uint32": "u32",
+    "uint64": "u64",
+    "int8": "i8",
+    "uint8": "u8",
+    "bool": "u8",
+}
+
+_ID = re.compile(r"^[A-Z][A-Za-z0-9-]*-v\d+$")
+_NAME = re.compile(r"^[a-z][a-z0-9_]*$")
+
+
+@dataclasses.dataclass(frozen=True)
+class Field:
+    """A named array of an env's state.
+
+    Args:
+        dtype: one of float32, int32, uint32, uint64, int8, uint8, bool.
+        shape: the shape within one env; an entry is an integer or the name of a size: ``"agents"``, a group's name
+            with an ``s`` (``"taggers"``), or an integer of the configuration. ``()`` is one value per env.
+        doc: one line for the documentation.
+    """
+
+    dtype: str
+    shape: tuple[int | str, ...] = ()
+    doc: str = ""
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The shape, once `resolve_fields` has put numbers for names."""
+        return tuple(int(k) for k in self.shape)
+
+    def __post_init__(self) -> None:
+        if self.dtype not in C_TYPES:
+            raise ValueError(f"Field dtype {self.dtype!r} is not supported: use one of {', '.join(C_TYPES)}.")
+
+
+def param(default: Any, *, low: float | None = None, high: float | None = None, doc: str = "") -> Any:
+    """A field of a ``Config`` with a range and a line of documentation.
+
+    Integers, booleans and ``Literal`` strings become compile-time constants of the kernel. Floats are run-time values:
+    they may be changed at any time and may differ from env to env.
+
+    Args:
+        default: the value when none is given; its type is the type of the parameter.
+        low: smallest value accepted.
+        high: largest value accepted.
+        doc: one line for the documentation.
+    """
+    return dataclasses.field(default=default, metadata={"low": low, "high": high, "doc": doc})
+
+
+@dataclasses.dataclass(frozen=True)
+class Config:
+    """Base of every game's configuration: an immutable dataclass of ints, bools, floats and ``Literal`` strings."""
+
+
+class EnvDef:
+    """The declaration of a game. Subclass it; the class docstring becomes the game's page in the documentation.
+
+    Methods receive ``cfg``, an instance of the game's ``Config``. They must depend on nothing else.
+    """
+
+    #: ``Name-vN``; N grows whenever spaces, rules or random draws change
+    id: ClassVar[str]
+    #: the configuration, a frozen dataclass derived from `Config`
+    Config: ClassVar[type[Config]] = Config
+    #: time limit in steps, or None; it can be changed when an env is made
+    max_episode_steps: ClassVar[int | None] = None
+    #: what replaces an action that is out of range, not a number or masked; the rules see no other illegal value
+    invalid_action: ClassVar[int] = 0
+    #: whether agents have action masks, written by `observe` together with the observation
+    action_mask: ClassVar[bool] = False
+    #: turn-based games: the name of the scalar int32 field with the index of the agent to move
+    turn: ClassVar[str | None] = None
+    #: the independent implementation that tests compare with, e.g. ``"gymnasium==1.4.0 CartPole-v1"``
+    reference: ClassVar[str] = ""
+    #: configurations that `gpuzoo bench` times beside the default one: name -> arguments of `Simulator`, which may
+    #: hold ``num_envs`` (otherwise a good number is searched)
+    benchmarks: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+    #: tests that do not apply, by name, with the reason
+    exempt: ClassVar[Mapping[str, str]] = {}
+    #: frames per second of an animation
+    render_fps: ClassVar[int] = 30
+    #: return at which the game counts as solved, where the field has agreed on one
+    reward_threshold: ClassVar[float | None] = None
+
+    def agents(self, cfg: Any) -> dict[str, int]:
+        """Ordered groups of agents and how many each has. A game with one agent does not override this."""
+        return {"agent": 1}
+
+    def lanes(self, cfg: Any) -> int:
+        """Threads that work on one env on a GPU: a power of two from 1 to 1024."""
+        return 1
+
+    def observation_space(self, cfg: Any, group: str) -> spaces.Space[Any]:
+        """Box, Discrete or MultiDiscrete space of one agent's observation, the same dtype for all groups."""
+        raise NotImplementedError(f"{type(self).__name__} must define observation_space(cfg, group)")
+
+    def action_space(self, cfg: Any, group: str) -> spaces.Space[Any]:
+        """Discrete, MultiDiscrete or bounded Box space of one agent's action, the same kind for all groups."""
+        raise NotImplementedError(f"{type(self).__name__} must define action_space(cfg, group)")
+
+    def fields(self, cfg: Any) -> dict[str, Field]:
+        """The state of one env."""
+        raise NotImplementedError(f"{type(self).__name__} must define fields(cfg)")
+
+    def tables(self, cfg: Any) -> dict[str, NDArray[Any]]:
+        """Constant arrays that all envs share, read-only in the kernel."""
+        return {}
+
+    def check(self, cfg: Any) -> None:
+        """Raises ValueError where values of the configuration do not fit together."""
+
+    def render(self, cfg: Any, state: Mapping[str, NDArray[Any]], canvas: Any) -> None:
+        """Draws one env onto a `gpuzoo.render.Canvas`.
+
+        ``state`` holds the env's fields, ``elapsed_steps`` and ``alive``.
+        """
+        raise NotImplementedError(f"{type(self).__name__} does not draw itself")
+
+    @classmethod
+    def source(cls) -> Path:
+        """The file with the rules: the module's own path with the suffix ``.cuh``."""
+        return Path(inspect.getfile(cls)).with_suffix(".cuh")
+
+    @classmethod
+    def single(cls) -> bool:
+        """Whether the game has one agent by its nature (`agents` is not overridden)."""
+        return cls.agents is EnvDef.agents
+
+    @classmethod
+    def module_name(cls) -> str:
+        """The PettingZoo habit of naming: ``SimpleSpread-v0`` in ``simple_spread.py`` is ``simple_spread_v0``."""
+        return f"{cls.source().stem}_{cls.id.rsplit('-', 1)[1]}"
+
+
+# ---- configuration ----
+
+
+def config_types(config: type[Config]) -> dict[str, Any]:
+    """Annotated type of each field of a ``Config``."""
+    hints = typing.get_type_hints(config)
+    return {f.name: hints[f.name] for f in dataclasses.fields(config)}
+
+
+def _checked(owner: str, field: dataclasses.Field[Any], kind: Any, value: Any) -> Any:
+    name = f"{owner}: {field.name}"
+    if typing.get_origin(kind) is Literal:
+        choices = typing.get_args(kind)
+        if value not in choices:
+            raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, not {value!r}.")
+        return value
+    if kind is bool:
+        if not isinstance(value, (bool, np.bool_)):
+            raise TypeError(f"{name} must be a bool, not {value!r}.")
+        return bool(value)
+    if kind is int:
+        if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+            raise TypeError(f"{name} must be an int, not {value!r}.")
+        value = int(value)
+    elif kind is float:
+        if isinstance(value, (bool, str)) or not np.isscalar(value) or not np.isreal(value):
+            raise TypeError(f"{name} must be a float, not {value!r}.")
+        value = float(typing.cast(float, value))
+    else:
+        raise TypeError(f"{name}: a Config holds int, bool, float and Literal strings, not {kind!r}.")
+    low, high = field.metadata.get("low"), field.metadata.get("high")
+    if not (low is None or value >= low) or not (high is None or value <= high) or value != value:
+        bounds = " and ".join(
+            f"{word} {bound}" for word, bound in (("at least", low), ("at most", high)) if bound is not None
+        )
+        raise ValueError(f"{name} must be {bounds or 'a number'}, not {value!r}.")
+    return value
+
+
+def split_config(
+    env: EnvDef, num_envs: int, values: Mapping[str, Any]
+) -> tuple[Config, dict[str, NDArray[np.float32]]]:
+    """Checks configuration values and separates those given per env.
+
+    Returns:
+        The configuration, in which a per-env parameter stands with its largest value, and the per-env parameters as
+        float32 arrays of shape ``(num_envs,)``.
+
+    Raises:
+        TypeError: an unknown parameter, or a value of the wrong type.
+        ValueError: a value out of range, or a per-env array of the wrong length.
+    """
+    kinds = config_types(env.Config)
+    fields = {f.name: f for f in dataclasses.fields(env.Config)}
+    plain: dict[str, Any] = {}
+    per_env: dict[str, NDArray[np.float32]] = {}
+    for name, value in values.items():
+        if name not in fields:
+            raise TypeError(unknown(f"{env.id} has no parameter", name, fields))
+        if kinds[name] is float and hasattr(value, "__len__") and not isinstance(value, str):
+            array = np.asarray(value, dtype=np.float32)
+            if array.shape != (num_envs,):
+                raise ValueError(f"{env.id}: {name} given per env must have shape ({num_envs},), not {array.shape}.")
+            for bound in (float(array.min()), float(array.max())):
+                _checked(env.id, fields[name], float, bound)
+            per_env[name] = array
+            value = float(array.max())
+        plain[name] = _checked(env.id, fields[name], kinds[name], value)
+    cfg = env.Config(**plain)
+    env.check(cfg)
+    return cfg, per_env
+
+
+def unknown(what: str, name: str, known: Any) -> str:
+    """One sentence about a name that does not exist, with the names that are close to it."""
+    import difflib
+
+    known = sorted(known)
+    close = difflib.get_close_matches(name, known, n=3, cutoff=0.4)
+    hint = f"did you mean {' or '.join(map(repr, close))}?" if close else f"there are: {', '.join(known) or 'none'}."
+    return f"{what} {name!r}; {hint}"
+
+
+# ---- spaces ----
+
+
+@dataclasses.dataclass(frozen=True)
+class Layout:
+    """How the spaces of all groups lie in one array per kind: the facts that code generation and adapters share.
+
+    Attributes:
+        groups: agents of each group, in order.
+        first: index of each group's first agent.
+        agents: number of agents of one env.
+        observation_spaces: one agent's observation, by group.
+        action_spaces: one agent's action, by group.
+        observation_size: elements of the longest flat observation; shorter ones are padded with zeros.
+        observation_dtype: dtype of all observations.
+        action_size: elements of the longest flat action.
+        action_dtype: int32, or float32 for Box actions.
+        mask_size: entries of the longest action mask (0 without masks).
+    """
+
+    groups: dict[str, int]
+    first: dict[str, int]
+    agents: int
+    observation_spaces: dict[str, spaces.Space[Any]]
+    action_spaces: dict[str, spaces.Space[Any]]
+    observation_size: int
+    observation_dtype: str
+    action_size: int
+    action_dtype: str
+    mask_size: int
+
+    def agent_names(self) -> list[str]:
+        """Names as PettingZoo wants them: ``tagger_0``, ``tagger_1``, ``runner_0``."""
+        return [f"{group}_{k}" for group, count in self.groups.items() for k in range(count)]
+
+    def group_of(self, agent: int) -> str:
+        """The group of the agent with this index."""
+        return next(g for g, n in self.groups.items() if self.first[g] <= agent < self.first[g] + n)
+
+
+def choices(space: spaces.Space[Any]) -> list[int]:
+    """Number of choices of each component of a Discrete or MultiDiscrete space; empty for a Box."""
+    if isinstance(space, spaces.Discrete):
+        return [int(space.n)]
+    if isinstance(space, spaces.MultiDiscrete):
+        return [int(n) for n in np.ravel(space.nvec)]
+    return []
+
+
+def flat_size(space: spaces.Space[Any]) -> int:
+    """Elements of one sample: 1 for a Discrete space."""
+    return int(np.prod(space.shape or (), dtype=np.int64))
+
+
+def layout(env: EnvDef, cfg: Config) -> Layout:
+    """Derives the layout of the arrays from the declared agents and spaces, and checks the declaration.
+
+    Raises:
+        ValueError: a declaration that breaks a rule of `EnvDef`, with the rule.
+    """
+    name = type(env).__name__
+    groups = env.agents(cfg)
+    for group, count in groups.items():
+        if not _NAME.match(group) or count < 1:
+            raise ValueError(f"{name}: group {group!r} with {count} agents: want a lower-case name and at least one.")
+    observation_spaces = {g: env.observation_space(cfg, g) for g in groups}
+    action_spaces = {g: env.action_space(cfg, g) for g in groups}
+    dtypes, kinds = set(), set()
+    for space in observation_spaces.values():
+        if not isinstance(space, (spaces.Box, spaces.Discrete, spaces.MultiDiscrete)):
+            raise ValueError(f"{name}: observations must be Box, Discrete or MultiDiscrete, not {space}.")
+        dtypes.add(str(space.dtype) if isinstance(space, spaces.Box) else "int32")
+    for space in action_spaces.values():
+        if isinstance(space, spaces.Box):
+            if not space.is_bounded():
+                raise ValueError(f"{name}: a Box action space must be bounded, {space} is not.")
+            kinds.add("float32")
+        elif isinstance(space, (spaces.Discrete, spaces.MultiDiscrete)):
+            if np.any(getattr(space, "start", 0)):
+                raise ValueError(f"{name}: a Discrete action space must start at 0.")
+            kinds.add("int32")
+        else:
+            raise ValueError(f"{name}: actions must be Discrete, MultiDiscrete or Box, not {space}.")
+    if len(dtypes) != 1 or not dtypes <= set(C_TYPES):
+        raise ValueError(f"{name}: all observations must share one dtype of {', '.join(C_TYPES)}, not {dtypes}.")
+    if len(kinds) != 1:
+        raise ValueError(f"{name}: the actions of all groups must be discrete, or those of all groups continuous.")
+    first, total = {}, 0
+    for group, count in groups.items():
+        first[group] = total
+        total += count
+    if env.action_mask and kinds != {"int32"}:
+        raise ValueError(f"{name}: action masks need discrete actions.")
+    return Layout(
+        groups=dict(groups),
+        first=first,
+        agents=total,
+        observation_spaces=observation_spaces,
+        action_spaces=action_spaces,
+        observation_size=max(1, *(flat_size(s) for s in observation_spaces.values())),
+        observation_dtype=dtypes.pop(),
+        action_size=max(1, *(flat_size(s) for s in action_spaces.values())),
+        action_dtype=kinds.pop(),
+        mask_size=max(sum(choices(s)) for s in action_spaces.values()) if env.action_mask else 0,
+    )
+
+
+def resolve_fields(env: EnvDef, cfg: Config, lay: Layout) -> dict[str, Field]:
+    """The fields with numbers for the names of sizes.
+
+    Raises:
+        ValueError: a bad name, or a size that does not exist.
+    """
+    sizes = {"agents": lay.agents} | {f"{g}s": n for g, n in lay.groups.items()}
+    sizes |= {n: getattr(cfg, n) for n, kind in config_types(env.Config).items() if kind is int}
+    out = {}
+    for name, field in env.fields(cfg).items():
+        if not _NAME.match(name):
+            raise ValueError(f"{type(env).__name__}: field name {name!r} must be lower-case.")
+        shape = []
+        for dim in field.shape:
+            if isinstance(dim, str) and dim not in sizes:
+                raise ValueError(unknown(f"{type(env).__name__}: field {name} has no size", dim, sizes))
+            shape.append(sizes[dim] if isinstance(dim, str) else int(dim))
+        out[name] = dataclasses.replace(field, shape=tuple(shape))
+    return out
+
+
+def check_class(env: EnvDef) -> None:
+    """Checks what does not depend on a configuration.
+
+    Raises:
+        ValueError: a bad id, a Config that is not a frozen dataclass, a missing rules file, or no reference.
+    """
+    cls = type(env)
+    if not _ID.match(getattr(cls, "id", "")):
+        raise ValueError(f"{cls.__name__}.id must look like 'Name-v0', not {getattr(cls, 'id', None)!r}.")
+    if not (dataclasses.is_dataclass(cls.Config) and issubclass(cls.Config, Config)):
+        raise ValueError(f"{cls.__name__}.Config must be a frozen dataclass derived from gpuzoo.Config.")
+    if not cls.source().is_file():
+        raise ValueError(f"{cls.__name__}: the rules are missing: no file {cls.source()}.")
+    if not cls.reference and "reference" not in cls.exempt:
+        raise ValueError(f"{cls.__name__} must name its reference, or say in `exempt` why it has none.")

@@ -1,0 +1,68 @@
+// The machine below the dialect. Three compile environments share every other file of this folder:
+//   CUDA      (NVRTC)                  one thread per lane
+//   CPU       (any host C++17 compiler)  one loop over the lanes
+//   GZ_SIMT   (host compiler, tests)   the CUDA form on the host, one thread per lane
+// Only IEEE-exact operations stand here, so the same expression gives the same bits in all three.
+
+#if defined(__CUDACC_RTC__) || defined(__CUDACC__)
+#define GZ_CUDA 1
+#define GZ static __device__ __forceinline__
+#define GZ_MEMBER __device__ __forceinline__
+#define GZ_UNROLL _Pragma("unroll")
+#define GZ_INDEPENDENT
+#else
+#define GZ static inline __attribute__((always_inline))
+#define GZ_MEMBER inline __attribute__((always_inline))
+#if defined(__clang__)
+#define GZ_UNROLL _Pragma("unroll")
+#define GZ_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define GZ_UNROLL _Pragma("GCC unroll 64")
+#define GZ_INDEPENDENT _Pragma("GCC ivdep")
+#endif
+#endif
+
+namespace gz {
+
+using u8 = unsigned char;
+using i8 = signed char;
+using i32 = int;
+using u32 = unsigned int;
+using i64 = long long;
+using u64 = unsigned long long;
+
+constexpr int INT_LIMIT = 0x7fffffff;
+
+#ifdef GZ_CUDA
+GZ u32 as_u32(float x) { return __float_as_uint(x); }
+GZ float as_float(u32 x) { return __uint_as_float(x); }
+GZ float fma(float a, float b, float c) { return __fmaf_rn(a, b, c); }
+GZ float sqrt(float x) { return __fsqrt_rn(x); }
+GZ float floor(float x) { return floorf(x); }
+GZ float rint(float x) { return rintf(x); }
+GZ u32 mulhi(u32 a, u32 b) { return __umulhi(a, b); }
+GZ int popcount(u64 x) { return __popcll(x); }
+#else
+GZ u32 as_u32(float x) { u32 y; __builtin_memcpy(&y, &x, 4); return y; }
+GZ float as_float(u32 x) { float y; __builtin_memcpy(&y, &x, 4); return y; }
+GZ float fma(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
+GZ float sqrt(float x) { return __builtin_sqrtf(x); }
+GZ float floor(float x) { return __builtin_floorf(x); }
+GZ float rint(float x) { return __builtin_rintf(x); }
+GZ u32 mulhi(u32 a, u32 b) { return (u32)(((u64)a * b) >> 32); }
+GZ int popcount(u64 x) { return __builtin_popcountll(x); }
+#endif
+
+// CUDA's fminf and x86's minps disagree on NaN and on signed zeros; a comparison does not.
+GZ float min(float a, float b) { return a < b ? a : b; }
+GZ float max(float a, float b) { return a > b ? a : b; }
+GZ int min(int a, int b) { return a < b ? a : b; }
+GZ int max(int a, int b) { return a > b ? a : b; }
+GZ float clamp(float x, float low, float high) { return x < low ? low : x > high ? high : x; }
+GZ int clamp(int x, int low, int high) { return x < low ? low : x > high ? high : x; }
+GZ float abs(float x) { return as_float(as_u32(x) & 0x7fffffffu); }
+GZ int abs(int x) { return x < 0 ? -x : x; }
+GZ float copysign(float x, float sign) { return as_float((as_u32(x) & 0x7fffffffu) | (as_u32(sign) & 0x80000000u)); }
+GZ bool is_nan(float x) { return x != x; }
+
+}  // namespace gz

@@ -1,0 +1,337 @@
+// The only kernels of the project, and all that is the same for every game: time, truncation, episode statistics, final
+// observations, autoreset. A step of one env has two halves. `advance` runs the rules for envs that are in an episode;
+// `settle` does what is rare, the ends and beginnings of episodes. On a CPU a branchless game (one agent, one lane, scalar
+// fields) advances a tile of envs in vector instructions and then settles it; other games do both env by env.
+//
+// Generated above: Store (where arrays lie), State (an env's scalars, in registers where LANES == 1), Env (what a game
+// sees), load, save, bind, chosen_action; LANES, GZ_BRANCHLESS, GZ_MASKS, AGENTS, OBSERVATION_SIZE, TILE.
+
+namespace gz {
+
+// What is called seldom is a function of its own on a CPU: every copy of the rules costs time to compile. On a GPU a
+// call would cost a stack.
+#if defined(GZ_CUDA) || defined(GZ_SIMT)
+#define GZ_SELDOM GZ
+#else
+#define GZ_SELDOM static __attribute__((noinline))
+#endif
+
+enum Mode { NEXT_STEP = 0, SAME_STEP = 1, DISABLED = 2 };
+
+// How an env begins. SILENT: in a step that has no transition, so its reward and flags are cleared. REFRESH: not at all,
+// but what is seen of the present state is written anew.
+enum Start { AFTER_STEP, SILENT, REFRESH };
+
+GZ_SELDOM void restart(const Store &s, i64 i, u32 episode, int max_steps, Start start) {
+  const int t = start == REFRESH ? s.elapsed_steps[i] : 0;
+  barrier();
+  State v = load(s, i);
+  Env e = bind(s, v, i, episode, t, max_steps);
+  if (start != REFRESH) {
+    lanes(e, AGENTS, [=](int a) {
+      const i64 k = i * AGENTS + a;
+      s.alive[k] = 1;
+      s.episode_return[k] = 0.f;
+      if (start == SILENT) {
+        s.reward[k] = 0.f;
+        s.terminated[k] = s.truncated[k] = 0;
+      }
+    });
+    once(e, [=] {
+      s.episode[i] = episode;
+      s.elapsed_steps[i] = 0;
+      s.waiting[i] = 0;
+    });
+    reset(e);
+  }
+  observe(e);
+  save(s, i, v);
+}
+
+#if GZ_BRANCHLESS
+
+// One agent alone: no branch, so that a loop over envs can be vectorised. An env that waits for its reset computes a
+// step like the others and then keeps what it had.
+GZ void advance(const Store &s, int, int max_steps, i64 i) {
+  const bool idle = s.waiting[i];
+  State v = load(s, i);
+  const State before = v;
+  const int t = s.elapsed_steps[i] + !idle;
+  Env e = bind(s, v, i, s.episode[i], t, max_steps);
+  v.reward = 0.f;
+  v.terminated = v.over = 0;
+  step(e);
+  const float reward = idle ? 0.f : v.reward;
+  const u8 terminated = idle ? s.terminated[i] : (u8)((v.terminated | v.over) != 0);
+  const u8 truncated = idle ? s.truncated[i] : (u8)(t >= max_steps);
+  v = keep(idle, before, v);
+  observe(e);
+  save(s, i, v);
+  s.elapsed_steps[i] = t;
+  s.reward[i] = reward;
+  s.episode_return[i] += reward;
+  s.terminated[i] = terminated;
+  s.truncated[i] = truncated;
+  s.ended[i] = (u8)(!idle & (terminated | truncated));
+}
+
+#else
+
+GZ void advance(const Store &s, int mode, int max_steps, i64 i) {
+  const bool idle = s.waiting[i];
+  const int t = s.elapsed_steps[i] + 1;
+  const u32 episode = s.episode[i];
+  barrier();
+  State v = load(s, i);
+  Env e = bind(s, v, i, episode, t, max_steps);
+  if (idle) {
+    lanes(e, AGENTS, [=](int a) { s.reward[i * AGENTS + a] = 0.f; });
+    once(e, [=] { s.ended[i] = 0; });
+    return;
+  }
+  clear(s, v, i);
+  lanes(e, AGENTS, [=](int a) {
+    const i64 k = i * AGENTS + a;
+    s.reward[k] = 0.f;
+    s.terminated[k] = 0;
+  });
+  step(e);
+  observe(e);
+  const bool out_of_time = t >= max_steps;
+  // bit 0: somebody plays on; bit 1: somebody has just finished
+  const int news = reduce<Any>(e, AGENTS, [=](int a) {
+    const i64 k = i * AGENTS + a;
+    const bool gone = s.terminated[k] | e.over;
+    return !s.alive[k] ? 0 : gone ? 2 : out_of_time ? 3 : 1;
+  });
+  lanes(e, AGENTS, [=](int a) {
+    const i64 k = i * AGENTS + a;
+    const bool acted = s.alive[k];
+    const u8 gone = (u8)(acted & ((s.terminated[k] | e.over) != 0));
+    s.terminated[k] = gone;
+    s.truncated[k] = (u8)(acted & out_of_time);
+    if (!acted) s.reward[k] = 0.f;
+    s.episode_return[k] += s.reward[k];
+    if (gone | (acted & out_of_time)) {
+      s.final_return[k] = s.episode_return[k];
+      s.final_length[k] = t;
+    }
+    s.alive[k] = (u8)(acted & !gone & !out_of_time);
+  });
+  if (mode == SAME_STEP && (news & 2)) {
+    lanes(e, AGENTS * OBSERVATION_SIZE, [=](int k) {
+      const i64 agent = i * AGENTS + k / OBSERVATION_SIZE;
+      if (s.terminated[agent] | s.truncated[agent])
+        s.final_observation[i * (AGENTS * OBSERVATION_SIZE) + k] = s.observation[i * (AGENTS * OBSERVATION_SIZE) + k];
+    });
+#if GZ_MASKS
+    lanes(e, AGENTS * MASK_SIZE, [=](int k) {
+      const i64 agent = i * AGENTS + k / MASK_SIZE;
+      if (s.terminated[agent] | s.truncated[agent])
+        s.final_action_mask[i * (AGENTS * MASK_SIZE) + k] = s.action_mask[i * (AGENTS * MASK_SIZE) + k];
+    });
+#endif
+  }
+  once(e, [=] {
+    s.elapsed_steps[i] = t;
+    s.ended[i] = (u8)(out_of_time | !(news & 1));
+  });
+  save(s, i, v);
+}
+
+#endif
+
+GZ void settle(const Store &s, int mode, int max_steps, i64 i) {
+  const bool ended = s.ended[i], idle = s.waiting[i];
+  const u32 episode = s.episode[i];
+  barrier();
+  if (ended) {
+    if constexpr (GZ_BRANCHLESS) {
+      s.final_return[i] = s.episode_return[i];
+      s.final_length[i] = s.elapsed_steps[i];
+      s.alive[i] = 0;
+      if (mode == SAME_STEP)
+        for (int k = 0; k < OBSERVATION_SIZE; ++k)
+          s.final_observation[i * OBSERVATION_SIZE + k] = s.observation[i * OBSERVATION_SIZE + k];
+#if GZ_MASKS
+      if (mode == SAME_STEP)
+        for (int k = 0; k < MASK_SIZE; ++k) s.final_action_mask[i * MASK_SIZE + k] = s.action_mask[i * MASK_SIZE + k];
+#endif
+    }
+    if (mode != SAME_STEP && lane() == 0) s.waiting[i] = 1;
+  }
+  if (ended ? mode == SAME_STEP : idle && mode != DISABLED) {
+    restart(s, i, episode + 1, max_steps, ended ? AFTER_STEP : SILENT);
+  }
+  barrier();
+}
+
+// What the reset kernel does with the envs of the mask.
+enum Reset { NEXT_EPISODE = 0, NEW_SEED = 1, NO_RESET = 2 };
+
+GZ void reset_env(const Store &s, int max_steps, i64 i, int reset) {
+  if (!s.reset_mask[i]) return;
+  const u32 episode = reset == NEW_SEED ? 0u : reset == NEXT_EPISODE ? s.episode[i] + 1u : s.episode[i];
+  barrier();
+  if (lane() == 0 && reset != NO_RESET) {
+    if (reset == NEW_SEED) s.seed[i] = s.reset_seed[i];
+    s.ended[i] = 0;
+  }
+  restart(s, i, episode, max_steps, reset == NO_RESET ? REFRESH : SILENT);
+}
+
+// Random legal actions, from a stream of their own: an episode's game does not depend on who chose the actions.
+GZ u32 policy_bits(const Store &s, i64 i, int agent, int k) {
+  return random_bits(s.seed[i], s.episode[i], (u32)s.elapsed_steps[i], POLICY | (u32)(agent + 1), (u32)k);
+}
+
+#if defined(GZ_CUDA) || defined(GZ_SIMT)
+
+GZ void act(const Store &s, i64 i) {
+  for (int a = lane(); a < AGENTS; a += LANES)
+    for (int k = 0; k < ACTION_SIZE; ++k)
+      s.action[(i * AGENTS + a) * ACTION_SIZE + k] = chosen_action(s, i, a, k, policy_bits(s, i, a, k));
+  barrier();
+}
+
+GZ i64 env_index() { return ((i64)blockIdx.x * BLOCK + threadIdx.x) / LANES; }
+
+extern "C" __global__ void __launch_bounds__(BLOCK, 1) gz_reset(const Store *store, int reset, int) {
+  const Store s = *store;
+  const i64 i = env_index();
+  if (i < s.num_envs) reset_env(s, s.control->max_steps, i, reset);
+}
+
+extern "C" __global__ void __launch_bounds__(BLOCK, 1) gz_step(const Store *store, int, int) {
+  const Store s = *store;
+  const i64 i = env_index();
+  if (i >= s.num_envs) return;
+  const int mode = s.control->mode, max_steps = s.control->max_steps;
+  advance(s, mode, max_steps, i);
+  settle(s, mode, max_steps, i);
+}
+
+extern "C" __global__ void __launch_bounds__(BLOCK, 1) gz_rollout(const Store *store, int steps, int) {
+#if LANES > 1
+  const Store &s = *store;  // all its pointers in registers throughout the loop would be too many
+#else
+  const Store s = *store;
+#endif
+  const i64 i = env_index();
+  if (i >= s.num_envs) return;
+  const int mode = s.control->mode, max_steps = s.control->max_steps;
+  for (int k = 0; k < steps; ++k) {
+    act(s, i);
+    advance(s, mode, max_steps, i);
+    settle(s, mode, max_steps, i);
+  }
+}
+
+extern "C" __global__ void gz_act(const Store *store, int, int) {
+  const Store s = *store;
+  const i64 i = env_index();
+  if (i < s.num_envs) act(s, i);
+}
+
+#ifdef GZ_SIMT
+
+struct SimtArguments {
+  void (*kernel)(const Store *, int, int);
+  const Store *store;
+  int a, b;
+};
+static void simt_body(const void *pointer) {
+  const SimtArguments &x = *(const SimtArguments *)pointer;
+  x.kernel(x.store, x.a, x.b);
+}
+static void simt_run(void (*kernel)(const Store *, int, int), const Store *store, int a) {
+  const SimtArguments x = {kernel, store, a, 0};
+  simt_launch(simt_body, &x, (int)((store->num_envs * LANES + BLOCK - 1) / BLOCK), BLOCK);
+}
+extern "C" void gz_launch_reset(const Store *store, int reset, int) { simt_run(gz_reset, store, reset); }
+extern "C" void gz_launch_step(const Store *store, int, int) { simt_run(gz_step, store, 0); }
+extern "C" void gz_launch_rollout(const Store *store, int steps, int) { simt_run(gz_rollout, store, steps); }
+extern "C" void gz_launch_act(const Store *store, int, int) { simt_run(gz_act, store, 0); }
+
+#endif
+
+#else
+
+struct Call {
+  const Store *store;
+  int argument;
+  bool random;
+};
+
+static void reset_range(const void *pointer, i64 begin, i64 end) {
+  const Call &call = *(const Call *)pointer;
+  const int max_steps = call.store->control->max_steps;
+  for (i64 i = begin; i < end; ++i) reset_env(*call.store, max_steps, i, call.argument);
+}
+
+// For a tile of envs. With masks in two passes, as the random bits can be drawn in vector instructions and the choice
+// among legal actions cannot.
+GZ void act(const Store &s, i64 low, i64 high) {
+  constexpr int SIZE = AGENTS * ACTION_SIZE;
+  Action *actions = s.action + low * SIZE;
+  const int n = (int)(high - low) * SIZE;
+  if constexpr (MASK_SIZE == 0) {
+    GZ_INDEPENDENT
+    for (int r = 0; r < n; ++r) {
+      const int agent = r % SIZE / ACTION_SIZE, k = r % ACTION_SIZE;
+      actions[r] = chosen_action(s, low + r / SIZE, agent, k, policy_bits(s, low + r / SIZE, agent, k));
+    }
+  } else {
+    GZ_INDEPENDENT
+    for (int r = 0; r < n; ++r)
+      actions[r] = (Action)policy_bits(s, low + r / SIZE, r % SIZE / ACTION_SIZE, r % ACTION_SIZE);
+    for (int r = 0; r < n; ++r)
+      actions[r] = chosen_action(s, low + r / SIZE, r % SIZE / ACTION_SIZE, r % ACTION_SIZE, (u32)actions[r]);
+  }
+}
+
+static void run_range(const void *pointer, i64 begin, i64 end) {
+  const Call &call = *(const Call *)pointer;
+  const Store s = *call.store;  // its address is given to nobody, so the loops below have it in registers
+  const int mode = s.control->mode, max_steps = s.control->max_steps;
+  for (i64 low = begin; low < end; low += TILE) {
+    const i64 high = low + TILE < end ? low + TILE : end;
+    for (int k = 0; k < call.argument; ++k) {
+      if (call.random) act(s, low, high);
+      if constexpr (GZ_BRANCHLESS) {
+        GZ_INDEPENDENT
+        for (i64 i = low; i < high; ++i) advance(s, mode, max_steps, i);
+        for (i64 i = low; i < high; ++i)
+          if (s.ended[i] | s.waiting[i]) settle(*call.store, mode, max_steps, i);
+      } else {
+        for (i64 i = low; i < high; ++i) {
+          advance(s, mode, max_steps, i);
+          settle(*call.store, mode, max_steps, i);
+        }
+      }
+    }
+  }
+}
+
+static void act_range(const void *pointer, i64 begin, i64 end) {
+  const Store s = *((const Call *)pointer)->store;
+  for (i64 low = begin; low < end; low += TILE) act(s, low, low + TILE < end ? low + TILE : end);
+}
+
+static void run(Task task, const Store *store, int argument, bool random, int threads) {
+  const Call call = {store, argument, random};
+  parallel(task, &call, store->num_envs, TILE, threads);
+}
+
+extern "C" void gz_launch_reset(const Store *store, int reset, int threads) {
+  run(reset_range, store, reset, false, threads);
+}
+extern "C" void gz_launch_step(const Store *store, int, int threads) { run(run_range, store, 1, false, threads); }
+extern "C" void gz_launch_rollout(const Store *store, int steps, int threads) {
+  run(run_range, store, steps, true, threads);
+}
+extern "C" void gz_launch_act(const Store *store, int, int threads) { run(act_range, store, 0, false, threads); }
+
+#endif
+
+}  // namespace gz

@@ -1,0 +1,386 @@
+// The dialect in which rules are written: lanes, once and the reductions, in their loop form (CPU) and their
+// thread form (CUDA, and GZ_SIMT on the host). Each ends with the barrier of the env's lanes, and a reduction has one
+// tree order that depends on the number of elements alone: bits do not depend on the lane count or on the machine.
+// LANES, the lanes of one env, is a power of two from 1 to 1024 and is defined by the generated part above.
+
+namespace gz {
+
+// A count known to the compiler. It converts to int wherever an int is wanted.
+template <int N> struct Const {
+  constexpr GZ_MEMBER operator int() const { return N; }
+};
+
+template <int K, int N, class F> GZ void unrolled(F f) {
+  if constexpr (K < N) {
+    f(K);
+    unrolled<K + 1, N>(f);
+  }
+}
+
+// Reductions are trees over groups of 32 consecutive elements; the groups' results are then folded in order.
+constexpr int GROUP = 32;
+constexpr int MAX_GROUPS = 64;  // groups whose results wait for each other at one time
+
+struct Sum {
+  template <class T> GZ_MEMBER static T identity() { return (T)0; }
+  template <class T> GZ_MEMBER static T combine(T a, T b) { return a + b; }
+};
+struct Any {
+  template <class T> GZ_MEMBER static T identity() { return (T)0; }
+  template <class T> GZ_MEMBER static T combine(T a, T b) { return a | b; }
+};
+template <class T> struct Limits;
+template <> struct Limits<float> {
+  GZ_MEMBER static float low() { return -infinity(); }
+  GZ_MEMBER static float high() { return infinity(); }
+};
+template <> struct Limits<int> {
+  GZ_MEMBER static int low() { return -INT_LIMIT - 1; }
+  GZ_MEMBER static int high() { return INT_LIMIT; }
+};
+template <> struct Limits<u64> {
+  GZ_MEMBER static u64 low() { return 0; }
+  GZ_MEMBER static u64 high() { return ~0ull; }
+};
+template <class T> struct Rounds {
+  static constexpr bool value = false;
+};
+template <> struct Rounds<float> {
+  static constexpr bool value = true;
+};
+struct Min {
+  template <class T> GZ_MEMBER static T identity() { return Limits<T>::high(); }
+  template <class T> GZ_MEMBER static T combine(T a, T b) { return b < a ? b : a; }
+};
+struct Max {
+  template <class T> GZ_MEMBER static T identity() { return Limits<T>::low(); }
+  template <class T> GZ_MEMBER static T combine(T a, T b) { return b > a ? b : a; }
+};
+
+// Combines the second half of v with the first, and so on. (NVRTC does not unroll a loop over the halves, and would
+// keep v in memory.)
+template <class Op, int HALF, class T> GZ void fold(T *v) {
+  if constexpr (HALF > 0) {
+    GZ_UNROLL
+    for (int k = 0; k < HALF; ++k) v[k] = Op::template combine<T>(v[k], v[k + HALF]);
+    fold<Op, HALF / 2>(v);
+  }
+}
+
+// The smallest values seen, in ascending order, with their indices; what came first stays in front of its equals.
+// X and I are float and int, or vectors of them.
+template <int K, class X, class I> struct Smallest {
+  X value[K];
+  I index[K];
+  GZ_MEMBER void clear() {
+    GZ_UNROLL
+    for (int k = 0; k < K; ++k) {
+      value[k] = X{} + infinity();
+      index[k] = I{} - 1;
+    }
+  }
+  GZ_MEMBER void add(const X &x, const I &i) {
+    GZ_UNROLL
+    for (int k = K - 1; k > 0; --k) {
+      auto before = x < value[k - 1], here = x < value[k];
+      index[k] = before ? index[k - 1] : here ? i : index[k];
+      value[k] = before ? value[k - 1] : here ? x : value[k];
+    }
+    auto first = x < value[0];
+    index[0] = first ? i : index[0];
+    value[0] = first ? x : value[0];
+  }
+};
+constexpr int LIST = 10;  // so long a list fits into registers; longer ones are found in several rounds
+
+#if defined(GZ_CUDA) || defined(GZ_SIMT)
+
+constexpr int WARP = 32;
+constexpr int BLOCK = LANES <= WARP ? 128 : LANES;
+constexpr int WIDTH = LANES < WARP ? LANES : WARP;  // lanes of one env within one warp
+
+GZ int lane() { return (int)threadIdx.x % LANES; }
+GZ u32 warp_mask() {
+  return WIDTH == WARP ? 0xffffffffu : ((1u << WIDTH % WARP) - 1u) << ((int)threadIdx.x % WARP / WIDTH * WIDTH);
+}
+GZ void barrier() {
+  if constexpr (LANES > WARP)
+    __syncthreads();
+  else if constexpr (LANES > 1)
+    __syncwarp(warp_mask());
+}
+
+template <class E, class F> GZ void lanes(const E &, int n, F f) {
+  for (int a = lane(); a < n; a += LANES) f(a);
+  barrier();
+}
+template <class E, int N, class F> GZ void lanes(const E &e, Const<N>, F f) {
+  if constexpr (LANES == 1 && N <= 16)
+    unrolled<0, N>(f);
+  else
+    lanes(e, (int)N, f);
+}
+// f(a, b) for every pair of a in 0..n-1 and b in 0..m-1; lanes lie side by side in b.
+template <class E, class N, class M, class F> GZ void lanes(const E &, N n, M m, F f) {
+  _Pragma("unroll 1")
+  for (int k = lane(); k < n * m; k += LANES) f(k / m, k % m);
+  barrier();
+}
+template <class E, class F> GZ void once(const E &, F f) {
+  if (lane() == 0) f();
+  barrier();
+}
+
+// Where the warps of one env exchange their results; one env has a block of its own as soon as it has two warps.
+GZ u64 *scratch() {
+  __shared__ u64 partials[LANES > WARP ? MAX_GROUPS : 1];
+  return partials;
+}
+
+template <class Op, class E, class F> GZ auto reduce(const E &, int n, F f) -> decltype(f(0)) {
+  using T = decltype(f(0));
+  constexpr int STACK = GROUP / WIDTH;  // elements of a group that one lane holds
+  constexpr int WARPS = LANES / WIDTH;  // groups that are reduced side by side
+  const int column = lane() % WIDTH;
+  T total = Op::template identity<T>();
+  for (int start = 0; start < n; start += GROUP * MAX_GROUPS) {
+    const int stop = min(n, start + GROUP * MAX_GROUPS);
+    for (int base = start; base < stop; base += GROUP * WARPS) {
+      const int first = base + lane() / WIDTH * GROUP;
+      T v[STACK];
+      GZ_UNROLL
+      for (int k = 0; k < STACK; ++k) {
+        int a = first + k * WIDTH + column;
+        v[k] = a < stop ? f(a) : Op::template identity<T>();
+      }
+      fold<Op, STACK / 2>(v);
+      GZ_UNROLL
+      for (int offset = WIDTH / 2; offset > 0; offset /= 2)
+        v[0] = Op::template combine<T>(v[0], __shfl_xor_sync(warp_mask(), v[0], offset));
+      if constexpr (WARPS == 1)
+        total = base == 0 ? v[0] : Op::template combine<T>(total, v[0]);
+      else if (column == 0 && first < stop)
+        reinterpret_cast<T &>(scratch()[(first - start) / GROUP]) = v[0];
+    }
+    if constexpr (WARPS > 1) {
+      barrier();
+      for (int first = start; first < stop; first += GROUP) {
+        T v = reinterpret_cast<T &>(scratch()[(first - start) / GROUP]);
+        total = first == 0 ? v : Op::template combine<T>(total, v);
+      }
+      barrier();
+    }
+  }
+  barrier();
+  return total;
+}
+
+template <class E, int K, class F, class G> GZ void lanes_smallest(const E &, int n, int m, Const<K>, F f, G found) {
+  constexpr int L = K < LIST ? K : LIST;
+  for (int a = lane(); a < n; a += LANES) {
+    Smallest<L, float, int> list;
+    float last = -infinity();
+    int last_index = -1;
+    for (int start = 0; start < K; start += L) {
+      list.clear();
+      for (int b = 0; b < m; ++b) {
+        float x = f(a, b);
+        bool later = K <= L || x > last || (x == last && b > last_index);
+        if (later && x < list.value[L - 1]) list.add(x, b);
+      }
+      GZ_UNROLL
+      for (int k = 0; k < L; ++k)
+        if (start + k < K) found(a, start + k, list.index[k]);
+      last = list.value[L - 1];
+      last_index = list.index[L - 1];
+    }
+  }
+  barrier();
+}
+
+GZ void atomic_add(int &x, int v) { atomicAdd(&x, v); }
+GZ void atomic_min(int &x, int v) { atomicMin(&x, v); }
+GZ void atomic_max(int &x, int v) { atomicMax(&x, v); }
+
+#else  // CPU: the lanes of an env are the iterations of a loop, which are independent of each other by the dialect
+
+GZ int lane() { return 0; }
+GZ void barrier() {}
+
+#ifdef GZ_LANE_ORDER  // tests: 1 = backwards, 2 = shuffled
+template <class F> GZ void each(int n, F f) {
+  if (GZ_LANE_ORDER == 1) {
+    for (int a = n - 1; a >= 0; --a) f(a);
+    return;
+  }
+  int size = 1;
+  while (size < n) size *= 2;
+  for (int k = 0; k < size; ++k) {
+    int a = (k * 5 + 3) & (size - 1);
+    if (a < n) f(a);
+  }
+}
+#else
+template <class F> GZ void each(int n, F f) {
+  GZ_INDEPENDENT
+  for (int a = 0; a < n; ++a) f(a);
+}
+#endif
+
+template <class E, class F> GZ void lanes(const E &, int n, F f) { each(n, f); }
+template <class E, int N, class F> GZ void lanes(const E &, Const<N>, F f) {
+#ifndef GZ_LANE_ORDER
+  if constexpr (LANES == 1 && N <= 16)
+    unrolled<0, N>(f);
+  else
+#endif
+    each(N, f);
+}
+template <class E, class N, class M, class F> GZ void lanes(const E &, N n, M m, F f) {
+  each(n, [&](int a) { each(m, [&](int b) { f(a, b); }); });
+}
+template <class E, class F> GZ void once(const E &, F f) { f(); }
+
+template <class Op, class E, class F> GZ auto reduce(const E &, int n, F f) -> decltype(f(0)) {
+  using T = decltype(f(0));
+  T total = Op::template identity<T>();
+  if constexpr (!Rounds<T>::value) {  // integers: every order gives the same bits
+    for (int a = 0; a < n; ++a) total = Op::template combine<T>(total, f(a));
+    return total;
+  }
+  for (int base = 0; base < n; base += GROUP) {
+    T v[GROUP];
+    int left = n - base;
+    each(GROUP, [&](int k) { v[k] = k < left ? f(base + k) : Op::template identity<T>(); });
+    GZ_UNROLL
+    for (int half = GROUP / 2; half > 0; half /= 2)
+      for (int k = 0; k < half; ++k) v[k] = Op::template combine<T>(v[k], v[k + half]);
+    total = base == 0 ? v[0] : Op::template combine<T>(total, v[0]);
+  }
+  return total;
+}
+
+#ifdef GZ_LANE_ORDER
+constexpr int ROW = 1;
+#else
+constexpr int ROW = 16;
+#endif
+template <int N> struct Vector {
+  typedef float X __attribute__((vector_size(4 * N)));
+  typedef int I __attribute__((vector_size(4 * N)));
+};
+template <> struct Vector<1> {
+  typedef float X;
+  typedef int I;
+};
+
+// For ROW neighbouring values of a at once.
+template <int K, int N, class F, class G> GZ void row_smallest(int a, int m, F f, G found) {
+  using X = typename Vector<N>::X;
+  using I = typename Vector<N>::I;
+  constexpr int L = K < LIST ? K : LIST;
+  Smallest<L, X, I> list;
+  X last = X{} - infinity();
+  I last_index = I{} - 1;
+  for (int start = 0; start < K; start += L) {
+    list.clear();
+    for (int b = 0; b < m; ++b) {
+      float row[N];
+      GZ_INDEPENDENT
+      for (int w = 0; w < N; ++w) row[w] = f(a + w, b);
+      X x;
+      __builtin_memcpy(&x, row, sizeof(X));
+      I index = I{} + b;
+      if constexpr (K > L) {
+        auto later = (x > last) | ((x == last) & (index > last_index));
+        x = later ? x : X{} + infinity();
+      }
+      list.add(x, index);
+    }
+    int indices[L][N];
+    __builtin_memcpy(indices, list.index, sizeof(indices));
+    for (int w = 0; w < N; ++w)
+      for (int k = 0; k < L && start + k < K; ++k) found(a + w, start + k, indices[k][w]);
+    last = list.value[L - 1];
+    last_index = list.index[L - 1];
+  }
+}
+// The last row overlaps the one before it: the same results are found twice.
+template <class E, int K, class F, class G> GZ void lanes_smallest(const E &, int n, int m, Const<K>, F f, G found) {
+  if (n < ROW)
+    each(n, [=](int a) { row_smallest<K, 1>(a, m, f, found); });
+  else
+    for (int a = 0; a < n; a += ROW) row_smallest<K, ROW>(min(a, n - ROW), m, f, found);
+}
+
+// Volatile, because two iterations may well meet in one place: this loop must stay as it is.
+GZ void atomic_add(int &x, int v) {
+  volatile int &place = x;
+  place = place + v;
+}
+GZ void atomic_min(int &x, int v) {
+  volatile int &place = x;
+  place = min((int)place, v);
+}
+GZ void atomic_max(int &x, int v) {
+  volatile int &place = x;
+  place = max((int)place, v);
+}
+
+#endif
+
+template <class E, class F> GZ auto lane_sum(const E &e, int n, F f) -> decltype(f(0)) { return reduce<Sum>(e, n, f); }
+template <class E, class F> GZ auto lane_min(const E &e, int n, F f) -> decltype(f(0)) { return reduce<Min>(e, n, f); }
+template <class E, class F> GZ auto lane_max(const E &e, int n, F f) -> decltype(f(0)) { return reduce<Max>(e, n, f); }
+template <class E, class F> GZ bool lane_any(const E &e, int n, F f) {
+  return reduce<Any>(e, n, [=](int a) { return (int)(bool)f(a); }) != 0;
+}
+
+// A value of the state for all lanes, to be used outside of a region.
+template <class E, class F> GZ auto broadcast(const E &, F f) -> decltype(f()) {
+  auto value = f();
+  barrier();
+  return value;
+}
+
+// lanes_smallest(e, n, m, Const<K>(), f, found): for every a in 0..n-1 the K smallest of f(a, 0), ..., f(a, m - 1), in
+// ascending order and with the lowest index first on ties. found(a, k, b) is called for k in 0..K-1, b being the index,
+// or -1 where fewer than K values are below infinity. `found` may be called twice for the same a and k.
+
+// Unsigned integers in the order of the numbers they stand for.
+GZ u32 ordered(int x) { return (u32)x ^ 0x80000000u; }
+GZ u32 ordered(float x) { return as_u32(x) >> 31 ? ~as_u32(x) : as_u32(x) | 0x80000000u; }
+
+// The index of the smallest value, the lowest such index on ties; -1 where n = 0.
+template <class E, class F> GZ int lane_argmin(const E &e, int n, F f) {
+  return (int)(u32)reduce<Min>(e, n, [=](int a) { return (u64)ordered(f(a)) << 32 | (u32)a; });
+}
+
+// ---- how generated code reaches arrays ----
+
+// Where the elements of a field lie. On a GPU with one lane per env, element k of all envs lie together, as the threads
+// run over envs; otherwise an env's elements lie together.
+#if (defined(GZ_CUDA) || defined(GZ_SIMT)) && LANES == 1
+GZ i64 field_offset(i64 env, int) { return env; }
+GZ i64 element_offset(int k, i64 num_envs) { return k * num_envs; }
+#else
+GZ i64 field_offset(i64 env, int size) { return env * size; }
+GZ i64 element_offset(int k, i64) { return k; }
+#endif
+
+// `T[...]` of one env.
+template <class T, int COLUMNS> struct Array {
+  T *data;
+  i64 num_envs;
+  GZ_MEMBER T &operator[](int k) const { return data[element_offset(k, num_envs)]; }
+  GZ_MEMBER T &operator()(int row, int column) const { return (*this)[row * COLUMNS + column]; }
+};
+
+// One row of `columns` values per agent.
+template <class T> struct Rows {
+  T *data;
+  int columns;
+  GZ_MEMBER T *operator[](int agent) const { return data + (i64)agent * columns; }
+};
+
+}  // namespace gz

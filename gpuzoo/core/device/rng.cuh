@@ -1,0 +1,50 @@
+// Counter-based random numbers: Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011).
+// A number is a pure function of (env seed, episode, step, agent, draw): nothing to store, nothing to restore,
+// and the same whatever the batch, the lane or the machine.
+
+namespace gz {
+
+struct u32x4 {
+  u32 x, y, z, w;
+};
+
+GZ u32x4 philox(u32x4 c, u32 k0, u32 k1) {
+  GZ_UNROLL
+  for (int round = 0; round < 10; ++round) {
+    u32 high0 = mulhi(0xD2511F53u, c.x), low0 = 0xD2511F53u * c.x;
+    u32 high1 = mulhi(0xCD9E8D57u, c.z), low1 = 0xCD9E8D57u * c.z;
+    c = {high1 ^ c.y ^ k0, low1, high0 ^ c.w ^ k1, low0};
+    k0 += 0x9E3779B9u;
+    k1 += 0xBB67AE85u;
+  }
+  return c;
+}
+
+// What a stream is drawn for. Agents are numbered from 0, so the high bits of the agent word are free.
+enum Stream : u32 { GAME = 0u, POLICY = 0x80000000u };
+
+GZ u32 random_bits(u64 seed, u32 episode, u32 step, u32 agent, u32 draw) {
+  u32x4 r = philox({draw >> 2, agent, step, episode}, (u32)seed, (u32)(seed >> 32));
+  u32 k = draw & 3u;
+  return k == 0u ? r.x : k == 1u ? r.y : k == 2u ? r.z : r.w;
+}
+
+// 24 random bits as a float in [0, 1).
+GZ float unit_float(u32 bits) { return (float)(i32)(bits >> 8) * 5.9604644775390625e-8f; }
+
+// What a game calls. `draw` numbers the draws of one agent (or of the env, when no agent is given) within one step.
+template <class E> GZ u32 random_bits(const E &e, int agent, int draw) {
+  return random_bits(e.seed, e.episode, (u32)e.t, GAME | (u32)(agent + 1), (u32)draw);
+}
+template <class E> GZ float uniform(const E &e, int agent, int draw, float low, float high) {
+  return low + (high - low) * unit_float(random_bits(e, agent, draw));
+}
+template <class E> GZ float uniform(const E &e, int draw, float low, float high) { return uniform(e, -1, draw, low, high); }
+
+// An integer in [0, n); the bias is below n / 2^32.
+template <class E> GZ int random_int(const E &e, int agent, int draw, int n) {
+  return (int)mulhi(random_bits(e, agent, draw), (u32)n);
+}
+template <class E> GZ int random_int(const E &e, int draw, int n) { return random_int(e, -1, draw, n); }
+
+}  // namespace gz

@@ -1,0 +1,111 @@
+"""NVIDIA's run-time compiler, called directly: it needs no GPU, and no flag is added behind our back.
+
+(CuPy's own compile path always adds ``-ftz=true``, which would give the GPU other bits than the CPU.)
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import functools
+import glob
+import hashlib
+import os
+import re
+import sys
+from pathlib import Path
+
+from gpuzoo.core.backend_cpu import cache_dir
+
+OPTIONS = ("-std=c++17", "-fmad=false", "-ftz=false", "-prec-div=true", "-prec-sqrt=true", "-default-device", "-w")
+
+
+@functools.cache
+def library() -> ctypes.CDLL:
+    """The NVRTC library: of the CUDA wheels, of a CUDA toolkit, or the system's.
+
+    Raises:
+        RuntimeError: it was not found.
+    """
+    places = [os.path.join(p, "nvidia", "*", "lib") for p in sys.path]
+    places += [os.path.join(os.environ.get(v, "/usr/local/cuda"), "lib64") for v in ("CUDA_PATH", "CUDA_HOME")]
+    for path in [f for place in places for f in sorted(glob.glob(os.path.join(place, "libnvrtc.so*")), reverse=True)]:
+        with contextlib.suppress(OSError):
+            # NVRTC opens its second half by name, which the loader finds if it is there already.
+            for half in glob.glob(os.path.join(os.path.dirname(path), "libnvrtc-builtins.so*")):
+                ctypes.CDLL(half, mode=ctypes.RTLD_GLOBAL)
+            return ctypes.CDLL(path)
+    for name in ("libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"):
+        with contextlib.suppress(OSError):
+            return ctypes.CDLL(name)
+    raise RuntimeError(
+        "NVRTC was not found: pip install 'gpuzoo[cuda13]' (or [cuda12]) brings it, or set CUDA_PATH to a CUDA toolkit."
+    )
+
+
+def version() -> str:
+    """NVRTC's version, such as ``13.0``."""
+    major, minor = ctypes.c_int(), ctypes.c_int()
+    library().nvrtcVersion(ctypes.byref(major), ctypes.byref(minor))
+    return f"{major.value}.{minor.value}"
+
+
+def compile_cubin(code: str, name: str, arch: str, options: tuple[str, ...] = OPTIONS) -> tuple[bytes, str]:
+    """Compiles a translation unit to machine code.
+
+    Args:
+        code: the source.
+        name: what messages call it.
+        arch: such as ``sm_90``.
+        options: NVRTC options.
+
+    Returns:
+        The cubin, and the compiler's log (with register and memory use if ``--ptxas-options=-v`` is an option).
+
+    Raises:
+        RuntimeError: the compiler's message.
+    """
+    nvrtc = library()
+    program = ctypes.c_void_p()
+
+    def check(status: int) -> None:
+        if status != 0:
+            nvrtc.nvrtcGetErrorString.restype = ctypes.c_char_p
+            raise RuntimeError(f"{name}: {nvrtc.nvrtcGetErrorString(status).decode()}")
+
+    check(nvrtc.nvrtcCreateProgram(ctypes.byref(program), code.encode(), b"unit.cu", 0, None, None))
+    try:
+        words = [f"--gpu-architecture={arch}", *options]
+        array = (ctypes.c_char_p * len(words))(*[w.encode() for w in words])
+        status = nvrtc.nvrtcCompileProgram(program, len(words), array)
+        size = ctypes.c_size_t()
+        check(nvrtc.nvrtcGetProgramLogSize(program, ctypes.byref(size)))
+        text = ctypes.create_string_buffer(size.value)
+        check(nvrtc.nvrtcGetProgramLog(program, text))
+        log = text.value.decode(errors="replace")
+        if status != 0:
+            raise RuntimeError(f"{name} does not compile for {arch}:\n{_first_errors(log) or status}")
+        check(nvrtc.nvrtcGetCUBINSize(program, ctypes.byref(size)))
+        cubin = ctypes.create_string_buffer(size.value)
+        check(nvrtc.nvrtcGetCUBIN(program, cubin))
+        return cubin.raw, log
+    finally:
+        nvrtc.nvrtcDestroyProgram(ctypes.byref(program))
+
+
+def _first_errors(log: str) -> str:
+    lines = log.splitlines()
+    errors = [k for k, line in enumerate(lines) if re.search(r"\berror\b", line)]
+    return "\n".join(line for k in errors[:3] for line in lines[k : k + 3])
+
+
+def cached_cubin(code: str, name: str, arch: str) -> Path:
+    """The path of a compiled program, compiled now if it is not in the cache."""
+    key = "\0".join([code, arch, version(), *OPTIONS])
+    target = cache_dir("cuda") / f"{name}-{hashlib.sha256(key.encode()).hexdigest()[:20]}.cubin"
+    if not target.exists():
+        cubin, _ = compile_cubin(code, name, arch)
+        part = target.with_suffix(f".{os.getpid()}")
+        part.write_bytes(cubin)
+        os.replace(part, target)
+    return target

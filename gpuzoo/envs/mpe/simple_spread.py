@@ -1,0 +1,129 @@
+"""Simple Spread."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+from numpy.typing import NDArray
+
+from gpuzoo.core.definition import Config, EnvDef, Field, param
+from gpuzoo.render import Canvas, fade
+
+RADIUS, LANDMARK_RADIUS, COVERED = 0.15, 0.05, 0.1
+
+
+@dataclasses.dataclass(frozen=True)
+class SimpleSpreadConfig(Config):
+    """The options of MPE2's simple_spread."""
+
+    N: int = param(3, low=1, high=64, doc="number of agents, and of landmarks")
+    local_ratio: float = param(0.5, low=0.0, high=1.0, doc="weight of an agent's own collisions in its reward")
+    continuous_actions: bool = param(False, doc="Box instead of Discrete actions")
+    collision_penalty: float = param(1.0, low=0.0, doc="what a collision costs")
+    terminate_on_success: bool = param(False, doc="end the episode when all landmarks are covered")
+    num_agent_neighbors: int = param(
+        0, low=0, high=64, doc="how many other agents an agent sees, the nearest first; 0 for all"
+    )
+    num_landmark_neighbors: int = param(
+        0, low=0, high=64, doc="how many landmarks an agent sees, the nearest first; 0 for all"
+    )
+
+
+class SimpleSpread(EnvDef):
+    """Agents share out landmarks among themselves: each should have an agent near it.
+
+    Agents are discs of radius 0.15 that push each other away when they touch; landmarks are
+    points. All begin at rest, uniformly in [-1, 1]², and nothing bounds the plane. A step lasts
+    0.1 s, a motor's full force accelerates by 5, and a quarter of the velocity is lost per step.
+
+    **Agents.** `agent_0` ... `agent_<N-1>`, with as many landmarks.
+
+    **Actions.** `Discrete(5)`: 0 nothing, 1 left (-x), 2 right (+x), 3 down (-y), 4 up (+y), at
+    full force. With `continuous_actions`, `Box(0, 1, (5,))`: the strengths of the same five, of
+    which the first does nothing and opposite ones are subtracted. An action out of range counts as
+    0; a component of a Box is clipped.
+
+    **Observation.** `Box(6 N)`, float32: own velocity (2), own position (2), the landmark positions
+    relative to the agent's (2 each), the other agents' (2 each), and what the others say (2 each,
+    always zeros here). With `num_landmark_neighbors` or `num_agent_neighbors` = k > 0 only the k
+    nearest are seen, the nearest first, with zeros behind them if there are fewer than k.
+
+    **Reward.** `(1 - local_ratio) * common + local_ratio * own`: the common part is minus the sum
+    over landmarks of the distance to the nearest agent, the own part is `-collision_penalty` for
+    every other agent closer than 0.3. A penalty of 0 and later of 1 are the two stages of MPE2's
+    curriculum: `set_params` changes it at any time.
+
+    **End.** Time limit: 25 steps. With `terminate_on_success`, also when every landmark has an
+    agent closer than 0.1, unless the time is up in the same step.
+    """
+
+    id = "SimpleSpread-v0"
+    Config = SimpleSpreadConfig
+    max_episode_steps = 25
+    reference = "mpe2 simple_spread_v3"
+    render_fps = 10
+
+    def agents(self, cfg: SimpleSpreadConfig) -> dict[str, int]:
+        return {"agent": cfg.N}
+
+    def lanes(self, cfg: SimpleSpreadConfig) -> int:
+        return 1 if cfg.N <= 4 else min(32, 1 << (cfg.N - 1).bit_length())
+
+    def observation_space(self, cfg: SimpleSpreadConfig, group: str) -> spaces.Box:
+        landmarks = cfg.num_landmark_neighbors or cfg.N
+        others = cfg.num_agent_neighbors or cfg.N - 1
+        return spaces.Box(-np.inf, np.inf, (4 + 2 * landmarks + 4 * others,), np.float32)
+
+    def action_space(self, cfg: SimpleSpreadConfig, group: str) -> spaces.Space[Any]:
+        return spaces.Box(0.0, 1.0, (5,), np.float32) if cfg.continuous_actions else spaces.Discrete(5)
+
+    def fields(self, cfg: SimpleSpreadConfig) -> dict[str, Field]:
+        return {
+            "position": Field("float32", ("agents", 2), doc="centres of the agents"),
+            "velocity": Field("float32", ("agents", 2), doc="velocities of the agents"),
+            "landmark": Field("float32", ("agents", 2), doc="positions of the landmarks"),
+            "force": Field("float32", ("agents", 2), doc="force on each agent in the last step"),
+            "gap": Field(
+                "float32",
+                ("agents",),
+                doc="from each landmark to the nearest agent after the last step",
+            ),
+        }
+
+    def render(self, cfg: SimpleSpreadConfig, state: Mapping[str, NDArray[Any]], canvas: Canvas) -> None:
+        agents = np.asarray(state["position"], np.float64)
+        landmarks = np.asarray(state["landmark"], np.float64)
+        speeds = np.asarray(state["velocity"], np.float64)
+        apart = np.linalg.norm(agents[:, None] - landmarks[None], axis=-1)
+        nearest, covered = apart.argmin(axis=0), apart.min(axis=0) < COVERED
+        touching = np.linalg.norm(agents[:, None] - agents[None], axis=-1) < 2 * RADIUS
+        np.fill_diagonal(touching, False)
+
+        # nothing bounds the plane: look as far as needed, in steps so that a film does not flicker
+        reach = max(float(np.abs(agents).max()) + RADIUS, float(np.abs(landmarks).max()))
+        edge = 1.25 + 0.5 * max(0.0, np.ceil((reach - 1.25) / 0.5))
+        canvas.background("paper")
+        canvas.view(-edge, -edge, edge, edge, hud=True)
+        canvas.rect(-1, -1, 1, 1, fill="white", outline="line", radius=0.04)
+        for k, (x, y) in enumerate(landmarks):
+            if not covered[k]:
+                canvas.line(x, y, *agents[nearest[k]], colour="line", width=1.2)
+        for a, (x, y) in enumerate(agents):
+            colour = "red" if touching[a].any() else "blue"
+            canvas.circle(x, y, RADIUS, fill=fade(colour, 0.28), outline=colour)
+            speed = float(np.hypot(*speeds[a]))
+            if speed > 0.05:
+                angle = float(np.arctan2(speeds[a, 1], speeds[a, 0]))
+                canvas.arrow(x, y, angle, min(speed, 2.0) * 0.25, colour=colour, width=2.0)
+        for k, (x, y) in enumerate(landmarks):
+            canvas.circle(x, y, COVERED, outline="green" if covered[k] else "grey", width=1.0)
+            canvas.circle(x, y, LANDMARK_RADIUS, fill="green" if covered[k] else "ink")
+        collisions = int(touching.sum()) // 2
+        canvas.hud(
+            left=f"Simple Spread   {int(covered.sum())} of {cfg.N} covered",
+            right=f"collisions {collisions}   step {int(state['elapsed_steps'])}",
+        )

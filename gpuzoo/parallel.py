@@ -1,0 +1,262 @@
+"""PettingZoo: one env of a game in which agents act at the same time, as a ``ParallelEnv``."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+from gymnasium import spaces
+from pettingzoo import ParallelEnv
+
+from gpuzoo import registry
+from gpuzoo.actions import ActionSlot
+from gpuzoo.batch import apply_options, check_render_mode, draw
+from gpuzoo.core.definition import EnvDef, flat_size
+from gpuzoo.core.simulator import Simulator
+from gpuzoo.spaces import agent_observation_space
+
+
+class AgentView:
+    """One env of a simulator, agent by agent: what the parallel and the AEC interface have in common.
+
+    Args:
+        env: id or declaration.
+        render_mode: ``"rgb_array"``, ``"human"`` or None.
+        max_cycles: time limit in steps; by default the game's own, None or -1 for none.
+        device: where it runs; one env is fastest on the CPU.
+        **kwargs: the game's parameters.
+    """
+
+    def __init__(
+        self,
+        env: str | EnvDef | type[EnvDef],
+        render_mode: str | None = None,
+        max_cycles: int | Literal["default"] | None = "default",
+        device: str = "cpu",
+        **kwargs: Any,
+    ) -> None:
+        definition = registry.get(env)
+        check_render_mode(render_mode)
+        kwargs.setdefault("threads", 1)
+        self.simulator = sim = Simulator(
+            definition,
+            1,
+            device=device,
+            autoreset_mode="disabled",
+            max_episode_steps=max_cycles,
+            **kwargs,
+        )
+        lay = sim.layout
+        self.definition, self.render_mode = definition, render_mode
+        self.names = lay.agent_names()
+        self.index = {name: k for k, name in enumerate(self.names)}
+        self.groups = {name: lay.group_of(k) for name, k in self.index.items()}
+        by_group = {g: agent_observation_space(lay, g) for g in lay.groups}
+        self.observation_spaces = {name: by_group[g] for name, g in self.groups.items()}
+        self.action_spaces = {name: lay.action_spaces[g] for name, g in self.groups.items()}
+        self._slots = [
+            ActionSlot(sim, k, 1, s, (1, *(s.shape or ())), name)
+            for k, (name, s) in enumerate(self.action_spaces.items())
+        ]
+        self._window: Any = None
+
+    def metadata(self, parallelizable: bool) -> dict[str, Any]:
+        """PettingZoo's metadata."""
+        return {
+            "name": self.definition.module_name(),
+            "render_modes": ["human", "rgb_array"],
+            "is_parallelizable": parallelizable,
+            "render_fps": self.definition.render_fps,
+        }
+
+    def reset(self, seed: int | None, options: dict[str, Any] | None) -> None:
+        """Begins an episode."""
+        apply_options(self.simulator, seed, {"params": (options or {}).get("params")})
+
+    def read(self, name: str) -> Any:
+        """A NumPy copy of an array of this env."""
+        return self.simulator.backend.to_numpy(self.simulator.arrays[name])[0]
+
+    def write(self, agent: str, action: Any) -> None:
+        """Sets an agent's action for the next step."""
+        self._slots[self.index[agent]].write(np.asarray(action)[None])
+
+    def observations(self, agents: list[str]) -> dict[str, Any]:
+        """Observations of some agents, in arrays of their own."""
+        everything = self.read("observation")
+        masks = self.read("action_mask") if self.simulator.layout.mask_size else None
+        out: dict[str, Any] = {}
+        for agent in agents:
+            k, space = self.index[agent], self.simulator.layout.observation_spaces[self.groups[agent]]
+            observation = everything[k][: flat_size(space)].reshape(space.shape).copy()
+            if isinstance(space, spaces.Discrete):
+                observation = np.int64(observation)
+            if masks is None:
+                out[agent] = observation
+            else:
+                size = flat_size(self.observation_spaces[agent]["action_mask"])  # type: ignore[index]
+                out[agent] = {"observation": observation, "action_mask": masks[k][:size].copy()}
+        return out
+
+    def infos(self, agents: list[str]) -> dict[str, dict[str, Any]]:
+        """Infos of some agents: the action mask, where the game has masks."""
+        if not self.simulator.layout.mask_size:
+            return {agent: {} for agent in agents}
+        masks = self.read("action_mask")
+        sizes = {a: flat_size(self.observation_spaces[a]["action_mask"]) for a in agents}  # type: ignore[index]
+        return {agent: {"action_mask": masks[self.index[agent]][: sizes[agent]].copy()} for agent in agents}
+
+    def state_space(self) -> spaces.Box:
+        """Space of `state`."""
+        lay = self.simulator.layout
+        low, high = [], []
+        for agent in self.names:
+            space = lay.observation_spaces[self.groups[agent]]
+            n = flat_size(space)
+            low.append(np.ravel(space.low) if isinstance(space, spaces.Box) else np.zeros(n))
+            high.append(np.ravel(space.high) if isinstance(space, spaces.Box) else np.full(n, 2.0**31 - 1))
+        return spaces.Box(
+            np.concatenate(low).astype(np.float32), np.concatenate(high).astype(np.float32), dtype=np.float32
+        )
+
+    def state(self) -> np.ndarray[Any, Any]:
+        """The observations of all agents, one after the other, float32."""
+        lay, everything = self.simulator.layout, self.read("observation")
+        parts = [everything[k][: flat_size(lay.observation_spaces[self.groups[a]])] for a, k in self.index.items()]
+        return np.concatenate(parts).astype(np.float32)
+
+    def render(self) -> Any:
+        """A picture (height, width, 3) uint8, or None in human mode, which shows it in a window."""
+        if self.render_mode is None:
+            return None
+        frame = draw(self.simulator, 0)
+        if self.render_mode == "rgb_array":
+            return frame
+        if self._window is None:
+            from gpuzoo.render import Window
+
+            self._window = Window(self.definition.id, self.definition.render_fps)
+        self._window.show(frame)
+        return None
+
+    def close(self) -> None:
+        """Frees the arrays and closes the window. May be called again."""
+        if self._window is not None:
+            self._window.close()
+            self._window = None
+        self.simulator.close()
+
+
+class ViewedEnv:
+    """What PettingZoo's two kinds of env have in common, over an `AgentView`."""
+
+    def __init__(self, view: AgentView, parallelizable: bool) -> None:
+        self._view = view
+        self.metadata = view.metadata(parallelizable)
+        self.render_mode = view.render_mode
+        self.possible_agents = list(view.names)
+        self.agents: list[str] = []
+        self.observation_spaces = view.observation_spaces
+        self.action_spaces = view.action_spaces
+        self.state_space = view.state_space()
+
+    @property
+    def simulator(self) -> Simulator:
+        """The engine below."""
+        return self._view.simulator
+
+    def observation_space(self, agent: str) -> spaces.Space[Any]:
+        """Space of one agent's observation, the same object at every call."""
+        return self.observation_spaces[agent]
+
+    def action_space(self, agent: str) -> spaces.Space[Any]:
+        """Space of one agent's action, the same object at every call."""
+        return self.action_spaces[agent]
+
+    def state(self) -> np.ndarray[Any, Any]:
+        """The observations of all agents, one after the other, float32."""
+        return self._view.state()
+
+    def render(self) -> Any:
+        """A picture (height, width, 3) uint8, or None in human mode, which shows it in a window."""
+        return self._view.render()
+
+    def close(self) -> None:
+        """Frees the arrays and closes the window. May be called again."""
+        self._view.close()
+
+
+class GpuzooParallelEnv(ViewedEnv, ParallelEnv[str, Any, Any]):
+    """One env as a PettingZoo ``ParallelEnv``; made by `parallel_env`."""
+
+    def __init__(self, view: AgentView) -> None:
+        super().__init__(view, parallelizable=True)
+
+    @property
+    def max_cycles(self) -> int | None:
+        """The time limit in steps."""
+        return self._view.simulator.max_episode_steps
+
+    @max_cycles.setter
+    def max_cycles(self, limit: int | None) -> None:
+        self._view.simulator.max_episode_steps = limit
+
+    def reset(
+        self, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Begins an episode with all agents."""
+        self._view.reset(seed, options)
+        self.agents = list(self.possible_agents)
+        return self._view.observations(self.agents), self._view.infos(self.agents)
+
+    def step(
+        self, actions: dict[str, Any]
+    ) -> tuple[dict[str, Any], dict[str, float], dict[str, bool], dict[str, bool], dict[str, Any]]:
+        """One step of the agents that are in the game.
+
+        Args:
+            actions: an action for each agent in `agents`.
+
+        Returns:
+            Observations, rewards, terminations, truncations, infos of the agents that were in the game before the step.
+
+        Raises:
+            ValueError: an action is missing.
+        """
+        acting = self.agents
+        for agent in acting:
+            if agent not in actions:
+                raise ValueError(f"an action is missing for {agent!r}: every agent in env.agents needs one.")
+            self._view.write(agent, actions[agent])
+        if not acting:
+            return {}, {}, {}, {}, {}
+        self._view.simulator.step()
+        index = self._view.index
+        rewards, terminated, truncated = (self._view.read(k).tolist() for k in ("reward", "terminated", "truncated"))
+        terminations = {a: bool(terminated[index[a]]) for a in acting}
+        truncations = {a: bool(truncated[index[a]]) for a in acting}
+        ended = bool(self._view.read("ended"))
+        self.agents = [a for a in acting if not (terminations[a] or truncations[a] or ended)]
+        return (
+            self._view.observations(acting),
+            {a: float(rewards[index[a]]) for a in acting},
+            terminations,
+            truncations,
+            self._view.infos(acting),
+        )
+
+
+def parallel_env(env: str | EnvDef | type[EnvDef], **kwargs: Any) -> GpuzooParallelEnv:
+    """One env as a PettingZoo ``ParallelEnv``.
+
+    Args:
+        env: id or declaration of a game.
+        **kwargs: ``render_mode``, ``max_cycles``, ``device`` and the game's parameters.
+
+    Raises:
+        ValueError: the game is turn-based, or an argument is out of range.
+    """
+    definition = registry.get(env)
+    if definition.turn is not None:
+        raise ValueError(f"in {definition.id} agents act in turns: use gpuzoo.aec_env.")
+    return GpuzooParallelEnv(AgentView(definition, **kwargs))

@@ -1,0 +1,538 @@
+"""Drawing for the games' ``render`` methods: a canvas, tiling, animations and a window.
+
+Pillow, pygame and imageio are imported on first use only. **Units.** Positions, radii and lengths
+are in the game's world units (see `Canvas.view`). Line widths and text sizes are in *points*: one
+point is 1/400 of the canvas's shorter side, so a drawing looks the same at every resolution.
+Angles are in radians and mean the world direction ``(cos a, sin a)``. **Colours** are
+``'#rrggbb'``, ``'#rrggbbaa'`` or names from `PALETTE`.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import itertools
+import math
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+if TYPE_CHECKING:
+    from PIL import Image, ImageFont
+
+__all__ = ["CYCLE", "PALETTE", "Canvas", "Window", "fade", "mix", "save_animation", "tile"]
+
+Frame: TypeAlias = NDArray[np.uint8]
+Colours: TypeAlias = "str | Sequence[str] | NDArray[np.uint8]"
+RGBA: TypeAlias = tuple[int, int, int, int]
+
+PALETTE: dict[str, str] = {
+    "white": "#ffffff", "paper": "#f6f7f9", "mist": "#e9ecf1", "line": "#d5dae2",
+    "grey": "#9aa4b2", "slate": "#566273", "ink": "#1f2937", "black": "#000000",
+    "red": "#e5575a", "orange": "#f08c42", "yellow": "#f2c14b", "green": "#4cae72",
+    "teal": "#31a9a5", "blue": "#4285e0", "purple": "#8a66d3", "pink": "#e37bb0",
+    "brown": "#9c7353", "sand": "#f1e7d0", "grass": "#dfeedb", "water": "#d3e6f6",
+    "rose": "#f9dcdc", "lilac": "#e6def6",
+}  # fmt: skip
+"""Named colours: greys from white to ink, ten strong hues, and pale fills for large areas."""
+
+CYCLE: tuple[str, ...] = ("blue", "orange", "green", "purple", "red", "teal", "yellow", "pink")
+"""Palette names for teams or agents: ``CYCLE[team % len(CYCLE)]``."""
+
+_HUD = 24.0  # height of the text strip, in points
+
+
+def _need(module: str, purpose: str, install: str) -> ModuleType:
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise ImportError(f"{purpose} needs {install}") from error
+
+
+def _need_pillow() -> None:
+    _need("PIL.Image", "Rendering", "Pillow: pip install 'gpuzoo[render]'")
+
+
+@functools.lru_cache(maxsize=4096)
+def _rgba(colour: str) -> RGBA:
+    text = PALETTE.get(colour, colour)
+    try:
+        if text[0] != "#" or len(text) not in (7, 9):
+            raise ValueError
+        r, g, b, a = bytes.fromhex((text[1:] + "ff")[:8])
+    except (ValueError, IndexError):
+        names = ", ".join(PALETTE)
+        message = f"unknown colour {colour!r}: use '#rrggbb', '#rrggbbaa' or one of {names}"
+        raise ValueError(message) from None
+    return r, g, b, a
+
+
+def _rgba_list(colours: Colours, n: int) -> list[RGBA]:
+    if isinstance(colours, str):
+        return [_rgba(colours)] * n
+    if len(colours) != n:
+        raise ValueError(f"expected one colour or {n}, got {len(colours)}")
+    if isinstance(colours, np.ndarray):
+        return [(c[0], c[1], c[2], c[3] if len(c) > 3 else 255) for c in colours.tolist()]
+    return [_rgba(c) for c in colours]
+
+
+@functools.lru_cache(maxsize=64)
+def _font(size: int) -> tuple[ImageFont.FreeTypeFont | ImageFont.ImageFont, float]:
+    from PIL import ImageFont
+
+    font = ImageFont.load_default(size)
+    return font, float(font.getbbox("H")[3] - font.getbbox("H")[1])
+
+
+def fade(colour: str, alpha: float) -> str:
+    """Return ``colour`` as ``'#rrggbbaa'`` with opacity ``alpha`` (0 invisible .. 1 opaque)."""
+    r, g, b, _ = _rgba(colour)
+    return f"#{r:02x}{g:02x}{b:02x}{round(255 * min(max(alpha, 0.0), 1.0)):02x}"
+
+
+def mix(a: str, b: str, t: float) -> str:
+    """Return the ``'#rrggbbaa'`` colour a share ``t`` (clipped to 0..1) of the way from a to b."""
+    t = min(max(t, 0.0), 1.0)
+    pairs = zip(_rgba(a), _rgba(b), strict=True)
+    return "#" + "".join(f"{round(p + (q - p) * t):02x}" for p, q in pairs)
+
+
+class Canvas:
+    """An antialiased drawing of ``width_px`` x ``height_px`` pixels in world coordinates.
+
+    Shapes are painted in call order; colours with alpha blend. The world window is the unit
+    square until `view` is called. Outlines lie inside the shape for circles and rectangles and
+    are centred on the edge elsewhere. Lines with a NaN or absurdly distant point are skipped. The
+    same calls always give the same pixels.
+
+    Raises:
+        ImportError: Pillow is not installed.
+        ValueError: A size or ``supersample`` is not positive.
+    """
+
+    def __init__(self, width_px: int, height_px: int, *, supersample: int = 3) -> None:
+        """Create a white canvas drawn ``supersample`` times larger and then averaged down."""
+        if min(width_px, height_px, supersample) < 1:
+            raise ValueError("width_px, height_px and supersample must be positive")
+        _need_pillow()
+        from PIL import Image, ImageDraw
+
+        self.width_px, self.height_px, self._ss = width_px, height_px, supersample
+        self._pt = min(width_px, height_px) * supersample / 400
+        size = (width_px * supersample, height_px * supersample)
+        self._image: Image.Image = Image.new("RGB", size, (255, 255, 255))
+        self._draw = ImageDraw.Draw(self._image, "RGBA")
+        self.view(0.0, 0.0, 1.0, 1.0)
+
+    def view(
+        self, x0: float, y0: float, x1: float, y1: float, *,
+        y_down: bool = False, pad: float = 0.0, hud: bool = False,
+    ) -> None:  # fmt: skip
+        """Show the world window [x0, x1] x [y0, y1], centred, keeping its aspect ratio.
+
+        ``y_down=True`` puts y0 at the top (boards, arrays). ``pad`` points stay free on each
+        side, and with ``hud=True`` also the strip which `hud` draws.
+
+        Raises:
+            ValueError: The window is empty or the padding leaves no room.
+        """
+        top = _HUD * self._pt if hud else 0.0
+        w = self._image.width - 2 * pad * self._pt
+        h = self._image.height - 2 * pad * self._pt - top
+        if not (x1 > x0 and y1 > y0 and w > 0 and h > 0):
+            raise ValueError(f"empty view: ({x0}, {y0}, {x1}, {y1}) with pad={pad}")
+        self._window = (x0, y0, x1, y1)
+        self._sx = min(w / (x1 - x0), h / (y1 - y0))
+        self._sy = self._sx if y_down else -self._sx
+        self._ox = self._image.width / 2 - self._sx * (x0 + x1) / 2
+        self._oy = (self._image.height + top) / 2 - self._sy * (y0 + y1) / 2
+
+    def _px(self, points: ArrayLike) -> NDArray[np.float64]:
+        """World points (..., 2) -> pixels of the large image (..., 2)."""
+        scale, offset = (self._sx, self._sy), (self._ox, self._oy)
+        return np.asarray(points, dtype=np.float64) * scale + offset
+
+    def _width(self, points: float) -> int:
+        return max(1, round(points * self._pt))
+
+    def _box(self, x0: float, y0: float, x1: float, y1: float) -> tuple[int, int, int, int]:
+        """World corners -> pixel box (left, top, right, bottom), the last two exclusive."""
+        px = sorted((round(self._ox + self._sx * x0), round(self._ox + self._sx * x1)))
+        py = sorted((round(self._oy + self._sy * y0), round(self._oy + self._sy * y1)))
+        return px[0], py[0], max(px[1], px[0] + 1), max(py[1], py[0] + 1)
+
+    def _poly(self, px: NDArray[np.float64], fill: RGBA) -> None:
+        self._draw.polygon(np.rint(px).ravel().tolist(), fill=fill)
+
+    def _stroke(self, px: NDArray[np.float64], rgba: RGBA, width: int, tail: float = 1.0) -> None:
+        """Paint a polyline with round joints through a mask, so that it never overlaps itself.
+
+        Opacity grows linearly from ``tail`` x alpha at the first point to alpha at the last.
+        """
+        from PIL import Image, ImageDraw
+
+        n = len(px)
+        if n < 2 or not (np.abs(px) < 1e6).all():  # NaN, or so far that Pillow would take seconds
+            return
+        lo = np.maximum(np.floor(px.min(0)) - width, 0).astype(int)
+        hi = np.minimum(np.ceil(px.max(0)) + width + 1, self._image.size).astype(int)
+        if (hi <= lo).any():
+            return
+        solid = rgba[3] == 255 and tail == 1
+        mask = self._image if solid else Image.new("L", (int(hi[0] - lo[0]), int(hi[1] - lo[1])))
+        draw = self._draw if solid else ImageDraw.Draw(mask)
+        flat = [(float(x), float(y)) for x, y in np.rint(px if solid else px - lo)]
+        r = (width - 1) / 2
+        for i in range(n - 1):
+            level = round(rgba[3] * (tail + (1 - tail) * (i + 1) / (n - 1)))
+            ink: Any = rgba if solid else level
+            draw.line([flat[i], flat[i + 1]], fill=ink, width=width)
+            for x, y in (flat[i], flat[i + 1]) if width > 2 else ():
+                draw.ellipse((x - r, y - r, x + r, y + r), fill=ink)
+        if not solid:
+            self._image.paste(rgba[:3], (int(lo[0]), int(lo[1])), mask)
+
+    def background(self, colour: str = "paper") -> None:
+        """Fill the whole canvas, erasing what was drawn before (alpha is ignored)."""
+        self._image.paste(_rgba(colour)[:3], (0, 0, *self._image.size))
+
+    def rect(
+        self, x0: float, y0: float, x1: float, y1: float, *, fill: str | None = None,
+        outline: str | None = None, width: float = 1.5, radius: float = 0.0,
+    ) -> None:  # fmt: skip
+        """Draw a rectangle between two corners; ``radius`` (world units) rounds its corners."""
+        left, top, right, bottom = self._box(x0, y0, x1, y1)
+        self._draw.rounded_rectangle(
+            (left, top, right - 1, bottom - 1), radius * self._sx, _rgba(fill) if fill else None,
+            _rgba(outline) if outline else None, self._width(width) if outline else 0,
+        )  # fmt: skip
+
+    def circle(
+        self, x: float, y: float, r: float, *,
+        fill: str | None = None, outline: str | None = None, width: float = 1.5,
+    ) -> None:  # fmt: skip
+        """Draw a circle of radius ``r`` around (x, y)."""
+        self.circles([(x, y)], r, fill, outline=outline, width=width)
+
+    def circles(
+        self, xy: ArrayLike, r: ArrayLike, colours: Colours | None = "blue", *,
+        outline: str | None = None, width: float = 1.5,
+    ) -> None:  # fmt: skip
+        """Draw circles around xy (N, 2) with radius ``r`` (a number or (N,)).
+
+        ``colours`` fills them: one colour, N colours, or a uint8 array (N, 3) or (N, 4). Rows
+        with NaN or infinity are skipped, as in `arrows` and `darts`.
+        """
+        centres = self._px(xy)
+        radii = np.broadcast_to(np.asarray(r, dtype=np.float64) * self._sx, len(centres))
+        fills = [None] * len(centres) if colours is None else _rgba_list(colours, len(centres))
+        ring, pen = (_rgba(outline), self._width(width)) if outline else (None, 0)
+        corner, limit = np.rint(centres - radii[:, None]), (*self._image.size,)
+        seen = ((corner < limit) & (centres + radii[:, None] >= 0)).all(1)
+        for i in np.flatnonzero(seen & np.isfinite(centres).all(1)).tolist():
+            left, top = corner[i].tolist()
+            d = max(round(2 * radii[i]), 1) - 1
+            self._draw.ellipse((left, top, left + d, top + d), fills[i], ring, pen)
+
+    def line(
+        self, x0: float, y0: float, x1: float, y1: float, *,
+        colour: str = "ink", width: float = 1.5,
+    ) -> None:  # fmt: skip
+        """Draw a straight line with round ends."""
+        self._stroke(self._px([(x0, y0), (x1, y1)]), _rgba(colour), self._width(width))
+
+    def path(
+        self, points: ArrayLike, *,
+        colour: str = "ink", width: float = 1.5, closed: bool = False,
+    ) -> None:  # fmt: skip
+        """Draw a polyline through points (N, 2) with round joints and ends."""
+        px = self._px(points)
+        px = np.concatenate([px, px[:1]]) if closed else px
+        self._stroke(px, _rgba(colour), self._width(width))
+
+    def trail(self, points: ArrayLike, *, colour: str = "blue", width: float = 2.0, tail: float = 0.0) -> None:
+        """Draw a polyline (N, 2), oldest point first, fading in from ``tail`` x opacity."""
+        self._stroke(self._px(points), _rgba(colour), self._width(width), tail)
+
+    def polygon(
+        self, points: ArrayLike, *,
+        fill: str | None = None, outline: str | None = None, width: float = 1.5,
+    ) -> None:  # fmt: skip
+        """Draw a polygon with corners (N, 2)."""
+        px = self._px(points)
+        if fill:
+            self._poly(px, _rgba(fill))
+        if outline:
+            self.path(points, colour=outline, width=width, closed=True)
+
+    def sector(
+        self, x: float, y: float, r: float, start: float, end: float, *,
+        fill: str | None = None, outline: str | None = None, width: float = 1.5,
+    ) -> None:  # fmt: skip
+        """Draw a pie slice from angle ``start`` to ``end``, for example a field of view."""
+        a = np.linspace(start, end, max(3, math.ceil(abs(end - start) / 0.05) + 1))
+        edge = np.stack([x + r * np.cos(a), y + r * np.sin(a)], axis=-1)
+        points = np.concatenate([[(x, y)], edge])
+        self.polygon(points, fill=fill, outline=outline, width=width)
+
+    def arrow(
+        self, x: float, y: float, angle: float, length: float, *,
+        colour: str = "ink", width: float = 2.0,
+    ) -> None:  # fmt: skip
+        """Draw an arrow from (x, y); ``length`` includes its head."""
+        self.arrows([(x, y)], angle, length, colour, width=width)
+
+    def arrows(
+        self, xy: ArrayLike, angles: ArrayLike, lengths: ArrayLike, colours: Colours = "ink", *,
+        width: float = 2.0,
+    ) -> None:  # fmt: skip
+        """Draw arrows from xy (N, 2); ``angles`` and ``lengths`` are numbers or (N,)."""
+        n = len(np.asarray(xy))
+        size = np.broadcast_to(np.asarray(lengths, dtype=np.float64) * self._sx, n)
+        pen = np.minimum(width * self._pt, size * 0.4)
+        zero, half, wing, neck = 0 * size, pen / 2, pen * 1.6, size - np.minimum(3 * pen, size)
+        along = np.stack([zero, neck, neck, size, neck, neck, zero], axis=-1)
+        across = np.stack([half, half, wing, zero, -wing, -half, -half], axis=-1)
+        self._glyphs(xy, angles, along, across, colours)
+
+    def dart(self, x: float, y: float, angle: float, size: float, *, fill: str = "blue") -> None:
+        """Draw an agent with a heading: an arrowhead whose tip is ``size`` from (x, y)."""
+        self.darts([(x, y)], angle, size, fill)
+
+    def darts(self, xy: ArrayLike, angles: ArrayLike, sizes: ArrayLike, colours: Colours = "blue") -> None:
+        """Draw many darts at xy (N, 2); ``angles`` and ``sizes`` are numbers or (N,)."""
+        size = np.broadcast_to(np.asarray(sizes) * self._sx, len(np.asarray(xy)))[:, None]
+        along, across = size * (1.0, -0.8, -0.45, -0.8), size * (0.0, 0.7, 0.0, -0.7)
+        self._glyphs(xy, angles, along, across, colours)
+
+    def _glyphs(
+        self, xy: ArrayLike, angles: ArrayLike,
+        along: NDArray[np.float64], across: NDArray[np.float64], colours: Colours,
+    ) -> None:  # fmt: skip
+        """Fill N polygons given in pixels along and across each agent's heading, both (N, K)."""
+        a = np.broadcast_to(np.asarray(angles, dtype=np.float64), len(along))[:, None]
+        cos, sin = np.cos(a), np.sin(a)
+        local = np.stack([along * cos - across * sin, along * sin + across * cos], axis=-1)
+        px = self._px(xy)[:, None, :] + local * (1.0, math.copysign(1.0, self._sy))
+        rgba = _rgba_list(colours, len(along))
+        seen = (px.max(1) >= 0).all(1) & (px.min(1) < self._image.size).all(1)
+        for i in np.flatnonzero(seen & np.isfinite(px).all((1, 2))).tolist():
+            self._poly(px[i], rgba[i])
+
+    def grid(self, nx: int, ny: int, *, colour: str = "line", width: float = 1.0) -> None:
+        """Draw the lines which split the view into nx x ny cells, border included."""
+        x0, y0, x1, y1 = self._window
+        for x in np.linspace(x0, x1, nx + 1).tolist():
+            self.line(x, y0, x, y1, colour=colour, width=width)
+        for y in np.linspace(y0, y1, ny + 1).tolist():
+            self.line(x0, y, x1, y, colour=colour, width=width)
+
+    def image(self, pixels: Frame, x0: float, y0: float, x1: float, y1: float) -> None:
+        """Draw uint8 cells (h, w, 3 or 4) over a rectangle, unsmoothed; row 0 lies at y0."""
+        from PIL import Image
+
+        left, top, right, bottom = self._box(x0, y0, x1, y1)
+        cells = pixels if self._sy > 0 else pixels[::-1]
+        picture = Image.fromarray(np.ascontiguousarray(cells, dtype=np.uint8))
+        picture = picture.resize((right - left, bottom - top), Image.Resampling.NEAREST)
+        self._image.paste(picture, (left, top), picture if picture.mode == "RGBA" else None)
+
+    def text(
+        self, x: float, y: float, string: str, *, size: float = 12.0, colour: str = "ink",
+        anchor: str = "mm", bold: bool = False, height: float | None = None,
+    ) -> None:  # fmt: skip
+        """Write one line at (x, y) in ``size`` points, or ``height`` world units if given.
+
+        ``anchor`` says which part of the text lies at (x, y): ``l``, ``m`` or ``r`` followed by
+        ``t`` (top), ``m`` (middle of a capital letter), ``s`` (baseline) or ``b`` (bottom).
+        """
+        px, py = self._ox + self._sx * x, self._oy + self._sy * y
+        em = size * self._pt if height is None else height * self._sx
+        self._write(px, py, string, em, colour, anchor, bold)
+
+    def _write(self, px: float, py: float, string: str, em: float, colour: str, anchor: str, bold: bool) -> None:
+        font, cap = _font(max(round(em), 1))
+        if anchor[1:] == "m":  # the optical middle: half a capital letter above the baseline
+            anchor, py = anchor[0] + "s", py + cap / 2
+        pen = max(1, round(em * 0.025)) if bold else 0
+        xy = (round(px), round(py))
+        self._draw.text(xy, string, _rgba(colour), font, anchor=anchor, stroke_width=pen)
+
+    def hud(self, left: str = "", right: str = "", *, colour: str = "ink", fill: str = "#ffffffd0") -> None:
+        """Write status texts on a strip along the top; ``view(hud=True)`` keeps it free."""
+        w, h, gap = self._image.width, round(_HUD * self._pt), 9 * self._pt
+        em = 12.5 * self._pt
+        need = _font(max(round(em), 1))[0].getlength(left + "    " + right)
+        em *= min(1.0, (w - 2 * gap) / max(need, 1.0))
+        self._draw.rectangle((0, 0, w, h - 1), fill=_rgba(fill))
+        self._draw.rectangle((0, h - self._width(1.0), w, h - 1), fill=_rgba("line"))
+        self._write(gap, h / 2, left, em, colour, "lm", False)
+        self._write(w - gap, h / 2, right, em, colour, "rm", False)
+
+    def array(self) -> Frame:
+        """Return the picture as a new contiguous uint8 array (height_px, width_px, 3)."""
+        return np.array(self._image.reduce(self._ss), dtype=np.uint8)
+
+
+def tile(
+    frames: Sequence[Frame] | Frame, columns: int | None = None, *,
+    gap: int = 2, colour: str = "line",
+) -> Frame:  # fmt: skip
+    """Lay N equal frames (H, W, 3) uint8 out row by row, ``gap`` pixels apart, as one frame.
+
+    ``columns`` defaults to the most nearly square layout; ``colour`` fills the gaps.
+
+    Raises:
+        ValueError: No frames, frames of different shapes, or ``columns`` below 1.
+    """
+    if not len(frames) or len({f.shape for f in frames}) > 1 or frames[0].ndim != 3:
+        raise ValueError("tile needs at least one frame, all of one shape (H, W, 3)")
+    columns = math.ceil(math.sqrt(len(frames))) if columns is None else columns
+    if columns < 1 or gap < 0:
+        raise ValueError("columns must be at least 1 and gap at least 0")
+    h, w = frames[0].shape[:2]
+    rows = math.ceil(len(frames) / columns)
+    sheet = np.empty((rows * (h + gap) - gap, columns * (w + gap) - gap, 3), dtype=np.uint8)
+    sheet[:] = _rgba(colour)[:3]
+    for i in range(rows * columns):
+        y, x = (i // columns) * (h + gap), (i % columns) * (w + gap)
+        sheet[y : y + h, x : x + w] = frames[i] if i < len(frames) else _rgba("mist")[:3]
+    return sheet
+
+
+def _codes(frame: Frame) -> NDArray[np.uint32]:
+    r, g, b = (frame[..., k].astype(np.uint32) for k in range(3))
+    return np.asarray(r << 16 | g << 8 | b, dtype=np.uint32)
+
+
+def _rgb(codes: NDArray[Any]) -> Frame:
+    return np.stack([codes >> 16, codes >> 8 & 255, codes & 255], axis=-1).astype(np.uint8)
+
+
+def _indexed(films: Sequence[Frame]) -> list[Image.Image]:
+    """Reduce frames to one palette of 255 colours: the commonest exactly, others by median cut."""
+    from PIL import Image
+
+    sample = [_codes(films[i]).ravel() for i in np.linspace(0, len(films) - 1, 16).astype(int)]
+    codes, counts = np.unique(np.concatenate(sample), return_counts=True)
+    codes = codes[np.argsort(-counts, kind="stable")]
+    exact, rest = codes[:128], codes[128:]
+    colours = _rgb(exact).tobytes()
+    if len(rest):
+        cut = Image.fromarray(_rgb(rest)[None]).quantize(127, Image.Quantize.MEDIANCUT)
+        colours += bytes(cut.getpalette() or [])[: 3 * 127]
+    palette = Image.new("P", (1, 1))
+    palette.putpalette(colours)
+    seen, index = np.zeros(1 << 24, dtype=np.bool_), np.zeros(1 << 24, dtype=np.uint8)
+    for film in films:
+        seen[_codes(film)] = True
+    used = np.flatnonzero(seen)
+    nearest = Image.fromarray(_rgb(used)[None]).quantize(palette=palette, dither=Image.Dither.NONE)
+    index[used] = np.asarray(nearest)[0]
+    index[exact] = np.arange(len(exact))  # Pillow's own search is only approximate
+    images = [Image.fromarray(index[_codes(film)]) for film in films]
+    for image in images:
+        image.putpalette(colours)
+    return images
+
+
+def save_animation(frames: Iterable[Frame], path: str | os.PathLike[str], fps: float = 20) -> None:
+    """Write frames (H, W, 3) uint8 as an endless .gif or .png (APNG), or as .mp4 or .webm.
+
+    GIFs share one adaptive palette and store only what changes; equal neighbouring frames are
+    merged into one longer frame. Videos of odd size lose their last row or column. The file
+    appears whole or not at all; missing parent folders are made.
+
+    Raises:
+        ValueError: Another suffix, no frames, frames of different shapes, or ``fps`` not
+            positive (for .gif: not in 1..50, the range which players honour).
+        ImportError: Pillow, or for videos imageio with ffmpeg, is not installed.
+    """
+    path = Path(path)
+    suffix = path.suffix.lower()
+    if suffix not in (".gif", ".png", ".mp4", ".webm"):
+        raise ValueError(f"cannot write {path.name!r}: use a .gif, .png, .mp4 or .webm file")
+    if not 0 < fps < math.inf or (suffix == ".gif" and not 1 <= fps <= 50):
+        raise ValueError(f"fps={fps} is out of range for {suffix}")
+    video = suffix in (".mp4", ".webm")
+    if video:
+        install = "imageio with ffmpeg: pip install 'imageio[ffmpeg]'"
+        _need("imageio_ffmpeg", f"Writing {suffix}", install)
+        imageio = _need("imageio.v2", f"Writing {suffix}", install)
+    else:
+        _need_pillow()
+    films = [np.asarray(f, dtype=np.uint8) for f in frames]
+    if not films or len({f.shape for f in films}) > 1 or films[0].shape[2:] != (3,):
+        raise ValueError("save_animation needs at least one frame, all of one shape (H, W, 3)")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f".{path.stem}.{os.getpid()}.part{suffix}")
+    try:
+        if video:
+            h, w = films[0].shape[0] & ~1, films[0].shape[1] & ~1
+            codec = "libx264" if suffix == ".mp4" else "libvpx-vp9"
+            options = {"fps": fps, "codec": codec, "macro_block_size": 1}
+            with imageio.get_writer(part, format="FFMPEG", **options) as writer:
+                for film in films:
+                    writer.append_data(np.ascontiguousarray(film[:h, :w]))
+        else:
+            from PIL import Image
+
+            unit = 100 if suffix == ".gif" else 1000  # ticks a second which the format knows
+            ticks = [round(i * unit / fps) for i in range(len(films) + 1)]
+            times = [(b - a) * 1000 // unit for a, b in itertools.pairwise(ticks)]
+            images = _indexed(films) if suffix == ".gif" else [*map(Image.fromarray, films)]
+            more = images[1:]
+            images[0].save(part, save_all=True, append_images=more, duration=times, loop=0)
+        os.replace(part, path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+class Window:
+    """A pygame window, opened by the first `show`; the constructor does nothing else."""
+
+    def __init__(self, title: str = "gpuzoo", fps: float | None = None) -> None:
+        """Remember the title and the rate (frames a second) to which `show` slows down."""
+        self.title, self.fps = title, fps
+        self.closed = False
+        self._pygame: ModuleType | None = None
+        self._screen: Any = None
+        self._clock: Any = None
+
+    def show(self, frame: Frame) -> bool:
+        """Show a frame (H, W, 3) uint8; return False once the window has been closed.
+
+        Raises:
+            ImportError: pygame is not installed.
+        """
+        if self.closed:
+            return False
+        if self._pygame is None:
+            self._pygame = _need("pygame", "A window", "pygame: pip install 'gpuzoo[render]'")
+            self._pygame.display.init()
+            self._clock = self._pygame.time.Clock()
+        size = (frame.shape[1], frame.shape[0])
+        if self._screen is None or self._screen.get_size() != size:
+            self._screen = self._pygame.display.set_mode(size)
+            self._pygame.display.set_caption(self.title)
+        if any(event.type == self._pygame.QUIT for event in self._pygame.event.get()):
+            self.close()
+            return False
+        self._pygame.surfarray.blit_array(self._screen, frame.swapaxes(0, 1))
+        self._pygame.display.flip()
+        if self.fps:
+            self._clock.tick(self.fps)
+        return True
+
+    def close(self) -> None:
+        """Close the window; later calls of `show` do nothing. Safe to call twice."""
+        self.closed = True
+        if self._pygame is not None:
+            self._pygame.display.quit()
+            self._pygame = self._screen = self._clock = None

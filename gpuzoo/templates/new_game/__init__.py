@@ -1,0 +1,1 @@
+"""A game that works, to be copied."""

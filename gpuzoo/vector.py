@@ -1,0 +1,441 @@
+"""Gymnasium: batches of any game as a ``gymnasium.vector.VectorEnv``."""
+
+from __future__ import annotations
+
+import dataclasses
+import weakref
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import Any, Literal
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+from gymnasium.vector import AutoresetMode
+from gymnasium.vector.utils import batch_space
+
+from gpuzoo import registry, tensors
+from gpuzoo.actions import ActionSlot
+from gpuzoo.batch import Output, apply_options, check_output, check_render_mode, draw
+from gpuzoo.core.definition import EnvDef, Layout, flat_size, layout, split_config, unknown
+from gpuzoo.core.simulator import Simulator
+from gpuzoo.recycling import Recycler, Rows
+from gpuzoo.spaces import common_spaces
+
+#: what a step returns, in arrays that a caller may keep
+_RETURNED = ("observation", "reward", "terminated", "truncated")
+
+Opponents = Literal["random"] | Callable[..., Any]
+
+
+class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
+    """A batch of a game as a ``gymnasium.vector.VectorEnv``.
+
+    A row is one agent of one env (parameter sharing), ordered env by env: with ``W`` envs of ``A`` agents row
+    ``w * A + a`` is agent ``a`` of env ``w``. For a single-agent game a row is an env. An agent that has left its env
+    is reported as terminated once; until the env begins its next episode its row goes on with reward 0, both flags
+    False and ``infos["alive"]`` False. All agents of an env begin the next episode together.
+
+    Args:
+        env: id or declaration of the game.
+        num_envs: number of rows; a multiple of the agents (see `make_vec` for counting envs instead).
+        device: ``"cpu"``, ``"cuda"``, ``"cuda:k"`` or ``"auto"``.
+        autoreset_mode: Gymnasium's three modes, as enum or name. In disabled mode a finished env stands still
+            (reward 0) until it is reset by ``options={"reset_mask": ...}``.
+        output: kind of the returned arrays: ``"numpy"``, ``"torch"`` or ``"cupy"``, the latter two on the device.
+        copy: True: returned arrays stay as they are. False: they are the simulator's memory, valid until the next call.
+        group: only the agents of this group (or the one agent of this name) are rows.
+        opponents: who plays the agents that are no rows: ``"random"`` (random legal actions), or a function of the
+            batch ``f(observations, action_masks) -> actions`` with arrays (envs, other agents, ...) in ``output`` kind
+            (masks None where the game has none).
+        statistics: adds ``infos["episode"]`` with return ``r`` and length ``l`` where an agent finished. (Gymnasium's
+            RecordEpisodeStatistics does the same and refuses to be used on top of it.)
+        render_mode: ``"rgb_array"`` or None.
+        max_episode_steps: time limit; None or -1 means none.
+        **kwargs: further arguments of `Simulator` (``threads``, ``debug``) and the game's parameters.
+
+    Attributes:
+        simulator: the engine below.
+        num_worlds: number of envs (rows divided by agents).
+
+    Raises:
+        ValueError: ``num_envs`` is no multiple of the agents, an unknown game, group or option.
+    """
+
+    def __init__(
+        self,
+        env: str | EnvDef | type[EnvDef],
+        num_envs: int = 1,
+        *,
+        device: str = "auto",
+        autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
+        output: Output = "numpy",
+        copy: bool = True,
+        group: str | None = None,
+        opponents: Opponents = "random",
+        statistics: bool = False,
+        render_mode: str | None = None,
+        max_episode_steps: int | Literal["default"] | None = "default",
+        **kwargs: Any,
+    ) -> None:
+        self._tensors: dict[str, Any] = {}
+        self._finalizer: Callable[[], Any] = lambda: None  # Gymnasium before 1.3 also closes envs that never came to be
+        definition = registry.get(env)
+        check_render_mode(render_mode, ("rgb_array",))
+        shape_of = _layout_of(definition, kwargs)
+        self._first, self._count, groups = _rows(definition, shape_of, group)
+        worlds = _worlds(definition, num_envs, self._count)
+        self.simulator = sim = Simulator(
+            definition,
+            worlds,
+            device=device,
+            autoreset_mode=autoreset_mode,
+            max_episode_steps=max_episode_steps,
+            **kwargs,
+        )
+        check_output(output, sim.device)
+        self.num_envs, self.num_worlds = int(num_envs), worlds
+        self.render_mode = render_mode
+        self.metadata = {
+            "autoreset_mode": sim.autoreset_mode,
+            "render_modes": ["rgb_array"],
+            "render_fps": definition.render_fps,
+        }
+        self.autoreset_mode = sim.autoreset_mode
+        self._output, self._copy, self._statistics = output, copy, statistics
+        self.single_observation_space, self.single_action_space = common_spaces(sim.layout, groups)
+        space = self.single_observation_space
+        plain = space["observation"] if isinstance(space, spaces.Dict) else space
+        self._observation_shape = plain.shape or ()
+        self._observation_size = flat_size(plain)
+        action_shape = self.single_action_space.shape or ()
+        self._slot = ActionSlot(
+            sim,
+            self._first,
+            self._count,
+            self.single_action_space,
+            (self.num_envs, *action_shape),
+            f"{self.num_envs} envs",
+        )
+        self._others = _Others(self, opponents) if self._count < sim.layout.agents else None
+        self._whole = self._count == sim.layout.agents and self._observation_size == sim.layout.observation_size
+        swaps = output == "numpy" and copy and sim.xp is np and self._whole
+        self._recycler = Recycler(sim, _RETURNED, self._recycled_rows) if swaps else None
+        self._rewrites_all = sim.autoreset_mode != AutoresetMode.DISABLED
+        self._multi = sim.layout.agents > 1
+        self._same_step = sim.autoreset_mode == AutoresetMode.SAME_STEP
+        self._stepped = False
+        self._finalizer = weakref.finalize(self, sim.close)
+
+    @cached_property
+    def observation_space(self) -> spaces.Space[Any]:  # type: ignore[override]
+        """Space of a batch of observations, built when first asked for."""
+        return batch_space(self.single_observation_space, self.num_envs)
+
+    @cached_property
+    def action_space(self) -> spaces.Space[Any]:  # type: ignore[override]
+        """Space of a batch of actions, built when first asked for."""
+        return batch_space(self.single_action_space, self.num_envs)
+
+    # ---- arrays ----
+
+    def _recycled_rows(self, arrays: Mapping[str, Any]) -> Rows:
+        n = self.num_envs
+        observation = arrays["observation"].reshape(n, *self._observation_shape)
+        return (observation, *(arrays[name].reshape(n) for name in _RETURNED[1:]))
+
+    def _rows_of(self, name: str) -> Any:
+        """An array of the simulator as rows, in the kind that was asked for; a copy if ``copy``."""
+        array: Any
+        if self._output == "torch":
+            array = self._tensors.get(name)
+            if array is None:
+                array = self._tensors[name] = tensors.as_tensor(self.simulator.arrays[name])
+        else:
+            array = self.simulator.arrays[name]
+        if not self._whole or array.ndim == 1:
+            array = self._select(name, array)
+        shape: tuple[int, ...] = (self.num_envs,)
+        if name in ("observation", "final_observation"):
+            shape = (self.num_envs, *self._observation_shape)
+        elif name in ("action_mask", "final_action_mask"):
+            shape = (self.num_envs, array.shape[-1])
+        array = array.reshape(shape)
+        if self._recycler is not None:
+            return array
+        if self._output == "numpy" and self.simulator.xp is not np:
+            return self.simulator.backend.to_numpy(array)
+        if not self._copy:
+            return array
+        if self._output == "torch":
+            return array.clone()
+        with self.simulator.backend.ordered():
+            return array.copy()
+
+    def _select(self, name: str, array: Any) -> Any:
+        if array.ndim == 1:  # one value per env: the same for its rows
+            if self._output == "torch":
+                return array.repeat_interleave(self._count)
+            with self.simulator.backend.ordered():
+                return array.repeat(self._count)
+        array = array[:, self._first : self._first + self._count]
+        if name in ("observation", "final_observation"):
+            return array[..., : self._observation_size]
+        if name in ("action_mask", "final_action_mask"):
+            space = self.single_observation_space
+            assert isinstance(space, spaces.Dict)
+            return array[..., : flat_size(space["action_mask"])]
+        return array
+
+    def _kept(self, name: str) -> Any:
+        """Rows of an array that the next step overwrites, as a copy where the caller may keep what it gets."""
+        array = self._rows_of(name)
+        return array.copy() if self._recycler is not None else array
+
+    def _with_mask(self, observation: Any) -> Any:
+        if not self.simulator.layout.mask_size:
+            return observation
+        return {"observation": observation, "action_mask": self.action_mask}
+
+    # ---- Gymnasium ----
+
+    def reset(
+        self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        """Begins new episodes.
+
+        Args:
+            seed: env ``w`` is seeded ``seed + w``, whatever the batch; a sequence has one seed per env; None goes on.
+            options: ``reset_mask``: bool array (num_envs,), NumPy or on the device; an env is reset if any of its rows
+                is. ``params``: values for `Simulator.set_params`. Others are ignored.
+
+        Returns:
+            All observations, and infos.
+
+        Raises:
+            TypeError: a mask that is no bool array.
+            ValueError: a mask of the wrong shape or without a True.
+        """
+        self.simulator.check_usable()
+        mask = (options or {}).get("reset_mask")
+        if mask is not None:
+            mask = self._world_mask(mask)
+            options = {**(options or {}), "reset_mask": mask}
+        if isinstance(seed, (int, np.integer)):
+            super().reset(seed=int(seed))
+        rows = self._recycler.keep() if self._recycler is not None else None
+        apply_options(self.simulator, seed, options)
+        self._stepped = False
+        if self._others is not None:
+            self._others.play()
+        infos: dict[str, Any] = {}
+        if self._multi:
+            infos["alive"], infos["_alive"] = self._kept("alive"), self._all_rows()
+        return self._with_mask(rows[0] if rows else self._rows_of("observation")), infos
+
+    def _world_mask(self, mask: Any) -> Any:
+        if not (hasattr(mask, "dtype") and hasattr(mask, "shape")) or not str(mask.dtype).endswith("bool"):
+            kind = getattr(mask, "dtype", type(mask).__name__)
+            raise TypeError(f"options['reset_mask'] must be a bool array of shape ({self.num_envs},), not {kind}.")
+        if tuple(mask.shape) != (self.num_envs,):
+            raise ValueError(f"options['reset_mask'] must have shape ({self.num_envs},), not {tuple(mask.shape)}.")
+        if isinstance(mask, np.ndarray) and not mask.any():
+            raise ValueError("options['reset_mask'] must select at least one env.")
+        return mask.reshape(self.num_worlds, self._count).any(1) if self._count > 1 else mask
+
+    def _all_rows(self) -> Any:
+        return np.ones(self.num_envs, np.bool_)
+
+    def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+        """One step of all rows.
+
+        Args:
+            actions: (num_envs, ...) NumPy, CuPy or torch; int32 and int64 and, for Box, float32 and float64 are taken.
+
+        Returns:
+            Observations, rewards (float32), terminations, truncations (bool), infos. ``infos["final_obs"]`` (dense,
+            with the mask ``_final_obs``) holds final observations in same-step mode.
+
+        Raises:
+            ValueError, TypeError: actions of the wrong shape or kind.
+            RuntimeError: not reset, closed, or after a fork.
+        """
+        sim = self.simulator
+        sim.check_usable()
+        self._slot.write(actions)
+        self._stepped = True
+        if self._recycler is not None:
+            rows = self._recycler.next() if self._rewrites_all else self._recycler.keep()
+            sim.step()
+        else:
+            sim.step()
+            rows = tuple(self._rows_of(name) for name in _RETURNED)
+        observations, rewards, terminations, truncations = rows
+        infos = self._infos(terminations, truncations)
+        if self._others is not None:
+            self._others.play()
+        return self._with_mask(observations), rewards, terminations, truncations, infos
+
+    def _infos(self, terminations: Any, truncations: Any) -> dict[str, Any]:
+        infos: dict[str, Any] = {}
+        if self._multi:
+            infos["alive"], infos["_alive"] = self._kept("alive"), self._all_rows()
+        if not (self._same_step or self._statistics):
+            return infos
+        done = terminations | truncations
+        if self._output == "numpy" and not done.any():
+            return infos
+        if self._same_step:
+            final = self._kept("final_observation")
+            if self.simulator.layout.mask_size:
+                final = {"observation": final, "action_mask": self._kept("final_action_mask")}
+            infos["final_obs"], infos["_final_obs"] = final, done
+            infos["final_info"], infos["_final_info"] = {}, done
+        if self._statistics:
+            episode = {
+                "r": self._kept("final_return"),
+                "_r": done,
+                "l": self._kept("final_length"),
+                "_l": done,
+            }
+            infos["episode"], infos["_episode"] = episode, done
+            if self._same_step:
+                infos["final_info"] = {"episode": episode, "_episode": done}
+        return infos
+
+    @property
+    def prev_done(self) -> Any:
+        """Bool (num_envs,): rows whose last step was a reset in place of a transition, which learners leave out.
+
+        Always False but in next-step mode.
+        """
+        just_begun = self._rows_of("elapsed_steps") == 0
+        return just_begun & (self._stepped and self.autoreset_mode == AutoresetMode.NEXT_STEP)
+
+    @property
+    def action_mask(self) -> Any:
+        """Legal actions of each row, (num_envs, choices) int8.
+
+        Raises:
+            AttributeError: the game has no masks.
+        """
+        if not self.simulator.layout.mask_size:
+            raise AttributeError(f"{self.simulator.env.id} has no action masks.")
+        return self._kept("action_mask")  # the next step reads the mask, so its memory is not recycled
+
+    def render(self) -> tuple[Any, ...] | None:
+        """A picture for each row, (height, width, 3) uint8; the rows of one env share theirs."""
+        if self.render_mode is None:
+            return None
+        frames = [draw(self.simulator, w) for w in range(self.num_worlds)]
+        return tuple(frame for frame in frames for _ in range(self._count))
+
+    def close_extras(self, **kwargs: Any) -> None:
+        """Frees the simulator; `close` calls it once."""
+        self._tensors.clear()
+        self._finalizer()
+
+
+class _Others:
+    """Plays the agents that are no rows. Their actions for the next step are written after each step and reset."""
+
+    def __init__(self, env: VectorEnv, policy: Opponents) -> None:
+        if policy != "random" and not callable(policy):
+            raise ValueError(f"opponents must be 'random' or a function, not {policy!r}.")
+        self._env, self._policy = env, policy
+        lay = env.simulator.layout
+        mine = range(env._first, env._first + env._count)
+        self._index = [a for a in range(lay.agents) if a not in mine]
+        self._groups = list(dict.fromkeys(lay.group_of(a) for a in self._index))
+        self._space, action_space = common_spaces(lay, self._groups)
+        spans = [r for r in (range(mine.start), range(mine.stop, lay.agents)) if len(r)]
+        self._slots = []
+        for span in spans:
+            shape = (env.num_worlds, len(span), *(action_space.shape or ()))
+            self._slots.append(
+                (span, ActionSlot(env.simulator, span.start, len(span), action_space, shape, "opponents"))
+            )
+
+    def play(self) -> None:
+        sim = self._env.simulator
+        if self._policy == "random":
+            sim.random_actions()
+            return
+        assert callable(self._policy)
+        observation = self._part("observation")
+        mask = self._part("action_mask") if sim.layout.mask_size else None
+        actions = self._policy(observation, mask)
+        start = 0
+        for span, slot in self._slots:
+            slot.write(actions[:, start : start + len(span)])
+            start += len(span)
+
+    def _part(self, name: str) -> Any:
+        env = self._env
+        array: Any = env.simulator.arrays[name]
+        if env._output == "torch":
+            array = tensors.as_tensor(array)
+        elif env._output == "numpy":
+            array = env.simulator.backend.to_numpy(array)
+        array = array[:, self._index]
+        if name == "observation":
+            plain = self._space["observation"] if isinstance(self._space, spaces.Dict) else self._space
+            return array[..., : flat_size(plain)].reshape(env.num_worlds, len(self._index), *(plain.shape or ()))
+        return array
+
+
+def _layout_of(definition: EnvDef, kwargs: dict[str, Any]) -> Layout:
+    """The layout of a game, which parameters given per env cannot change."""
+    names = {f.name for f in dataclasses.fields(definition.Config)}
+    plain = {k: v for k, v in kwargs.items() if k in names and (isinstance(v, str) or not hasattr(v, "__len__"))}
+    cfg, _ = split_config(definition, 1, plain)
+    return layout(definition, cfg)
+
+
+def _rows(definition: EnvDef, layout: Layout, group: str | None) -> tuple[int, int, list[str]]:
+    """First agent, number of agents, and groups of the rows."""
+    if group is None:
+        return 0, layout.agents, list(layout.groups)
+    if group in layout.groups:
+        return layout.first[group], layout.groups[group], [group]
+    names = layout.agent_names()
+    if group in names:
+        index = names.index(group)
+        return index, 1, [layout.group_of(index)]
+    raise ValueError(unknown(f"{definition.id} has no group or agent", group, [*layout.groups, *names]))
+
+
+def _worlds(definition: EnvDef, num_envs: int, count: int) -> int:
+    if isinstance(num_envs, bool) or not isinstance(num_envs, (int, np.integer)):
+        raise TypeError(f"num_envs must be an int, not {num_envs!r}.")
+    if num_envs < 1:
+        raise ValueError(f"num_envs must be at least 1, not {num_envs}.")
+    if num_envs % count:
+        below, above = num_envs // count * count, -(-num_envs // count) * count
+        near = f"{below} or {above}" if below else str(above)
+        raise ValueError(
+            f"{definition.id} has {count} rows per env (one per agent), so num_envs must be a multiple of {count}, "
+            f"not {num_envs}: take {near}, or gpuzoo.make_vec(..., num_worlds=...)."
+        )
+    return int(num_envs) // count
+
+
+def make_vec(
+    env: str | EnvDef | type[EnvDef], num_envs: int | None = None, *, num_worlds: int | None = None, **kwargs: Any
+) -> VectorEnv:
+    """A `VectorEnv`, counted in rows (``num_envs``) or in envs (``num_worlds``, multiplied by the agents).
+
+    Raises:
+        ValueError: both numbers are given.
+    """
+    if num_worlds is not None:
+        if num_envs is not None:
+            raise ValueError("give either num_envs (rows) or num_worlds (envs), not both.")
+        definition = registry.get(env)
+        config = {k: v for k, v in kwargs.items() if k not in _VECTOR_ARGUMENTS}
+        _, count, _ = _rows(definition, _layout_of(definition, config), kwargs.get("group"))
+        num_envs = num_worlds * count
+    return VectorEnv(env, 1 if num_envs is None else num_envs, **kwargs)
+
+
+_VECTOR_ARGUMENTS = frozenset(VectorEnv.__init__.__kwdefaults__ or {})

@@ -1,0 +1,1 @@
+"""One RL library per file, imported by its users only."""

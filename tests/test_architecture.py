@@ -1,0 +1,135 @@
+"""Who may import whom, and what `import gpuzoo` brings along."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "gpuzoo"
+
+#: layer -> the parts of gpuzoo that it may import; a module is in the layer of its longest name here
+ADAPTED = {"gpuzoo.core", "gpuzoo.registry", "gpuzoo.actions", "gpuzoo.spaces", "gpuzoo.tensors"}
+MAY = {
+    "gpuzoo.core": {"gpuzoo.core"},
+    "gpuzoo.render": set(),
+    "gpuzoo.envs": {"gpuzoo.core.definition", "gpuzoo.render", "gpuzoo.envs"},
+    "gpuzoo.registry": {"gpuzoo.core", "gpuzoo.envs"},
+    "gpuzoo.spaces": {"gpuzoo.core"},
+    "gpuzoo.tensors": {"gpuzoo.core"},
+    "gpuzoo.actions": {"gpuzoo.core", "gpuzoo.tensors"},
+    "gpuzoo.recycling": {"gpuzoo.core"},
+    "gpuzoo.batch": ADAPTED | {"gpuzoo.render"},
+    "gpuzoo.single": ADAPTED | {"gpuzoo.batch", "gpuzoo.render"},
+    "gpuzoo.vector": ADAPTED | {"gpuzoo.batch", "gpuzoo.recycling"},
+    "gpuzoo.parallel": ADAPTED | {"gpuzoo.batch", "gpuzoo.render"},
+    "gpuzoo.aec": {"gpuzoo.core", "gpuzoo.registry", "gpuzoo.parallel"},
+}
+#: foreign package -> the only modules that may import it
+ONLY = {
+    "cupy": {"gpuzoo.core.backend_cuda", "gpuzoo.tensors"},
+    "torch": {"gpuzoo.core.backend_cuda", "gpuzoo.tensors", "gpuzoo.wrappers"},
+    "pettingzoo": {"gpuzoo.aec", "gpuzoo.parallel", "gpuzoo.registry"},
+    "stable_baselines3": {"gpuzoo.wrappers"},
+    "pygame": {"gpuzoo.render"},
+    "PIL": {"gpuzoo.render"},
+}
+TOOLS = ("gpuzoo.bench", "gpuzoo.cli", "gpuzoo.doctor", "gpuzoo.scaffold", "gpuzoo.testing", "gpuzoo.__main__")
+
+
+def module_of(path: Path) -> str:
+    parts = list(path.relative_to(ROOT).with_suffix("").parts)
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def imports(path: Path) -> list[tuple[str, int, bool]]:
+    """(module, line, whether for types only) of each import of a file."""
+    tree = ast.parse(path.read_text())
+    typing_only = {
+        id(node)
+        for block in ast.walk(tree)
+        if isinstance(block, ast.If) and "TYPE_CHECKING" in ast.dump(block.test)
+        for node in ast.walk(block)
+    }
+    out = []
+    for node in ast.walk(tree):
+        names = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}:{node.lineno}: a relative import"
+            base = node.module or ""
+            whole = [f"{base}.{alias.name}" for alias in node.names]
+            files = [(ROOT / name.replace(".", "/")).with_suffix(".py") for name in whole]
+            names = [name if file.is_file() else base for name, file in zip(whole, files, strict=True)]
+        out += [(name, node.lineno, id(node) in typing_only) for name in names]
+    return out
+
+
+def within(name: str, part: str) -> bool:
+    return name == part or name.startswith(part + ".")
+
+
+FILES = sorted(p for p in PACKAGE.rglob("*.py") if "templates" not in p.parts)
+
+
+@pytest.mark.parametrize("path", FILES, ids=module_of)
+def test_imports_follow_the_layers(path):
+    module = module_of(path)
+    layers = [layer for layer in MAY if within(module, layer)]
+    for name, line, typing_only in imports(path):
+        where = f"{path}:{line}: {module} imports {name}"
+        top = name.split(".")[0]
+        if top in ONLY and not typing_only and module not in TOOLS:
+            assert any(within(module, part) for part in ONLY[top]), where
+        if top != "gpuzoo" or not layers or typing_only:
+            continue
+        if path.name == "__init__.py" and module == "gpuzoo.envs":
+            continue  # PettingZoo's habit: the games as modules, looked up when asked for
+        assert any(within(name, part) for part in MAY[max(layers, key=len)]), where
+
+
+def test_every_module_has_its_layer():
+    """A new module at the top needs a line in MAY or in TOOLS."""
+    known = {*MAY, *TOOLS, "gpuzoo", "gpuzoo.wrappers"}
+    assert {module_of(p) for p in PACKAGE.glob("*.py")} <= known
+
+
+def run(code: str) -> str:
+    done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_import_is_light():
+    heavy = "torch cupy PIL pygame matplotlib imageio rich typer stable_baselines3 pytest supersuit".split()
+    out = run(f"import sys, gpuzoo; print([m for m in {heavy} if m in sys.modules])")
+    assert out.strip() == "[]"
+
+
+def test_testing_needs_no_pytest():
+    out = run("import sys, gpuzoo.testing; print([m for m in ('pytest', 'torch', 'cupy') if m in sys.modules])")
+    assert out.strip() == "[]"
+
+
+def test_works_with_cupy_and_torch_blocked():
+    run(
+        "import sys\n"
+        "sys.modules['cupy'] = sys.modules['torch'] = None\n"
+        "import gpuzoo, gymnasium, numpy as np\n"
+        "env = gymnasium.make_vec('gpuzoo/CartPole-v1', num_envs=2, device='cpu')\n"
+        "env.reset(seed=0)\n"
+        "env.step(np.zeros(2, int))\n"
+        "assert gpuzoo.make_vec('CartPole-v1', 2).simulator.device == 'cpu'\n"
+    )
+
+
+def test_public_names_exist_and_are_documented():
+    import gpuzoo
+
+    for name in gpuzoo.__all__:
+        assert getattr(gpuzoo, name).__doc__, name

@@ -1,0 +1,174 @@
+"""The documentation: its code runs, its tables are current, it builds without a warning.
+
+Blocks of a page run in order, in one namespace, in a process and an empty folder of their own. A ``{code-block}`` with
+a ``:caption:`` is written to a file of that name first. ``<!-- needs-gpu -->`` above a block: it is only compiled.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import gpuzoo
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *DOCS.glob("*.md")])
+NEEDS_GPU = "<!-- needs-gpu -->"
+
+pytestmark = pytest.mark.skipif(not DOCS.is_dir(), reason="not a checkout")
+
+
+@dataclasses.dataclass(frozen=True)
+class Block:
+    page: Path
+    line: int  # of its first line of code
+    language: str
+    caption: str
+    code: str
+    needs_gpu: bool
+
+    @property
+    def program(self) -> str:
+        """The code at its own lines of the page, so that a traceback names them."""
+        return "\n" * (self.line - 1) + self.code
+
+
+def blocks(page: Path) -> list[Block]:
+    out, lines = [], page.read_text().splitlines()
+    k = 0
+    while k < len(lines):
+        opening = re.match(r"(`{3,})(?:\{code-block\} *)?(.*)$", lines[k])
+        if not opening:
+            k += 1
+            continue
+        above, start, caption = next((x for x in reversed(lines[:k]) if x.strip()), ""), k + 1, ""
+        while option := re.match(r":(\w+): *(.*)", lines[start]):
+            caption = option[2] if option[1] == "caption" else caption
+            start += 1
+        end = lines.index(opening[1], start)
+        code = "\n".join(lines[start:end]).strip("\n") + "\n"
+        start += next((j for j, x in enumerate(lines[start:end]) if x.strip()), 0)
+        out.append(Block(page, start + 1, opening[2], caption, code, above.strip() == NEEDS_GPU))
+        k = end + 1
+    return out
+
+
+def name(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+BLOCKS = [block for page in PAGES for block in blocks(page)]
+
+RUNNER = """
+import sys
+from pathlib import Path
+sys.path.insert(0, "")
+names = {"__name__": "__page__"}
+for part in sorted(Path("blocks").iterdir()):
+    exec(compile(part.read_text(), sys.argv[1], "exec"), names)
+"""
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if any(b.language == "python" for b in blocks(p))], ids=name)
+def test_code_runs(page: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "blocks").mkdir()
+    for k, block in enumerate(blocks(page)):
+        if block.caption and not block.language.startswith("{"):
+            assert Path(block.caption).name == block.caption
+            (tmp_path / block.caption).write_text(block.code)
+        elif block.language == "python" and block.needs_gpu:
+            compile(block.program, name(page), "exec")
+            with capsys.disabled():
+                print(f"\n{name(page)}:{block.line}: compiled only, as it needs a GPU")
+        elif block.language == "python":
+            (tmp_path / "blocks" / f"{k:03}").write_text(block.program)
+    command = [sys.executable, "-W", "error", "-c", RUNNER, name(page)]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-6000:]
+
+
+def commands() -> list[tuple[str, list[str]]]:
+    out = []
+    for block in BLOCKS:
+        for offset, line in enumerate(block.code.splitlines() if block.language in ("bash", "sh", "console") else []):
+            words = shlex.split(line.removeprefix("$ "), comments=True)
+            if words:
+                out.append((f"{name(block.page)}:{block.line + offset}", words))
+    return out
+
+
+def test_commands_exist() -> None:
+    typer = pytest.importorskip("typer")
+    cli = pytest.importorskip("gpuzoo.cli")
+    known = typer.main.get_command(cli.app).commands
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    found = {"gpuzoo": 0, "make": 0}
+    for where, (program, *words) in commands():
+        if program == "make":
+            assert set(words) <= targets, where
+        elif program == "gpuzoo":
+            assert words, where
+            assert words[0] in known, f"{where}: there is no command gpuzoo {words[0]}"
+            command = known[words[0]]
+            options = {o for p in command.params for o in (*p.opts, *p.secondary_opts)}
+            used = {w.partition("=")[0] for w in words[1:] if w.startswith("-")}
+            assert command.ignore_unknown_options or used <= options, f"{where}: {used - options}"
+        if program in found:
+            found[program] += 1
+    assert all(found.values()), found
+
+
+def test_games_that_are_named_exist() -> None:
+    for page in PAGES:
+        for env_id in re.findall(r"\b[A-Z][A-Za-z]+-v\d+\b", page.read_text()):
+            assert env_id in gpuzoo.ids() or env_id == "ThinIce-v0", f"{name(page)}: {env_id}"
+
+
+@pytest.fixture
+def scripts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(DOCS))
+
+
+@pytest.mark.usefixtures("scripts")
+def test_readme_table_is_current() -> None:
+    from games_table import README, filled
+
+    text = README.read_text()
+    assert text == filled(text), "run: python docs/games_table.py --write"
+
+
+@pytest.mark.usefixtures("scripts")
+def test_every_game_has_a_page(tmp_path: Path) -> None:
+    from gen_games import generate
+
+    written = generate(tmp_path, None)
+    assert {p.stem for p in written} == {*gpuzoo.ids(), "index"}
+    for env_id in gpuzoo.ids():
+        text = (tmp_path / f"{env_id}.md").read_text()
+        assert f"# {env_id}\n" in text
+        cfg, env = gpuzoo.get(env_id).Config(), gpuzoo.get(env_id)
+        for parameter in vars(cfg):
+            assert f"`{parameter}`" in text
+        for field in env.fields(cfg):
+            assert f"`{field}`" in text
+        usage = [b for b in blocks(tmp_path / f"{env_id}.md") if b.language == "python"]
+        assert usage
+        for block in usage:
+            compile(block.code, env_id, "exec")
+
+
+@pytest.mark.slow
+def test_documentation_builds(tmp_path: Path) -> None:
+    pytest.importorskip("sphinx")
+    command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html", "-d", str(tmp_path / "trees")]
+    done = subprocess.run([*command, str(DOCS), str(tmp_path / "html")], capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stderr[-6000:]
+    page = (tmp_path / "html" / "games" / f"{gpuzoo.ids()[0]}.html").read_text()
+    assert "with random actions" in page
