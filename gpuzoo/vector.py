@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import weakref
 from collections.abc import Callable, Mapping
-from functools import cached_property
 from typing import Any, Literal
 
 import gymnasium
@@ -120,29 +120,25 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         self._others = _Others(self, opponents) if self._count < sim.layout.agents else None
         self._whole = self._count == sim.layout.agents and self._observation_size == sim.layout.observation_size
         swaps = output == "numpy" and copy and sim.xp is np and self._whole
-        self._recycler = Recycler(sim, _RETURNED, self._recycled_rows) if swaps else None
+        rows_of = functools.partial(_recycled_rows, self.num_envs, self._observation_shape)
+        self._recycler = Recycler(sim, _RETURNED, rows_of) if swaps else None
         self._rewrites_all = sim.autoreset_mode != AutoresetMode.DISABLED
         self._multi = sim.layout.agents > 1
         self._same_step = sim.autoreset_mode == AutoresetMode.SAME_STEP
         self._stepped = False
         self._finalizer = weakref.finalize(self, sim.close)
 
-    @cached_property
+    @functools.cached_property
     def observation_space(self) -> spaces.Space[Any]:  # type: ignore[override]
         """Space of a batch of observations, built when first asked for."""
         return batch_space(self.single_observation_space, self.num_envs)
 
-    @cached_property
+    @functools.cached_property
     def action_space(self) -> spaces.Space[Any]:  # type: ignore[override]
         """Space of a batch of actions, built when first asked for."""
         return batch_space(self.single_action_space, self.num_envs)
 
     # ---- arrays ----
-
-    def _recycled_rows(self, arrays: Mapping[str, Any]) -> Rows:
-        n = self.num_envs
-        observation = arrays["observation"].reshape(n, *self._observation_shape)
-        return (observation, *(arrays[name].reshape(n) for name in _RETURNED[1:]))
 
     def _rows_of(self, name: str) -> Any:
         """An array of the simulator as rows, in the kind that was asked for; a copy if ``copy``."""
@@ -336,13 +332,19 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         self._finalizer()
 
 
+def _recycled_rows(num_envs: int, observation_shape: tuple[int, ...], arrays: Mapping[str, Any]) -> Rows:
+    observation = arrays["observation"].reshape(num_envs, *observation_shape)
+    return (observation, *(arrays[name].reshape(num_envs) for name in _RETURNED[1:]))
+
+
 class _Others:
     """Plays the agents that are no rows. Their actions for the next step are written after each step and reset."""
 
     def __init__(self, env: VectorEnv, policy: Opponents) -> None:
         if policy != "random" and not callable(policy):
             raise ValueError(f"opponents must be 'random' or a function, not {policy!r}.")
-        self._env, self._policy = env, policy
+        self._env: VectorEnv = weakref.proxy(env)  # a cycle would keep a dropped batch until the collector runs
+        self._policy = policy
         lay = env.simulator.layout
         mine = range(env._first, env._first + env._count)
         self._index = [a for a in range(lay.agents) if a not in mine]

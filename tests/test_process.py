@@ -143,7 +143,7 @@ def test_interrupt_during_threads_leaves_it_usable():
 
 
 _MEMORY = """
-import os, sys
+import gc, os, sys
 import numpy as np
 import gpuzoo
 
@@ -173,6 +173,7 @@ if sys.argv[1] == "close":
     print(resident() - before)
 elif sys.argv[1] == "drop":
     for _ in range(10): create()
+    gc.disable()
     before = resident()
     for _ in range(100): create()
     print(resident() - before)

@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from types import ModuleType
@@ -122,15 +123,18 @@ def available_threads() -> int:
     return os.cpu_count() or 1
 
 
+@functools.cache
+def _load(path: Path) -> dict[str, Callable[..., None]]:
+    library = ctypes.CDLL(str(path))
+    functions = {kernel: getattr(library, f"gz_launch_{kernel}") for kernel in KERNELS}
+    for function in functions.values():
+        function.argtypes, function.restype = [ctypes.c_void_p, ctypes.c_int, ctypes.c_int], None
+    return functions
+
+
 class _CpuKernels:
     def __init__(self, path: Path, threads: int) -> None:
-        library = ctypes.CDLL(str(path))
-        self._functions = {}
-        for kernel in KERNELS:
-            function = getattr(library, f"gz_launch_{kernel}")
-            function.argtypes, function.restype = [ctypes.c_void_p, ctypes.c_int, ctypes.c_int], None
-            self._functions[kernel] = function
-        self._threads = threads
+        self._functions, self._threads = _load(path), threads
 
     def launch(self, kernel: str, store: Any, num_envs: int, argument: int = 0) -> None:
         self._functions[kernel](store, argument, self._threads)
