@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import argparse
 import math
+import os
+import shutil
 import sys
 import time
 from collections.abc import Mapping
@@ -23,7 +25,13 @@ from rich.table import Table
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from baselines.ppo import PPO, Args, Policy, Result, curve, evaluate, finish, play, train
+from baselines.evaluation import evaluate, play
+from baselines.files import replacing
+from baselines.networks import Policy
+from baselines.plots import curve, finish
+from baselines.ppo import PPO, Args
+from baselines.run import CHECKPOINT, Result, train
+from baselines.trainer import Trainer
 from gpuzoo.batch import BatchEnv
 from gpuzoo.render import Canvas, save_animation, tile
 
@@ -88,12 +96,10 @@ def film(policies: Mapping[str, Policy], match: str, seed: int, steps: int) -> l
 
 def draw_curves(points: list[dict[str, float]], chance: float, tag: Result, cartpole: Result, path: Path) -> None:
     """The learning curves of both games."""
-    import matplotlib as mpl
+    from matplotlib.figure import Figure
 
-    mpl.use("Agg")
-    from matplotlib import pyplot
-
-    figure, axes = pyplot.subplots(1, 3, figsize=(14, 4.2))
+    figure = Figure(figsize=(14, 4.2), layout="tight")
+    axes = figure.subplots(1, 3)
     axes[0].axhline(chance, linestyle="--", color="#9aa4b2", label="random taggers, random runners")
     trained = [match for match in MATCHES if any(MATCHES[match])]
     for match, colour in zip(trained, ("#e5575a", "#4285e0", "#8a66d3"), strict=True):
@@ -114,9 +120,8 @@ def draw_curves(points: list[dict[str, float]], chance: float, tag: Result, cart
     axes[2].set_title("CartPole-v1", loc="left", fontsize=11)
     for axis in axes:
         finish(axis)
-    figure.tight_layout()
-    figure.savefig(path, dpi=120)
-    pyplot.close(figure)
+    with replacing(path) as file:
+        figure.savefig(file, format="png", dpi=120)
 
 
 def main() -> None:
@@ -126,6 +131,7 @@ def main() -> None:
         "--out", type=Path, default=Path("out/demo"), help="folder for what is made (default: out/demo)"
     )
     parser.add_argument("--seed", type=int, default=1, help="of everything (default: 1)")
+    parser.add_argument("--pole-steps", type=lambda s: int(float(s)), default=120_000, help="steps of CartPole")
     parser.add_argument("--tag-steps", type=lambda s: int(float(s)), default=250_000, help="steps of TagContinuous")
     options = parser.parse_args()
     out: Path = options.out
@@ -133,7 +139,8 @@ def main() -> None:
 
     console.print("[bold]1. CartPole-v1[/bold]: one agent pushes a cart so that the pole on it stays upright.")
     cartpole = train(
-        Args("CartPole-v1", num_envs=32, num_steps=32, total_steps=120_000, epochs=10, entropy=0.0, learning_rate=1e-3,
+        PPO,
+        Args("CartPole-v1", num_envs=32, num_steps=32, total_steps=options.pole_steps, epochs=10, ent_coef=0.0, lr=1e-3,
              gamma=0.98, gae_lambda=0.8, seed=options.seed, device=DEVICE),
     )  # fmt: skip
     pole = evaluate("CartPole-v1", cartpole.policies, 200, device=DEVICE, greedy=True).returns["agent"]
@@ -150,12 +157,12 @@ def main() -> None:
     args = Args.of(GAME, total_steps=options.tag_steps, seed=options.seed, device=DEVICE, out=str(out), config=FIELD)
     points: list[dict[str, float]] = []
 
-    def measure(ppo: PPO) -> None:
-        if ppo.iteration == 1 or ppo.iteration % max(1, args.iterations // 6) == 0:
-            shares = {match: 100 * caught(ppo.policies, match, 24) for match in MATCHES if any(MATCHES[match])}
-            points.append({"steps": ppo.steps, **shares})
+    def measure(trainer: Trainer) -> None:
+        if trainer.iteration == 1 or trainer.iteration % max(1, args.iterations // 6) == 0:
+            shares = {match: 100 * caught(trainer.policies, match, 24) for match in MATCHES if any(MATCHES[match])}
+            points.append({"steps": trainer.steps, **shares})
 
-    result = train(args, watch=measure)
+    result = train(PPO, args, watch=measure)
     shares = {match: caught(result.policies, match, 100) for match in MATCHES}
     table = Table(title="Runners that are caught within 100 steps", title_justify="left")
     for column in ("taggers", "runners"):
@@ -170,11 +177,14 @@ def main() -> None:
     films = [film(result.policies, match, options.seed, 100) for match in MATCHES]
     pictures = [tile(quarters, 2) for quarters in zip(*films, strict=True)]
     save_animation([*pictures, *[pictures[-1]] * 15], out / "agents.gif", fps=12)
+    gpuzoo = "gpuzoo" if shutil.which("gpuzoo") else os.path.relpath(Path(sys.executable).with_name("gpuzoo"))
     console.print(
-        f"\nIn [bold]{out}[/bold]: agents.gif (the chase before and after), learning_curve.png, progress.csv, "
-        f"checkpoint.pt.  {time.perf_counter() - start:.0f} s in all.\n"
-        "Next: [bold]gpuzoo list[/bold] shows the games; [bold]python baselines/ppo.py SimpleSpread-v0 --out out/spread"
-        "[/bold] trains another one; with a GPU the same command uses it."
+        f"\nIn [bold]{out}[/bold]: agents.gif (the chase before and after), learning_curve.png, {CHECKPOINT}. "
+        f"{time.perf_counter() - start:.0f} s in all. Next:\n\n"
+        f"  {gpuzoo} play {GAME} --checkpoint {out / CHECKPOINT} -o tag.gif\n"
+        f"  {gpuzoo} list\n"
+        f"  {gpuzoo} train SimpleSpread-v0  # on a GPU where there is one\n",
+        soft_wrap=True,
     )
 
 

@@ -11,6 +11,7 @@ sys.path.insert(0, str(DOCS))
 sys.path.insert(0, str(DOCS.parent))
 
 import gen_games  # noqa: E402
+import training_options  # noqa: E402
 
 import gpuzoo  # noqa: E402
 from gpuzoo.core.dialect import FORBIDDEN, REGIONS, UNIFORM  # noqa: E402
@@ -67,6 +68,7 @@ myst_substitutions = {
     "forbidden": _forbidden(),
     "regions": ", ".join(f"`{r}`" for r in sorted(REGIONS)),
     "uniform": ", ".join(f"`e.{name}`" for name in sorted(UNIFORM)),
+    "training_options": training_options.options_table(),
     "number_of_games": str(len(gpuzoo.ids())),
     **{f"lines_{name}": _lines(path) for name, path in _WALK.items()},
 }

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import enum
 import importlib
+import importlib.util
 import json
 import os
 import re
@@ -348,7 +350,7 @@ def parse_config(env: EnvDef, pairs: list[str]) -> dict[str, Any]:
     """
     from gpuzoo.core.definition import config_types, unknown
 
-    kinds = config_types(env.Config)
+    kinds = {**config_types(env.Config), "max_episode_steps": int}
     words = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
     out: dict[str, Any] = {}
     for pair in pairs:
@@ -458,18 +460,158 @@ def new(
         console.print(f"  {line}", markup=False, soft_wrap=True)
 
 
-# ---- train ----
+# ---- train, play ----
+
+_PASSED_ON = {"allow_extra_args": True, "ignore_unknown_options": True}
 
 
-@app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
-def train(context: typer.Context, game: GameArgument) -> None:
-    """Train with PPO: runs baselines/ppo.py, which a checkout of the project has, with the options that follow."""
-    import subprocess
+def _baselines(purpose: str, *modules: str) -> None:
+    """Makes `baselines` importable, or ends the command with one sentence that says what is missing."""
+    root = Path(__file__).resolve().parents[1]
+    if not (root / "baselines").is_dir():
+        _fail(
+            f"{purpose} needs the trainers, which a checkout has and the package has not: no {root / 'baselines'}.", 1
+        )
+    if str(root) not in sys.path:
+        sys.path.append(str(root))
+    missing = [name for name in modules if importlib.util.find_spec(name) is None]
+    if missing:
+        _fail(f"{purpose} needs {' and '.join(missing)}: pip install 'gpuzoo[train]'", 1)
 
-    script = Path(__file__).resolve().parents[1] / "baselines" / "ppo.py"
-    if not script.is_file():
-        _fail(f"training scripts are in a checkout of the project, not in the package: there is no {script}.", 1)
-    raise typer.Exit(subprocess.run([sys.executable, str(script), game, *context.args]).returncode)
+
+class Algorithm(str, enum.Enum):
+    """What ``train`` trains with."""
+
+    ppo = "ppo"
+    a2c = "a2c"
+
+
+@app.command(context_settings={**_PASSED_ON, "help_option_names": []}, options_metavar="ID [OPTIONS]")
+def train(
+    context: typer.Context,
+    algorithm: Annotated[Algorithm, typer.Option(help="What to train with.")] = Algorithm.ppo,
+) -> None:
+    """Train agents: gpuzoo train ID, with the options of baselines/ppo.py or a2c.py, which --help shows."""
+    _baselines("training", "torch", "matplotlib", "safetensors", "tensorboard")
+    from baselines import run
+
+    module = importlib.import_module(f"baselines.{algorithm.value}")
+    words, before = context.args, sys.argv
+    sys.argv = ["gpuzoo train", *words]  # as which argparse introduces itself
+    try:
+        args = run.parse(module.Args, words, module.__doc__ or "")
+        if not args.out:
+            from gpuzoo import registry
+
+            words = [*words, "--out", f"out/{registry.get(args.game).id}"]
+        run.main(getattr(module, algorithm.value.upper()), module.Args, words)
+    finally:
+        sys.argv = before
+
+
+def dotted(words: list[str]) -> list[str]:
+    """``name=value`` words from ``--config.name value`` and ``--config.name=value``.
+
+    Raises:
+        ValueError: another option, or one without a value.
+    """
+    out, left = [], iter(words)
+    for word in left:
+        name, equals, value = word.partition("=")
+        if not name.startswith("--config."):
+            raise ValueError(f"there is no option {name}; see --help.")
+        found = value if equals else next(left, None)
+        if found is None:
+            raise ValueError(f"{name} needs a value.")
+        out.append(f"{name.removeprefix('--config.')}={found}")
+    return out
+
+
+def players(words: list[str]) -> dict[str, str]:
+    """Who plays whom, from ``name=file`` words.
+
+    Raises:
+        ValueError: a word without a name or a file.
+    """
+    for word in words:
+        name, _, file = word.partition("=")
+        if not (name and file):
+            raise ValueError(f"--player takes NAME=FILE or NAME=random, not {word!r}.")
+    return {name: file for name, _, file in (word.partition("=") for word in words)}
+
+
+@app.command(context_settings=_PASSED_ON)
+def play(
+    context: typer.Context,
+    game: GameArgument,
+    checkpoint: Annotated[
+        str, typer.Option(metavar="FILE[#MEMBER]", help="Who plays all agents: what training left, or random.")
+    ] = "random",
+    player: Annotated[
+        list[str] | None,
+        typer.Option("--player", "-p", metavar="NAME=FILE|random", help="Who plays a group or an agent instead."),
+    ] = None,
+    episodes: Annotated[int, typer.Option(min=1, help="Episodes to measure, each with a seed of its own.")] = 256,
+    greedy: Annotated[bool, typer.Option("--greedy/--sample", help="Take the likeliest actions or draw them.")] = False,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the episodes and of the actions.")] = 0,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Write an animation: a .gif, .png, .mp4 or .webm file.")
+    ] = None,
+    window: Annotated[bool, typer.Option("--window", help="Show them in a window, until it is closed.")] = False,
+    num_envs: Annotated[int, typer.Option(min=1, max=64, help="Envs in the animation or window.")] = 4,
+    seconds: Annotated[float, typer.Option(min=0.1, max=600, help="Length of the animation.")] = 10.0,
+    config: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--config", "-c", metavar="NAME=VALUE",
+            help="A parameter of the game, also as --config.NAME VALUE. By default those of training.",
+        ),
+    ] = None,
+    device: DeviceOption = "cpu",
+    as_json: JsonOption = False,
+) -> None:  # fmt: skip
+    """Let trained agents play: measure their returns, and show them."""
+    _baselines("playing", "torch", "safetensors")
+    from baselines import match as matches
+    from baselines.evaluation import evaluate
+    from gpuzoo import registry
+    from gpuzoo.core.backend import make_backend
+
+    err = _console(stderr=True)
+    with _errors():
+        device = make_backend(device).device
+        values = parse_config(registry.get(game), [*(config or []), *dotted(context.args)])
+        match = matches.arrange(game, players(player or []), checkpoint, values, device)
+        options: dict[str, Any] = {"greedy": greedy, "seed": seed}
+        if out:
+            from baselines.video import film
+
+            film(match.game, match.players, out, match.config, device, envs=num_envs, seconds=seconds, **options)
+        with err.status(f"Playing {episodes} episodes"):
+            seen = evaluate(match.game, match.players, episodes, config=match.config, device=device, **options)
+        sides = matches.summary(match, seen)
+    if as_json:
+        about = {"game": match.game, "config": match.config, "device": device, **options}
+        print(json.dumps({**about, "sides": sides}, indent=2))
+    else:
+        table = _table("", "played by", ">agents", ">mean return", ">standard error", ">mean length")
+        for name, side in sides.items():
+            error = "" if side["standard_error"] is None else f"{side['standard_error']:.2g}"
+            table.add_row(
+                f"[bold cyan]{name}[/]", escape(side["player"]), str(side["agents"]), f"{side['mean_return']:.4g}",
+                error, f"{side['mean_length']:.1f}",
+            )  # fmt: skip
+        how = "the likeliest actions" if greedy else "drawn actions"
+        count = "1 episode" if episodes == 1 else f"{episodes} episodes"
+        _console().print(table)
+        _console().print(f"{match.game}, {count} with {how}; an agent's return, its length until it left.", style="dim")
+    if out:
+        err.print(f"Wrote [bold]{escape(str(out))}[/].", soft_wrap=True)
+    if window:
+        from baselines.video import show
+
+        with _errors():
+            show(match.game, match.players, match.config, device, envs=num_envs, **options)
 
 
 def main() -> None:

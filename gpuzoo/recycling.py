@@ -50,7 +50,8 @@ class Recycler:
             if _references(slot.objects) == slot.idle:
                 break
         else:
-            outputs = self._simulator.new_outputs(self._names)
+            arrays = self._simulator.arrays
+            outputs = self._simulator.new_outputs({name: np.zeros_like(arrays[name]) for name in self._names})
             slot = _Slot(outputs, self._rows(outputs.arrays))
             if self._counted and len(self._slots) < 8:
                 self._slots.append(slot)

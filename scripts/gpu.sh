@@ -10,17 +10,17 @@
 #
 #   python3 -m pip download --no-deps --only-binary=:all: --python-version 3.12 --implementation cp \
 #     --platform manylinux_2_28_x86_64 --platform manylinux2014_x86_64 -d .whl \
-#     gymnasium pettingzoo farama-notifications cloudpickle platformdirs typer
+#     gymnasium pettingzoo farama-notifications cloudpickle platformdirs typer rich safetensors
 #
 # Without network --no-deps means just that: name every requirement that the machine lacks.
 #
-# Variables: OUT, PYTHON (python3), TOTAL (460 seconds), PPO (options of the training run).
+# Variables: OUT, PYTHON (python3), TOTAL (560 seconds), PPO (options of the training run).
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
 out=${OUT:-out}
 python=${PYTHON:-python3}
-total=${TOTAL:-460}
+total=${TOTAL:-560}
 ppo=${PPO:---num-envs 4096 --total-steps 4e6}
 mkdir -p "$out"
 scratch=$(mktemp -d)
@@ -78,10 +78,18 @@ table bench_cuda.jsonl
 part start-up 40 startup_cuda.jsonl \
   "$python" -m gpuzoo bench '^(CartPole|TagContinuous)-v. default' --json --device cuda --num-envs 4096 --seconds 0.3
 table startup_cuda.jsonl
-if [ -f baselines/ppo.py ]; then
-  # shellcheck disable=SC2086 # several words
-  part ppo 60 ppo.log "$python" baselines/ppo.py CartPole-v1 --device cuda $ppo
-fi
+phases() {
+  part "phases-$1" 50 "phases_$1.jsonl" "$python" scripts/bench_phases.py "${@:2}" --device cuda --total-steps 1e9
+  cat "$out/phases_$1.jsonl"
+}
+phases cartpole CartPole-v1 --num-envs 4096
+phases tag TagContinuous-v0 --num-envs 2000 --num-steps 32 --config.num_runners 100 --config.num_other_agents_observed 10
+phases spread SimpleSpread-v0 --num-envs 4096 --num-steps 32
+phases population CartPole-v1 --population 2048 --num-envs 4
+# shellcheck disable=SC2086 # several words
+part ppo 60 ppo.log "$python" baselines/ppo.py CartPole-v1 --device cuda $ppo
+part population 90 population.log \
+  "$python" baselines/ppo.py CartPole-v1 --device cuda --population 2048 --num-envs 4 --total-steps 5e5
 part bench-cpu 70 bench_cpu.jsonl "$python" -m gpuzoo bench --json --device cpu --no-startup --seconds 1
 table bench_cpu.jsonl
 part peers 40 peers.jsonl "$python" scripts/bench_peers.py --json --seconds 0.5

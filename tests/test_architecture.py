@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import graphlib
 import subprocess
 import sys
 from pathlib import Path
@@ -37,6 +38,13 @@ ONLY = {
     "stable_baselines3": {"gpuzoo.wrappers"},
     "pygame": {"gpuzoo.render"},
     "PIL": {"gpuzoo.render"},
+}
+#: the same for the trainers
+TRAINERS_ONLY = {
+    "matplotlib": {"baselines.plots", "baselines.demo"},
+    "safetensors": {"baselines.checkpoint"},
+    "tensorboard": {"baselines.log"},
+    "wandb": {"baselines.log"},
 }
 TOOLS = ("gpuzoo.bench", "gpuzoo.cli", "gpuzoo.doctor", "gpuzoo.scaffold", "gpuzoo.testing", "gpuzoo.__main__")
 
@@ -75,6 +83,7 @@ def within(name: str, part: str) -> bool:
 
 
 FILES = sorted(p for p in PACKAGE.rglob("*.py") if "templates" not in p.parts)
+TRAINERS = sorted((ROOT / "baselines").glob("*.py"))
 
 
 @pytest.mark.parametrize("path", FILES, ids=module_of)
@@ -84,6 +93,7 @@ def test_imports_follow_the_layers(path):
     for name, line, typing_only in imports(path):
         where = f"{path}:{line}: {module} imports {name}"
         top = name.split(".")[0]
+        assert top != "baselines" or module == "gpuzoo.cli", where
         if top in ONLY and not typing_only and module not in TOOLS:
             assert any(within(module, part) for part in ONLY[top]), where
         if top != "gpuzoo" or not layers or typing_only:
@@ -97,6 +107,39 @@ def test_every_module_has_its_layer():
     """A new module at the top needs a line in MAY or in TOOLS."""
     known = {*MAY, *TOOLS, "gpuzoo", "gpuzoo.wrappers"}
     assert {module_of(p) for p in PACKAGE.glob("*.py")} <= known
+
+
+def test_trainers_import_each_other_in_one_direction():
+    found = {module_of(p): {name for name, _, typing_only in imports(p) if not typing_only} for p in TRAINERS}
+    graph = {module: {x for x in names if x in found and x != module} for module, names in found.items()}
+    assert [*graphlib.TopologicalSorter(graph).static_order()]
+    assert {m for m, names in graph.items() if "baselines.ppo" in names} <= {"baselines.demo"}
+    for module, names in found.items():
+        for name in names:
+            assert not within(name, "gpuzoo.envs"), f"{module} knows a game: {name}"
+            known = TRAINERS_ONLY.get(name.split(".")[0], {module})
+            assert module in known, f"{module} imports {name}"
+
+
+IMPORTING_TORCH = """
+import os, runpy, sys
+
+class Watch:
+    def find_spec(self, name, *rest):
+        if name == "torch":
+            sys.exit(os.environ.get("OMP_WAIT_POLICY", "nothing"))
+
+sys.meta_path.insert(0, Watch())
+sys.argv[:] = sys.argv[1:]
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+
+
+@pytest.mark.parametrize("program", ["baselines/ppo.py", "baselines/a2c.py", "baselines/demo.py"])
+def test_trainers_set_how_threads_wait_before_torch_reads_it(program, monkeypatch):
+    monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
+    words = [sys.executable, "-c", IMPORTING_TORCH, str(ROOT / program), "CartPole-v1"]
+    assert subprocess.run(words, capture_output=True, text=True).stderr.strip() == "PASSIVE"
 
 
 def run(code: str) -> str:

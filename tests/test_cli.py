@@ -1,7 +1,10 @@
 """The command line: what it prints, what it writes, and how it says no."""
 
+import dataclasses
+import importlib
 import json
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -408,17 +411,337 @@ def test_names(name, module, title):
     assert scaffold.names(name) == (module, title)
 
 
-# ---- the rest ----
+# ---- train ----
+
+TINY = ["--num-envs", "4", "--num-steps", "8"]
 
 
-def test_train_says_where_the_scripts_are(monkeypatch):
+@pytest.mark.parametrize("algorithm", ["ppo", "a2c"])
+def test_train_leaves_a_run_in_out(algorithm, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    before = list(sys.argv)
+    result = run("train", "CartPole", "--algorithm", algorithm, *TINY, "--total-steps", 320, "--config.gravity", 5)
+    folder = tmp_path / "out" / "CartPole-v1"
+    assert {"checkpoint.safetensors", "learning_curve.png", "progress.csv"} <= {f.name for f in folder.iterdir()}
+    about = json.loads((folder / "run.json").read_text())
+    assert (about["algorithm"], about["config"], about["num_envs"]) == (algorithm, {"gravity": 5.0}, 4)
+    assert "In out/CartPole-v1: learning_curve.png" in result.stdout
+    assert sys.argv == before
+    log = (folder / "progress.csv").read_text().splitlines()
+    run("train", "CartPole", "--algorithm", algorithm, *TINY, "--total-steps", 480, "--config.gravity", 5, "--resume")
+    longer = (folder / "progress.csv").read_text().splitlines()
+    assert longer[1 : len(log)] == log[1:]
+    assert len(longer) == len(log) + 5
+
+
+def test_train_takes_another_folder_and_films(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run("train", "CartPole-v1", *TINY, "--total-steps", 64, "--out", "here", "--video")
+    assert [f.name for f in tmp_path.iterdir()] == ["here"]
+    with Image.open("here/video.gif") as image:
+        assert image.size == (482, 482)
+        assert image.n_frames > 1
+
+
+def test_train_has_the_help_of_the_algorithm():
+    out = run("train", "--help").stdout
+    assert out.startswith("usage: gpuzoo train")
+    assert "--clip-eps" in out
+    assert "--clip-eps" not in run("train", "--algorithm", "a2c", "--help").stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "message"),
+    [
+        (["CartPol"], 2, "gpuzoo train: error: there is no game 'CartPol'; did you mean 'CartPole-v1'?"),
+        (["CartPole-v1", "--sped", "3"], 2, "unknown option --sped; see --help"),
+        (["CartPole-v1", "--config.gravit", "3"], 2, "CartPole-v1 has no parameter 'gravit'; did you mean 'gravity'?"),
+        (["CartPole-v1", "--gamma", "2"], 1, "error: gamma must lie between 0 and 1, not 2.0."),
+    ],
+)
+def test_train_refuses(words, status, message, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert message in run("train", *words, status=status).output.splitlines()[-1]
+    assert not list(tmp_path.iterdir())
+
+
+def test_train_refuses_another_algorithm():
+    assert "'dqn' is not one of 'ppo', 'a2c'" in run("train", "CartPole-v1", "--algorithm", "dqn", status=2).stderr
+
+
+@pytest.mark.parametrize(
+    ("command", "modules"),
+    [("train", ["torch", "matplotlib", "safetensors", "tensorboard"]), ("play", ["torch", "safetensors"])],
+)
+def test_commands_name_the_extra_that_is_missing(command, modules, monkeypatch):
+    monkeypatch.setitem(sys.modules, "safetensors", None)
+    purpose = {"train": "training", "play": "playing"}[command]
+    wanted = f"{purpose} needs safetensors: pip install 'gpuzoo[train]'"
+    assert refused(command, "CartPole-v1", status=1) == wanted
+    for module in modules:
+        monkeypatch.setitem(sys.modules, module, None)
+    assert f"needs {' and '.join(modules)}: pip" in refused(command, "CartPole-v1", status=1)
+
+
+@pytest.mark.parametrize("command", ["train", "play"])
+def test_commands_say_where_the_trainers_are(command, monkeypatch):
     monkeypatch.setattr(cli, "__file__", "/nowhere/gpuzoo/cli.py")
-    assert "training scripts are in a checkout" in refused("train", "CartPole-v1", status=1)
+    message = refused(command, "CartPole-v1", status=1)
+    assert message.endswith("which a checkout has and the package has not: no /nowhere/baselines.")
+
+
+def documented(program):
+    """The trainers' commands in the README and the documentation, without the program."""
+    for page in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
+        for line in page.read_text().splitlines():
+            before, found, words = line.partition(program)
+            if found and (not before or before.startswith("torchrun ")):
+                yield shlex.split(words, comments=True)
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "words"),
+    [(a, w) for a, p in (("ppo", "baselines/ppo.py "), ("a2c", "baselines/a2c.py ")) for w in documented(f"python {p}")]
+    + [("ppo", w) for w in documented("torchrun --nproc-per-node=2 baselines/ppo.py ")]
+    + [("ppo", w) for w in documented("gpuzoo train ")],
+    ids=lambda words: words if isinstance(words, str) else " ".join(words[:2]),
+)
+def test_documented_commands_can_run(algorithm, words):
+    from baselines.run import parse
+
+    module = importlib.import_module(f"baselines.{algorithm}")
+    parse(module.Args, words).check()
+
+
+def test_every_option_is_in_the_documentation(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "docs"))
+    from training_options import options_table
+
+    from baselines import ppo
+
+    table, shown = options_table(), run("train", "--help").stdout
+    for field in dataclasses.fields(ppo.Args):
+        option = f"--{field.name.replace('_', '-')}"
+        if field.name not in ("game", "config"):
+            assert f"| `{option}` |" in table
+            assert option in shown
+    assert "| `--num-steps` | `128`; A2C: `8` |  |" in table
+    assert "| `--clip-eps` | `0.2` | yes | PPO only: " in table
+    assert "| `--anneal-lr` | on |" in table
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "baselines" / "configs").glob("*.json")), ids=lambda path: path.stem)
+def test_values_for_a_game_are_options(path):
+    """`Args.of` leaves out what its algorithm does not know, so a name that is wrong would go unnoticed."""
+    from baselines import a2c, ppo
+
+    said = {"reference", "goal", "open_spiel"}  # what scripts/make_results.py reads
+    assert json.loads(path.read_text()).keys() <= said | {field.name for field in dataclasses.fields(ppo.Args)}
+    for module in (a2c, ppo):
+        module.Args.of(path.stem).check()
+
+
+# ---- play ----
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """Checkpoints by name: two members that balance a pole, taggers and a runner, two players."""
+    from baselines.ppo import PPO, Args
+    from baselines.run import train
+
+    folder = tmp_path_factory.mktemp("trained")
+    small = {"num_envs": 4, "num_steps": 8, "total_steps": 64}
+    runs = {
+        "pole": Args("CartPole-v1", **small, population=2, config={"gravity": 5.0}, out=str(folder / "pole")),
+        "tag": Args("TagGridWorld-v0", **small, config={"num_taggers": 3, "max_episode_steps": 20},
+                    policies={"tagger": "hunters"}, out=str(folder / "tag")),
+        "four": Args("ConnectFour-v0", **small, memory=4, out=str(folder / "four")),
+    }  # fmt: skip
+    return {name: train(PPO, args, quiet=True).checkpoint for name, args in runs.items()}
+
+
+def played(*words):
+    return json.loads(run("play", *words, "--json").stdout)
+
+
+def test_play_random():
+    out = played("CartPole-v1", "--episodes", 50, "--seed", 3, "-c", "max_episode_steps=9")
+    assert (out["game"], out["config"], out["seed"]) == ("CartPole-v1", {"max_episode_steps": 9}, 3)
+    side = out["sides"]["agent"]
+    assert (side["player"], side["agents"], side["episodes"]) == ("random", 1, 50)
+    assert 8 < side["mean_return"] == side["mean_length"] <= 9
+
+
+@pytest.mark.parametrize("how", ["--greedy", "--sample"])
+def test_play_measures_a_member_of_a_checkpoint(how, trained):
+    from baselines.evaluation import evaluate
+    from baselines.ppo import PPO, Args
+
+    about = json.loads((trained["pole"].parent / "run.json").read_text())
+    args = Args(
+        "CartPole-v1", **{k: about[k] for k in ("num_envs", "num_steps", "total_steps", "population", "config")}
+    )
+    trainer = PPO(args)
+    trainer.restore(trained["pole"])
+    sides = []
+    for member in (0, 1):
+        out = played("CartPole-v1", "--checkpoint", f"{trained['pole']}#{member}", "--episodes", 16, how)
+        assert out["config"] == {"gravity": 5.0}
+        seen = evaluate(
+            "CartPole-v1", trainer.policies, 16, config=args.config, greedy=how == "--greedy", member=member
+        )
+        returns = seen.returns["agent"][:, 0].astype(float)
+        sides.append(out["sides"]["agent"])
+        assert sides[member]["mean_return"] == returns.mean()
+        # The two sum squares in another order: a few roundings of 1e-16 each.
+        assert sides[member]["standard_error"] == pytest.approx(np.std(returns, ddof=1) / 4, rel=1e-12)
+        assert sides[member]["mean_length"] == seen.lengths["agent"].mean()
+    assert sides[0]["mean_return"] != sides[1]["mean_return"]
+    trainer.close()
+
+
+def test_play_takes_parameters_from_the_checkpoint_and_the_command(trained):
+    words = ["TagGridWorld", "--checkpoint", trained["tag"], "--episodes", 3]
+    out = played(*words, "--config.wall_hit_penalty", 50, "--config.max_episode_steps=7")
+    assert out["config"] == {"num_taggers": 3, "max_episode_steps": 7, "wall_hit_penalty": 50.0}
+    assert {name: side["agents"] for name, side in out["sides"].items()} == {"tagger": 3, "runner": 1}
+    assert max(side["mean_length"] for side in out["sides"].values()) <= 7
+    free = played(*words, "--config.max_episode_steps", 7, "--config.wall_hit_penalty", 0)
+    assert free["sides"]["runner"]["mean_return"] > out["sides"]["runner"]["mean_return"]
+
+
+def test_play_matches(trained):
+    file = str(trained["tag"])
+    out = played("TagGridWorld-v0", "-p", f"tagger={file}", "--player", "runner=random", "--episodes", 2)
+    assert {name: side["player"] for name, side in out["sides"].items()} == {"tagger": file, "runner": "random"}
+    assert out["config"]["num_taggers"] == 3
+    out = played("TagGridWorld-v0", "--checkpoint", file, "-p", "tagger_1=random", "--episodes", 2)["sides"]
+    assert {name: (side["player"], side["agents"]) for name, side in out.items()} == {
+        "tagger, the others": (file, 2), "tagger_1": ("random", 1), "runner": (file, 1)
+    }  # fmt: skip
+    sides = played("ConnectFour-v0", "--checkpoint", trained["four"], "-p", "player_0=random", "--episodes", 8)["sides"]
+    assert list(sides) == ["player_0", "player_1"]
+    assert sides["player_0"]["mean_return"] == -sides["player_1"]["mean_return"]
+
+
+def test_an_agent_that_plays_randomly_is_not_the_policy():
+    """Who has a name of its own plays that, whatever the rest of its group plays."""
+    from baselines.match import arrange
+
+    match = arrange("ConnectFour-v0", {"player_0": "random"})
+    assert match.players == {"player_0": None, "player_1": None}
+    assert match.sides == {"player_0": ("player", [0], "random"), "player_1": ("player", [1], "random")}
+
+
+def test_play_prints_a_table(trained):
+    out = run("play", "TagGridWorld-v0", "--checkpoint", trained["tag"], "--episodes", 1, "--greedy").stdout
+    for text in ("tagger", "runner", "mean return", "standard error", "mean length", "1 episode with the likeliest"):
+        assert text in out
+    assert "nan" not in out
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["CartPol"], "there is no game 'CartPol'; did you mean 'CartPole-v1'?"),
+        (["CartPole-v1", "--checkpoint", "none"], "there is no checkpoint none."),
+        (["CartPole-v1", "--checkpoint", "."], "there is no checkpoint .: it is a folder."),
+        (["CartPole-v1", "--checkpoint", "{four}"], "{four} holds policies for ConnectFour-v0, not for CartPole-v1."),
+        (["CartPole-v1", "--checkpoint", "{pole}#2"], "{pole} has 2 members, numbered from 0, and no '2'."),
+        (
+            ["TagGridWorld-v0", "--checkpoint", "{tag}", "-c", "use_full_observation=no"],
+            "was trained with the observation",
+        ),
+        (["CartPole-v1", "-p", "agnt=random"], "CartPole-v1 has no group or agent 'agnt'; did you mean 'agent'?"),
+        (["CartPole-v1", "-p", "agent_1=random"], "CartPole-v1 has no group or agent 'agent_1'; did you mean 'agent'?"),
+        (["CartPole-v1", "-p", "agent"], "--player takes NAME=FILE or NAME=random, not 'agent'."),
+        (["CartPole-v1", "-c", "gravit=1"], "CartPole-v1 has no parameter 'gravit'; did you mean 'gravity'?"),
+        (["CartPole-v1", "--config.gravity"], "--config.gravity needs a value."),
+        (["CartPole-v1", "--gredy"], "there is no option --gredy; see --help."),
+        (["CartPole-v1", "-o", "x.bmp"], "cannot write 'x.bmp': use a .gif, .png, .mp4 or .webm file"),
+        (
+            ["CartPole-v1", "--device", "abacus"],
+            "device must be 'cpu', 'cuda', 'cuda:<index>' or 'auto', not 'abacus'.",
+        ),
+    ],
+)
+def test_play_refuses(words, message, trained, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    message, *words = (text.format(**trained) for text in (message, *words))
+    assert message in refused("play", *words, "--episodes", 1)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("suffix", ["gif", "mp4"])
+def test_play_writes_an_animation(suffix, trained, tmp_path):
+    path = tmp_path / "new" / f"play.{suffix}"
+    words = ["--checkpoint", trained["four"], "--episodes", 1, "--seconds", 2, "--num-envs", 2]
+    result = run("play", "ConnectFour-v0", *words, "-o", path)
+    assert f"Wrote {path}." in result.stderr
+    assert [p.name for p in path.parent.iterdir()] == [path.name]
+    assert path.stat().st_size > 1000
+
+
+def test_an_animation_depends_on_the_seed_alone(trained, tmp_path):
+    from baselines.match import arrange
+    from baselines.video import film
+
+    players = arrange("ConnectFour-v0", {}, str(trained["four"])).players
+    files = [tmp_path / f"{k}.gif" for k in range(3)]
+    for path, seed in zip(files, (0, 0, 9), strict=True):
+        assert film("ConnectFour-v0", players, path, seconds=3, envs=1, seed=seed) == 6
+    same, again, other = (path.read_bytes() for path in files)
+    assert same == again != other
+    with Image.open(files[0]) as image:
+        assert (image.n_frames, image.size) == (6, (240, 240))
+
+
+def test_envs_that_are_over_stand_still_until_all_are():
+    from baselines import video
+
+    config = {"length": np.array([0.1, 5.0], np.float32)}  # a short pole falls long before a long one
+    fps, stride = video.rate("CartPole-v1")
+    assert (fps, stride) == (25, 2)
+    shown = video.pictures("CartPole-v1", {}, config, envs=2, size=48)
+    left, right = [], []
+    for picture in (next(shown) for _ in range(80)):
+        left.append(picture[:, :48].tobytes())
+        right.append(picture[:, 50:].tobytes())
+    shown.close()
+    stops = next(k for k in range(1, 80) if left[k] == left[k - 1])
+    ends = next(k for k in range(1, 80) if right[k] == right[k - 1])
+    again = next(k for k in range(ends, 80) if right[k] != right[ends])
+    assert stops < ends < again
+    assert len({*left[stops:again]}) == 1
+    assert len({*right[:ends]}) == ends
+    assert again - ends == round(video.HOLD * fps)
+    assert left[again] != left[ends]
+
+
+def test_play_in_a_window_until_it_is_closed(monkeypatch):
+    from baselines import video
+
+    shown = []
+
+    class Closing(video.Window):
+        def show(self, frame):
+            shown.append((self.title, self.fps, frame.shape, super().show(frame)))
+            if len(shown) == 3:
+                self._pygame.event.post(self._pygame.event.Event(self._pygame.QUIT))
+            return shown[-1][3]
+
+    monkeypatch.setattr(video, "Window", Closing)
+    run("play", "TagGridWorld-v0", "--episodes", 1, "--num-envs", 1, "--window")
+    assert shown == [("TagGridWorld-v0", 8, (240, 240, 3), True)] * 3 + [("TagGridWorld-v0", 8, (240, 240, 3), False)]
+
+
+# ---- the rest ----
 
 
 def test_without_a_command_there_is_help():
     out = python("-m", "gpuzoo", "--help").stdout
-    for command in ("list", "doctor", "bench", "record", "new", "train"):
+    for command in ("list", "doctor", "bench", "record", "new", "train", "play"):
         assert command in out
     assert run("--version").stdout == f"gpuzoo {gpuzoo.__version__}\n"
     assert "Missing argument" in run("record", status=2).stderr

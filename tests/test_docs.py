@@ -119,7 +119,8 @@ def test_commands_exist() -> None:
             command = known[words[0]]
             options = {o for p in command.params for o in (*p.opts, *p.secondary_opts)}
             used = {w.partition("=")[0] for w in words[1:] if w.startswith("-")}
-            assert command.ignore_unknown_options or used <= options, f"{where}: {used - options}"
+            if words[0] != "train":  # whose options are the trainers': test_cli.py parses them
+                assert used <= options, f"{where}: {used - options}"
         if program in found:
             found[program] += 1
     assert all(found.values()), found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from types import ModuleType
 from typing import Any, Protocol
@@ -19,6 +20,23 @@ class Kernels(Protocol):
         """Runs one of `KERNELS` for all envs. ``store`` is the device address of the struct `Store`.
 
         Returns before the work is done where the device has a queue of its own.
+        """
+
+
+class Unit(Protocol):
+    """A compiled translation unit that is no game."""
+
+    def bind(self, kernel: str, words: Sequence[int]) -> Callable[[int], None]:
+        """Prepares a call, which is then made with nothing but its offset.
+
+        On a GPU the entry is ``gz_<kernel>(Arguments, i64 offset)``: the struct is passed by value, each item has a
+        thread, and the call returns before the work is done. On a CPU it is ``gz_launch_<kernel>(const Arguments *,
+        i64 offset)``.
+
+        Args:
+            kernel: name of the entry.
+            words: members of the struct, of 8 bytes each: integers and device addresses. The first is the number of
+                items.
         """
 
 
@@ -47,6 +65,18 @@ class Backend(Protocol):
 
         Raises:
             RuntimeError: no compiler, or the compiler's message about the author's file and line.
+        """
+
+    def compile_unit(self, code: str, name: str, kernels: Sequence[str]) -> Unit:
+        """Compiles any other translation unit, or finds it in the cache.
+
+        Args:
+            code: the source.
+            name: what messages call it.
+            kernels: its entries.
+
+        Raises:
+            RuntimeError: no compiler, or the compiler's message.
         """
 
     def to_numpy(self, array: Any) -> Any:

@@ -13,7 +13,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from types import ModuleType
@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 import platformdirs
 
-from gpuzoo.core.backend import KERNELS, Kernels
+from gpuzoo.core.backend import KERNELS, Kernels, Unit
 from gpuzoo.core.codegen import Program
 
 FLAGS = (
@@ -140,6 +140,17 @@ class _CpuKernels:
         self._functions[kernel](store, argument, self._threads)
 
 
+class _CpuUnit:
+    def __init__(self, path: Path, kernels: Sequence[str]) -> None:
+        library = ctypes.CDLL(str(path))
+        self._functions = {kernel: getattr(library, f"gz_launch_{kernel}") for kernel in kernels}
+        for function in self._functions.values():
+            function.argtypes, function.restype = [ctypes.c_void_p, ctypes.c_longlong], None
+
+    def bind(self, kernel: str, words: Sequence[int]) -> Callable[[int], None]:
+        return functools.partial(self._functions[kernel], (ctypes.c_longlong * len(words))(*words))
+
+
 class CpuBackend:
     """NumPy arrays and host code.
 
@@ -166,6 +177,10 @@ class CpuBackend:
 
     def compile(self, program: Program) -> Kernels:
         return _CpuKernels(compile_host(program.code, program.env.id, self._flags), self.threads)
+
+    def compile_unit(self, code: str, name: str, kernels: Sequence[str]) -> Unit:
+        flags = (*self._flags, "-DGZ_SPINS=500")  # beside a game's workers, whose turn is next
+        return _CpuUnit(compile_host(code, name, flags), kernels)
 
     def to_numpy(self, array: Any) -> Any:
         return np.array(array)

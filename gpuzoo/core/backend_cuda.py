@@ -6,14 +6,14 @@ import contextlib
 import importlib.util
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 from gpuzoo.core import nvrtc
-from gpuzoo.core.backend import KERNELS, Kernels
+from gpuzoo.core.backend import KERNELS, Kernels, Unit
 from gpuzoo.core.codegen import Program
 
 _MISSING = "device='cuda' needs CuPy: pip install 'gpuzoo[cuda13]', or 'gpuzoo[cuda12]' for a CUDA 12 driver."
@@ -42,6 +42,26 @@ class _CudaKernels:
         grid = (-(-num_envs * self._lanes // self._block),)
         with self._backend.ordered():
             self._functions[kernel](grid, (self._block,), (np.uint64(store), np.int32(argument), np.int32(0)))
+
+
+class _CudaUnit:
+    BLOCK = 128
+
+    def __init__(self, backend: CudaBackend, path: str, kernels: Sequence[str]) -> None:
+        module = backend.xp.RawModule(path=path)
+        self._backend = backend
+        self._functions = {kernel: module.get_function(f"gz_{kernel}") for kernel in kernels}
+
+    def bind(self, kernel: str, words: Sequence[int]) -> Callable[[int], None]:
+        ordered, function, block = self._backend.ordered, self._functions[kernel], (self.BLOCK,)
+        grid = (-(-words[0] // self.BLOCK),)
+        arguments = np.array(words, np.int64).view(f"V{8 * len(words)}")  # CuPy passes an array of one element by value
+
+        def call(offset: int) -> None:
+            with ordered():
+                function(grid, block, (arguments, np.int64(offset)))
+
+        return call
 
 
 class CudaBackend:
@@ -110,11 +130,19 @@ class CudaBackend:
     def address(self, array: Any) -> int:
         return int(array.data.ptr)
 
-    def compile(self, program: Program) -> Kernels:
+    def _cubin(self, code: str, name: str) -> str:
         capability = self._cupy.cuda.Device(self._index).compute_capability
-        path = nvrtc.cached_cubin(program.code, program.env.id, f"sm_{capability}")
+        return str(nvrtc.cached_cubin(code, name, f"sm_{capability}"))
+
+    def compile(self, program: Program) -> Kernels:
+        path = self._cubin(program.code, program.env.id)
         with self._cupy.cuda.Device(self._index):
-            return _CudaKernels(self, str(path), program.lanes)
+            return _CudaKernels(self, path, program.lanes)
+
+    def compile_unit(self, code: str, name: str, kernels: Sequence[str]) -> Unit:
+        path = self._cubin(code, name)
+        with self._cupy.cuda.Device(self._index):
+            return _CudaUnit(self, path, kernels)
 
     def to_numpy(self, array: Any) -> Any:
         with self.ordered():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -179,16 +179,24 @@ class Simulator:
             self._array(f"table_{name}", table.shape, str(table.dtype))[...] = self.xp.asarray(table)
         self._control = self._array("control", (2,), "int32")
 
-    def new_outputs(self, names: Sequence[str]) -> Outputs:
-        """Fresh arrays for some outputs, for `use_outputs`. CPU only."""
-        arrays = {name: np.zeros_like(self.arrays[name]) for name in names}
-        store = self._store.copy()
-        for name, array in arrays.items():
-            store[self.program.store.index(name)] = self.backend.address(array)
-        return Outputs(arrays, store, self.backend.address(store))
+    def new_outputs(self, arrays: Mapping[str, Any]) -> Outputs:
+        """Makes a caller's arrays a place for outputs (and actions), for `use_outputs`.
+
+        Args:
+            arrays: by name; contiguous, on the device, with the shape and dtype of those in `arrays`.
+        """
+        with self.backend.ordered():
+            store = self._store.copy()
+            for name, array in arrays.items():
+                store[self.program.store.index(name)] = self.backend.address(array)
+        return Outputs(dict(arrays), store, self.backend.address(store))
 
     def use_outputs(self, outputs: Outputs) -> None:
-        """From now on the kernels write these outputs here: the old arrays are in a caller's hands. CPU only."""
+        """From now on the kernels write these outputs here, in full at each step: no copy is needed to keep them.
+
+        It fits what every step writes for every env, in next-step and same-step mode: ``observation``, ``reward``,
+        ``terminated``, ``truncated``; and ``action``, which a step reads.
+        """
         self._store, self._address = outputs.store, outputs.address
         self.arrays.update(outputs.arrays)
 
@@ -442,9 +450,10 @@ class Simulator:
             for name, array in self._params.items():
                 values = array[where] if array.shape != (1,) else self.xp.broadcast_to(array, (n,))
                 arrays[f"param_{name}"] = self.xp.ascontiguousarray(values).copy()
-        return Snapshot(self.env.id, self._constants(), arrays)
+        return Snapshot(self.env.id, self.constants(), arrays)
 
-    def _constants(self) -> dict[str, Any]:
+    def constants(self) -> dict[str, Any]:
+        """The compile-time part of the game's configuration."""
         return {name: getattr(self.cfg, name) for name in config_types(self.env.Config) if name not in self._params}
 
     def restore(self, snapshot: Snapshot, envs: Any = None) -> None:
@@ -459,10 +468,10 @@ class Simulator:
             RuntimeError: a restore of some envs while the others were never reset.
         """
         self.check_usable()
-        if snapshot.id != self.env.id or snapshot.constants != self._constants():
+        if snapshot.id != self.env.id or snapshot.constants != self.constants():
             raise ValueError(
                 f"this is a snapshot of {snapshot.id} with {snapshot.constants}, which does not fit "
-                f"{self.env.id} with {self._constants()}."
+                f"{self.env.id} with {self.constants()}."
             )
         with self.backend.ordered():
             where = self._index(range(self.num_envs) if envs is None else envs)

@@ -118,23 +118,24 @@ GZ void advance(const Store &s, int mode, int max_steps, i64 i) {
     }
     s.alive[k] = (u8)(acted & !gone & !out_of_time);
   });
+  const bool ends = out_of_time | !(news & 1);
   if (mode == SAME_STEP && (news & 2)) {
     lanes(e, AGENTS * OBSERVATION_SIZE, [=](int k) {
       const i64 agent = i * AGENTS + k / OBSERVATION_SIZE;
-      if (s.terminated[agent] | s.truncated[agent])
+      if (ends | s.terminated[agent] | s.truncated[agent])
         s.final_observation[i * (AGENTS * OBSERVATION_SIZE) + k] = s.observation[i * (AGENTS * OBSERVATION_SIZE) + k];
     });
 #if GZ_MASKS
     lanes(e, AGENTS * MASK_SIZE, [=](int k) {
       const i64 agent = i * AGENTS + k / MASK_SIZE;
-      if (s.terminated[agent] | s.truncated[agent])
+      if (ends | s.terminated[agent] | s.truncated[agent])
         s.final_action_mask[i * (AGENTS * MASK_SIZE) + k] = s.action_mask[i * (AGENTS * MASK_SIZE) + k];
     });
 #endif
   }
   once(e, [=] {
     s.elapsed_steps[i] = t;
-    s.ended[i] = (u8)(out_of_time | !(news & 1));
+    s.ended[i] = (u8)ends;
   });
   save(s, i, v);
 }

@@ -18,6 +18,11 @@ static void parallel(Task task, const void *arguments, i64 n, i64, int) { task(a
 
 constexpr int MAX_THREADS = 64;
 
+// How often a worker looks for the next call before it sleeps: some microseconds' worth.
+#ifndef GZ_SPINS
+#define GZ_SPINS 4000
+#endif
+
 // A thread's own share of the envs. The same envs go to the same thread at every call, so they stay in its cache; who
 // is through with his share takes tiles of the others'.
 struct alignas(64) Share {
@@ -65,7 +70,7 @@ static void *pool_worker(void *number) {
   const int self = (int)(i64)number;
   u32 seen = 0;
   for (;;) {
-    for (int spin = 0; spin < 4000 && __atomic_load_n(&p.call, __ATOMIC_ACQUIRE) == seen; ++spin) pool_pause();
+    for (int spin = 0; spin < GZ_SPINS && __atomic_load_n(&p.call, __ATOMIC_ACQUIRE) == seen; ++spin) pool_pause();
     if (__atomic_load_n(&p.call, __ATOMIC_ACQUIRE) == seen) {
       pthread_mutex_lock(&p.lock);
       __atomic_fetch_add(&p.sleeping, 1, __ATOMIC_SEQ_CST);

@@ -1,0 +1,61 @@
+"""A2C, advantage actor-critic (Mnih et al. 2016), for groups of agents and whole populations.
+
+    python baselines/a2c.py TagContinuous-v0 --num-envs 64 --total-steps 2e6 --out out/tag
+
+One gradient step for each short rollout, on all of it at once. Everything else is as in ``ppo.py``.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from baselines import run, trainer
+from baselines.learner import Learner
+from baselines.losses import Loss
+from baselines.trainer import Trainer, option
+
+if TYPE_CHECKING:  # not before `baselines`, which has something to say to torch
+    from torch import Tensor
+
+
+@dataclasses.dataclass
+class Args(trainer.Args):
+    """Everything that a run of A2C depends on."""
+
+    algorithm: ClassVar[str] = "a2c"
+
+    num_steps: int = option(8, "steps of each env between two updates")
+    lr: float = option(7e-4, "Adam's step size", sweep=True)
+    gae_lambda: float = option(1.0, "0: one-step advantages, 1: whole returns", sweep=True)
+    normalize_advantages: bool = option(False, "in each update, to mean 0 and deviation 1")
+
+
+class A2C(Trainer):
+    """A run of A2C."""
+
+    args: Args
+
+    def loss_of(self, learner: Learner) -> Loss:
+        """The policy gradient, with the losses of value and entropy; see ``kernels/a2c.cuh``."""
+        return self.compile(
+            learner, "a2c.cuh", ("vf_coef", "ent_coef"), ("policy_loss", "value_loss", "entropy")
+        )  # fmt: skip
+
+    def learn(self, learner: Learner, loss: Loss) -> dict[str, Tensor]:
+        """One step on the whole rollout."""
+        args, hyper, slopes = self.args, self.hyper, None
+        for batch in learner.minibatches(0, 1, args.sequence or args.num_steps):
+            if args.normalize_advantages:
+                batch.normalize("advantage")
+            slopes = self.slopes(batch, loss)
+            learner.step(batch, slopes, hyper["lr"] * self.fraction, hyper["max_grad_norm"])
+        return {} if slopes is None else self.numbers(slopes, loss)
+
+
+if __name__ == "__main__":
+    run.main(A2C, Args)

@@ -1,0 +1,72 @@
+"""Several processes, one GPU each: `torchrun --nproc-per-node=N` sets the environment that is read here.
+
+Each process steps its own share of the envs; gradients and statistics are summed over all. Without torchrun there is
+one process, and nothing here does anything.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch import distributed as dist
+
+
+def world_size() -> int:
+    """Number of processes."""
+    return int(os.environ.get("WORLD_SIZE", "1"))
+
+
+def rank() -> int:
+    """Number of this process, from 0; the one with 0 writes the files."""
+    return int(os.environ.get("RANK", "0"))
+
+
+def device(name: str) -> str:
+    """The device of this process: with CUDA, the GPU of its own number on this machine."""
+    if world_size() > 1 and (name == "cuda" or (name == "auto" and torch.cuda.is_available())):
+        return f"cuda:{os.environ.get('LOCAL_RANK', '0')}"
+    return name
+
+
+def begin(name: str) -> None:
+    """Joins the other processes: by NCCL between GPUs, by gloo between CPUs. May be called again."""
+    if world_size() == 1 or dist.is_initialized():
+        return
+    mine = device(name)
+    if mine.startswith("cuda"):
+        torch.cuda.set_device(mine)
+    dist.init_process_group("nccl" if mine.startswith("cuda") else "gloo")
+
+
+def total(x: Tensor) -> Tensor:
+    """Sums a tensor over all processes, in place."""
+    if world_size() > 1:
+        dist.all_reduce(x)
+    return x
+
+
+def any_of(flag: bool) -> bool:
+    """Whether it is true in any process: so they all do the same."""
+    return bool(total(torch.tensor(float(flag), device=_meeting_place())) > 0) if world_size() > 1 else flag
+
+
+def gather(x: Any) -> list[Any]:
+    """What each process has, for the first one; the others get nothing."""
+    if world_size() == 1:
+        return [x]
+    found: list[Any] | None = [None] * world_size() if rank() == 0 else None
+    dist.gather_object(x, found)
+    return found or []
+
+
+def _meeting_place() -> str:
+    return f"cuda:{torch.cuda.current_device()}" if dist.get_backend() == "nccl" else "cpu"
+
+
+def end() -> None:
+    """Leaves the other processes."""
+    if dist.is_available() and dist.is_initialized():
+        dist.destroy_process_group()

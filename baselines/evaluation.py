@@ -1,0 +1,148 @@
+"""Playing without learning: evaluations, and steps to draw pictures of."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from baselines.networks import Policy
+from gpuzoo.batch import BatchEnv
+from gpuzoo.core.definition import EnvDef, unknown
+from gpuzoo.tensors import as_tensor
+
+
+class Seat:
+    """A policy that plays agents ``part`` of a group, with what it remembers of each env."""
+
+    def __init__(self, group: str, part: slice, policy: Policy, env: BatchEnv) -> None:
+        self.group, self.part, self._policy = group, part, policy
+        self._agents = len(range(*part.indices(env.groups[group])))
+        self._memory = torch.zeros(1, env.num_envs * self._agents, policy.memory_size, device=env.simulator.device)
+
+    def __call__(self, seen: Any, ended: Tensor, greedy: bool, generator: torch.Generator) -> Tensor:
+        """Actions (envs, agents, parts) for the group's observation; ``ended`` (envs,) says where episodes begin."""
+        policy, mask = self._policy, None
+        if isinstance(seen, dict):
+            seen, mask = seen["observation"], seen["action_mask"][:, self.part].flatten(0, 1)
+        seen = seen[:, self.part].flatten(0, 1).unsqueeze(0)
+        if policy.recurrent:
+            begins = ended.repeat_interleave(self._agents).float().view(1, 1, -1)
+            out, self._memory = policy.act(seen.unsqueeze(0), self._memory, begins)
+            out = out[0]
+        else:
+            out, _ = policy.act(seen)
+        mask = None if mask is None else mask.unsqueeze(0)
+        actions = policy.actions
+        chosen = actions.greedy(out, mask) if greedy else actions.sample(out, policy.log_std, mask, generator)
+        return chosen[0].unflatten(0, (len(ended), -1))
+
+
+@torch.no_grad()
+def play(
+    env: BatchEnv, players: Mapping[str, Policy | None], seed: int, greedy: bool = False, member: int = 0
+) -> Iterator[tuple[dict[str, Any], dict[str, Any], dict[str, Any]]]:
+    """Steps envs without end, and yields terminations, truncations and infos after each step.
+
+    Args:
+        env: made with ``output="torch"``.
+        players: who plays a group (``"tagger"``) or one agent (``"tagger_0"``); those left out, or None, play randomly.
+        seed: of the envs and of the actions.
+        greedy: take the likeliest actions.
+        member: who of a population plays.
+
+    Raises:
+        ValueError: a player of no group or agent.
+    """
+    seats: list[Seat] = []
+    for name, policy in players.items():
+        group, _, k = (name, "", "") if name in env.groups else name.rpartition("_")
+        if group not in env.groups or (k and not (k.isdigit() and int(k) < env.groups[group])):
+            raise ValueError(unknown(f"{env.simulator.env.id} has no group or agent", name, env.groups))
+        if policy is not None:
+            alone = policy.member(member) if policy.members > 1 else policy
+            seats.append(Seat(group, slice(int(k), int(k) + 1) if k else slice(None), alone, env))
+    obs, _ = env.reset(seed=seed)
+    device = torch.device(env.simulator.device)
+    generator = torch.Generator(device).manual_seed(seed % 2**63)
+    ended = torch.ones(env.num_envs, dtype=torch.bool, device=device)
+    while True:
+        actions = env.random_actions()  # the env's own memory: a policy writes its actions over them
+        for seat in seats:
+            target = actions[seat.group][:, seat.part]
+            target.copy_(seat(obs[seat.group], ended, greedy, generator).view(target.shape))
+        obs, _, terminations, truncations, infos = env.step(actions)
+        ended = infos["ended"]
+        yield terminations, truncations, infos
+
+
+@dataclasses.dataclass
+class Evaluation:
+    """What happened in some episodes: by group, arrays (episodes, agents of the group).
+
+    Attributes:
+        returns: of each agent.
+        lengths: steps until the agent was terminated or time ran out.
+        terminated: whether it was terminated.
+    """
+
+    returns: dict[str, np.ndarray[Any, Any]]
+    lengths: dict[str, np.ndarray[Any, Any]]
+    terminated: dict[str, np.ndarray[Any, Any]]
+
+
+def evaluate(
+    game: str | type[EnvDef],
+    players: Mapping[str, Policy | None],
+    episodes: int = 256,
+    seed: int = 0,
+    config: Mapping[str, Any] | None = None,
+    device: str = "cpu",
+    greedy: bool = False,
+    member: int = 0,
+    max_steps: int = 100_000,
+) -> Evaluation:
+    """Plays one episode in each of ``episodes`` envs, with seeds that no training uses.
+
+    Every episode counts once, however short: the mean is not drawn towards episodes that end early.
+
+    Args:
+        game: its id.
+        players: see `play`.
+        episodes: how many.
+        seed: of the episodes.
+        config: parameters of the game.
+        device: where to play.
+        greedy: take the likeliest actions.
+        member: who of a population plays.
+        max_steps: an episode that is longer counts as it then stands.
+    """
+    env = BatchEnv(game, episodes, device=device, output="torch", **(config or {}))
+    sim = env.simulator
+    first: dict[str, list[Tensor]] = {}
+    over = torch.zeros(episodes, dtype=torch.bool, device=sim.device)
+    for step, (terminations, truncations, infos) in enumerate(
+        play(env, players, (seed << 32) + 2**31, greedy, member), start=1
+    ):
+        last = step == max_steps
+        for group in env.groups:
+            done = terminations[group] | truncations[group]
+            now = [infos["episode"]["r"][group], infos["episode"]["l"][group], terminations[group]]
+            if last:
+                part = slice(sim.layout.first[group], sim.layout.first[group] + env.groups[group])
+                so_far = as_tensor(sim.arrays["episode_return"])[:, part]
+                now = [torch.where(done, now[0], so_far), torch.where(done, now[1], step), now[2]]
+            kept = first.setdefault(group, [torch.zeros_like(x) for x in now])
+            news = (done | (last & infos["alive"][group])) & ~over.unsqueeze(-1)
+            for old, new in zip(kept, now, strict=True):
+                old.copy_(torch.where(news, new, old))
+        over |= infos["ended"]
+        if last or ((step % 8 == 0 or device == "cpu") and bool(over.all())):
+            break
+    returns, lengths, terminated = ({g: x[k].cpu().numpy() for g, x in first.items()} for k in range(3))
+    env.close()
+    return Evaluation(returns, lengths, terminated)

@@ -1,0 +1,403 @@
+"""What a trainer does often and torch does in many small operations: draw actions, shuffle, and sum backwards.
+
+Each is one kernel, compiled from one source for CUDA and for the CPU as the games are, and gives the same bits on both.
+Nothing here waits for the device or allocates on it, so every call can be part of a CUDA graph.
+
+Random numbers are a function of (seed, counter + offset, row, draw): ``seeds``, int64 (M,), has one seed for each of M
+members, agents that train side by side; ``counter``, int64 (1,), lies on the device, where a graph can advance it;
+``offset`` is an int, fixed within a graph. What a row gets depends on nothing else: not on M, the size of the batch,
+threads or device. Samplers that are to draw independently need different seeds, counters or rows. A shuffle with the
+same seed and counter, and a game with the same seed, have other numbers than a sampler.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from gpuzoo.core.backend import Unit, make_backend
+from gpuzoo.core.codegen import DEVICE
+
+SOURCES = Path(__file__).parent / "kernels"
+MAX_ROWS = 1 << 32  # a row's number is one word of the generator's counter
+
+Call = Callable[[int], None]
+
+
+# ---- compiling ----
+
+
+def unit_code(*files: str, constants: str = "") -> str:
+    """A translation unit of the engine's headers and of files of this folder.
+
+    Args:
+        files: names of files in ``kernels``, which stand in this order after ``launch.cuh``.
+        constants: C++ that stands before them.
+    """
+
+    def text(path: Path) -> str:
+        return f'#line 1 "{path.name}"\n{path.read_text()}'
+
+    parts = ["#define LANES 1", text(DEVICE / "base.cuh"), "#ifdef GZ_SIMT", text(DEVICE / "simt.cuh"), "#endif"]
+    parts += [text(DEVICE / "math.cuh"), text(DEVICE / "rng.cuh"), "#if !defined(GZ_CUDA) && !defined(GZ_SIMT)"]
+    parts += [text(DEVICE / "threads.cuh"), "#endif", text(SOURCES / "launch.cuh"), constants]
+    return "\n".join([*parts, *(text(SOURCES / name) for name in files), ""])
+
+
+def categorical_code(nvec: Sequence[int], masked: bool) -> str:
+    """The program of a `CategoricalSampler`."""
+    cases = "".join(f"part == {p} ? {n} : " for p, n in enumerate(nvec[:-1])) if len(set(nvec)) > 1 else ""
+    constants = [
+        '#line 1 "generated"',
+        "namespace gz {",
+        f"constexpr int PARTS = {len(nvec)}, WIDTH = {max(nvec)}, MASK_SIZE = {sum(nvec) if masked else 0};",
+        f"GZ int choices(int part) {{ (void)part; return {cases}{nvec[-1]}; }}",
+        "}",
+    ]
+    return unit_code("rows.cuh", "categorical.cuh", constants="\n".join(constants))
+
+
+def normal_code(size: int) -> str:
+    """The program of a `NormalSampler`."""
+    return unit_code("rows.cuh", "normal.cuh", constants=f"namespace gz {{ constexpr int SIZE = {size}; }}")
+
+
+@functools.cache
+def tools_code() -> str:
+    """The program of `shuffle`, `scan` and `bind_adam`."""
+    return unit_code("shuffle.cuh", "scan.cuh", "adam.cuh")
+
+
+@functools.cache
+def _unit(code: str, device: str, *kernels: str) -> Unit:
+    return make_backend(device).compile_unit(code, kernels[0], kernels)
+
+
+def _tools(device: str) -> Unit:
+    return _unit(tools_code(), device, "shuffle", "scan", "adam")
+
+
+def _device(device: str | torch.device) -> str:
+    """The device as the engine names it."""
+    if not re.fullmatch(r"cpu|cuda(:\d+)?", str(device)):
+        raise ValueError(f"device must be 'cpu', 'cuda' or 'cuda:<index>', not {str(device)!r}.")
+    place = torch.device(device)
+    if place.type == "cpu" or place.index is not None:
+        return str(place)
+    return f"cuda:{torch.cuda.current_device() if torch.cuda.is_available() else 0}"
+
+
+# ---- checks ----
+
+
+def _shape(name: str, x: Tensor, meaning: str) -> torch.Size:
+    """The shape of something that must be a tensor with as many axes as ``meaning`` has words."""
+    if not isinstance(x, Tensor):
+        raise TypeError(f"{name} must be a torch tensor, not {type(x).__name__}.")
+    if x.dim() != len(meaning.split(",")):
+        raise ValueError(f"{name} must have the shape ({meaning}), not {tuple(x.shape)}.")
+    return x.shape
+
+
+def _check(name: str, x: Tensor, dtype: torch.dtype, shape: Sequence[int], device: str, strided: int = 0) -> None:
+    """Refuses a tensor that a kernel would misread.
+
+    Args:
+        name: what messages call it.
+        x: the tensor.
+        dtype: what it must have.
+        shape: what it must have.
+        device: where it must be.
+        strided: number of leading axes that may have any stride.
+    """
+    if not isinstance(x, Tensor):
+        raise TypeError(f"{name} must be a torch tensor, not {type(x).__name__}.")
+    if x.dtype != dtype:
+        raise TypeError(f"{name} must be {dtype}, not {x.dtype}: convert it with .to({dtype}).")
+    if str(x.device) != device:
+        raise ValueError(f"{name} must be on {device} like the kernel, not on {x.device}.")
+    if x.shape != torch.Size(shape):
+        raise ValueError(f"{name} must have the shape {tuple(shape)}, not {tuple(x.shape)}.")
+    if x.numel() and not x[(0,) * strided].is_contiguous():
+        axes = " in its last axis" if strided else ""
+        raise ValueError(f"{name} must be contiguous{axes}: its strides are {x.stride()}; see .contiguous().")
+
+
+def _call(unit: Unit, kernel: str, arguments: Sequence[int | Tensor]) -> Call:
+    """A prepared call that keeps its tensors alive; `arguments` without the number of threads."""
+    words = [x.data_ptr() if isinstance(x, Tensor) else x for x in arguments]
+    call = unit.bind(kernel, [words[0], torch.get_num_threads(), *words[1:]])
+
+    def run(offset: int = 0, _tensors: Sequence[int | Tensor] = arguments) -> None:
+        call(offset)
+
+    return run
+
+
+# ---- sampling ----
+
+
+class _Sampler:
+    """What both samplers share: the struct `Sampling`."""
+
+    _kernel: str
+
+    def __init__(self, code: str, device: str | torch.device) -> None:
+        self.device = _device(device)
+        self._unit = _unit(code, self.device, self._kernel)
+
+    def _bind(
+        self,
+        seeds: Tensor,
+        counter: Tensor,
+        data: Tensor,
+        more: Tensor | None,
+        more_stride: int,
+        action: Tensor,
+        log_prob: Tensor,
+        first_row: int,
+        greedy: bool,
+    ) -> Call:
+        members, rows = data.shape[:2]
+        _check("seeds", seeds, torch.int64, (members,), self.device)
+        _check("counter", counter, torch.int64, (1,), self.device)
+        _check("log_prob", log_prob, torch.float32, (members, rows), self.device, strided=2)
+        if not 0 <= first_row <= MAX_ROWS - rows:
+            raise ValueError(f"first_row must be from 0 to 2**32 - {rows}, the number of rows, not {first_row}.")
+        arguments: list[int | Tensor] = [members * rows, rows, first_row, int(greedy), seeds, counter, data]
+        arguments += [more if more is not None else 0, more_stride, action, action.stride(0), action.stride(1)]
+        return _call(self._unit, self._kernel, [*arguments, log_prob, log_prob.stride(0), log_prob.stride(1)])
+
+
+class CategoricalSampler(_Sampler):
+    """Draws actions with one or several discrete components from their logits.
+
+    Args:
+        nvec: number of choices of each component.
+        masked: whether there are masks of legal choices.
+        device: ``"cpu"``, ``"cuda"`` or ``"cuda:k"``.
+
+    Raises:
+        ValueError: no component, a component without a choice, or another device.
+        RuntimeError, ImportError: it cannot be compiled on this machine; the message says why.
+    """
+
+    _kernel = "categorical"
+
+    def __init__(self, nvec: Sequence[int], masked: bool = False, device: str | torch.device = "cpu") -> None:
+        self.nvec = tuple(int(n) for n in nvec)
+        if not self.nvec or min(self.nvec) < 1:
+            raise ValueError(f"nvec must give each component at least one choice, not {self.nvec}.")
+        self.masked = masked
+        super().__init__(categorical_code(self.nvec, masked), device)
+
+    def bind(
+        self,
+        seeds: Tensor,
+        counter: Tensor,
+        logits: Tensor,
+        mask: Tensor | None,
+        action: Tensor,
+        log_prob: Tensor,
+        first_row: int = 0,
+        greedy: bool = False,
+    ) -> Call:
+        """Prepares a draw for these tensors, which are checked here and nowhere else.
+
+        An illegal choice is never drawn. A component without a legal one gets action 0, and adds 0 to the logarithm.
+        Where a legal logit is NaN or +inf, or all of them are -inf, the logarithm is NaN and the action any legal one.
+
+        Args:
+            seeds: int64 (M,).
+            counter: int64 (1,).
+            logits: float32 (M, R, parts * width), contiguous. Component ``p`` has its ``nvec[p]`` logits from
+                ``p * width`` on, where ``width`` is the largest of ``nvec``; what lies behind them is not read.
+            mask: int8 (M, R, sum(nvec)), contiguous, without that padding; None if the sampler has no masks.
+            action: int32 (M, R, parts), contiguous in its last axis; is written.
+            log_prob: float32 (M, R); is written: the sum over the components of the log-softmax over the legal choices.
+            first_row: number of the first row of each member.
+            greedy: take the likeliest choice, the first of equal ones.
+
+        Returns:
+            The draw: ``draw(offset=0)`` fills ``action`` and ``log_prob``. It is made for the memory that the tensors
+            have now, which it keeps alive, and for torch's present number of threads.
+
+        Raises:
+            TypeError: a wrong dtype.
+            ValueError: a wrong shape, device or stride, or a mask where there must be none.
+        """
+        width, parts = max(self.nvec), len(self.nvec)
+        members, rows, _ = _shape("logits", logits, f"members, rows, {parts * width}")
+        _check("logits", logits, torch.float32, (members, rows, parts * width), self.device)
+        _check("action", action, torch.int32, (members, rows, parts), self.device, strided=2)
+        if self.masked is (mask is None):
+            raise ValueError(
+                f"this sampler was made with masked={self.masked}: mask must {'not ' * self.masked}be None."
+            )
+        if mask is not None:
+            _check("mask", mask, torch.int8, (members, rows, sum(self.nvec)), self.device)
+        return self._bind(seeds, counter, logits, mask, 0, action, log_prob, first_row, greedy)
+
+
+class NormalSampler(_Sampler):
+    """Draws actions with independent normal components.
+
+    Args:
+        size: number of components.
+        device: ``"cpu"``, ``"cuda"`` or ``"cuda:k"``.
+
+    Raises:
+        ValueError: no component, or another device.
+        RuntimeError, ImportError: it cannot be compiled on this machine; the message says why.
+    """
+
+    _kernel = "normal"
+
+    def __init__(self, size: int, device: str | torch.device = "cpu") -> None:
+        if size < 1:
+            raise ValueError(f"size must be at least 1, not {size}.")
+        self.size = size
+        super().__init__(normal_code(size), device)
+
+    def bind(
+        self,
+        seeds: Tensor,
+        counter: Tensor,
+        mean: Tensor,
+        log_std: Tensor,
+        action: Tensor,
+        log_prob: Tensor,
+        first_row: int = 0,
+        greedy: bool = False,
+    ) -> Call:
+        """Prepares a draw for these tensors, which are checked here and nowhere else.
+
+        The logarithm is that of the density at the float32 action, as whoever evaluates the action later sees it.
+
+        Args:
+            seeds: int64 (M,).
+            counter: int64 (1,).
+            mean: float32 (M, R, size), contiguous.
+            log_std: float32 (M, size), contiguous in its last axis: logarithms of the standard deviations.
+            action: float32 (M, R, size), contiguous in its last axis; is written.
+            log_prob: float32 (M, R); is written: the sum over the components of the log-density.
+            first_row: number of the first row of each member.
+            greedy: take the mean.
+
+        Returns:
+            The draw: ``draw(offset=0)`` fills ``action`` and ``log_prob``. It is made for the memory that the tensors
+            have now, which it keeps alive, and for torch's present number of threads.
+
+        Raises:
+            TypeError: a wrong dtype.
+            ValueError: a wrong shape, device or stride.
+        """
+        members, rows, _ = _shape("mean", mean, f"members, rows, {self.size}")
+        _check("mean", mean, torch.float32, (members, rows, self.size), self.device)
+        _check("log_std", log_std, torch.float32, (members, self.size), self.device, strided=1)
+        _check("action", action, torch.float32, (members, rows, self.size), self.device, strided=2)
+        return self._bind(seeds, counter, mean, log_std, log_std.stride(0), action, log_prob, first_row, greedy)
+
+
+# ---- shuffling ----
+
+
+def shuffle(seeds: Tensor, counter: Tensor, offset: int, counts: Tensor, out: Tensor) -> None:
+    """Fills each member's row with a pseudo-random permutation of ``0 .. counts[m] - 1`` and then with -1.
+
+    Source: Mitchell, Stokes, Frank and Holmes, "Bandwidth-optimal random shuffling for GPUs", 2022.
+
+    Args:
+        seeds: int64 (M,).
+        counter: int64 (1,).
+        offset: added to the counter.
+        counts: int64 (M,), on the device: how many elements each member permutes; more than n count as n.
+        out: int64 (M, n), contiguous in its last axis, n <= 2**31.
+
+    Raises:
+        TypeError: a wrong dtype.
+        ValueError: a wrong shape, device or stride.
+    """
+    members, width = _shape("out", out, "members, elements")
+    device = _device(out.device)
+    _check("out", out, torch.int64, (members, width), device, strided=1)
+    _check("seeds", seeds, torch.int64, (members,), device)
+    _check("counter", counter, torch.int64, (1,), device)
+    _check("counts", counts, torch.int64, (members,), device)
+    if width > 1 << 31:
+        raise ValueError(f"out must have at most 2**31 columns, not {width}.")
+    arguments: list[int | Tensor] = [members * width, width, seeds, counter, counts, out, out.stride(0)]
+    _call(_tools(device), "shuffle", arguments)(offset)
+
+
+# ---- scanning ----
+
+
+def scan(x: Tensor, decay: Tensor, out: Tensor | None = None, forward: bool = False) -> Tensor:
+    """The discounted sum ``y[t] = x[t] + decay[t] * y[t + 1]`` along the first axis, with ``y[T - 1] = x[T - 1]``.
+
+    With ``forward``, ``y[t] = x[t] + decay[t] * y[t - 1]`` and ``y[0] = x[0]``. Multiplication and addition are rounded
+    one after the other, as in torch.
+
+    Args:
+        x: float32 (T, ...), contiguous.
+        decay: float32, contiguous, of the same shape.
+        out: where to write, float32, contiguous, of the same shape; may be ``x`` or ``decay``. A new tensor by default.
+        forward: scan from the first row to the last.
+
+    Returns:
+        ``out``.
+
+    Raises:
+        TypeError: a wrong dtype.
+        ValueError: a wrong shape or device, or a tensor that is not contiguous.
+    """
+    if not isinstance(x, Tensor) or x.dim() == 0:
+        raise TypeError(f"x must be a torch tensor with at least one axis, not {x!r}.")
+    device = _device(x.device)
+    out = torch.empty_like(x) if out is None else out
+    for name, tensor in (("x", x), ("decay", decay), ("out", out)):
+        _check(name, tensor, torch.float32, x.shape, device)
+    columns = x[0].numel() if len(x) else 0
+    _call(_tools(device), "scan", [columns, len(x), int(forward), x, decay, out])(0)
+    return out
+
+
+# ---- optimising ----
+
+
+def bind_adam(
+    parameters: Tensor, gradient: Tensor, momentum: Tensor, square: Tensor, factor: Tensor, rate: Tensor, count: Tensor
+) -> Call:
+    """Prepares a step of Adam for the parameters of many members (Kingma, Ba 2015, algorithm 1; epsilon 1e-5).
+
+    Args:
+        parameters: float32 (M, P), contiguous; is changed.
+        gradient: float32 (M, P), contiguous.
+        momentum: float32 (M, P), contiguous, first 0; is changed.
+        square: float32 (M, P), contiguous, first 0; is changed.
+        factor: float32 (M, 1), by which the gradients are multiplied.
+        rate: float32 (M, 1), learning rates.
+        count: float32 (1,), the number of steps, this one included.
+
+    Returns:
+        The step, without an argument.
+
+    Raises:
+        TypeError: a wrong dtype.
+        ValueError: a wrong shape or device, or a tensor that is not contiguous.
+    """
+    _shape("parameters", parameters, "members, parameters")
+    members, size = parameters.shape
+    device = _device(parameters.device)
+    for name, x in {"parameters": parameters, "gradient": gradient, "momentum": momentum, "square": square}.items():
+        _check(name, x, torch.float32, (members, size), device)
+    for name, x, shape in (("factor", factor, (members, 1)), ("rate", rate, (members, 1)), ("count", count, (1,))):
+        _check(name, x, torch.float32, shape, device)
+    arguments: list[int | Tensor] = [members * size, size, parameters, gradient, momentum, square, factor, rate, count]
+    return _call(_tools(device), "adam", arguments)

@@ -1,0 +1,53 @@
+// Numbers that carry their derivatives along (Wengert, "A simple automatic derivative evaluation program", 1964): those
+// by the logarithm of an action's probability, by the entropy of the policy, and by the value. Where a function has no
+// derivative, the slope is the one that torch takes.
+
+namespace gz {
+
+struct Dual {
+  float x, log_prob, entropy, value;
+};
+
+// f(a), where f(a.x) = x and f'(a.x) = slope.
+GZ Dual function(float x, float slope, Dual a) { return {x, slope * a.log_prob, slope * a.entropy, slope * a.value}; }
+
+GZ Dual constant(float x) { return {x, 0.f, 0.f, 0.f}; }
+
+GZ Dual operator-(Dual a) { return {-a.x, -a.log_prob, -a.entropy, -a.value}; }
+GZ Dual operator+(Dual a, Dual b) {
+  return {a.x + b.x, a.log_prob + b.log_prob, a.entropy + b.entropy, a.value + b.value};
+}
+GZ Dual operator-(Dual a, Dual b) { return a + -b; }
+GZ Dual operator*(Dual a, Dual b) {
+  return {a.x * b.x, a.x * b.log_prob + b.x * a.log_prob, a.x * b.entropy + b.x * a.entropy,
+          a.x * b.value + b.x * a.value};
+}
+
+GZ Dual operator+(Dual a, float b) { return {a.x + b, a.log_prob, a.entropy, a.value}; }
+GZ Dual operator+(float a, Dual b) { return b + a; }
+GZ Dual operator-(Dual a, float b) { return a + -b; }
+GZ Dual operator-(float a, Dual b) { return -b + a; }
+GZ Dual operator*(float a, Dual b) { return function(a * b.x, a, b); }
+GZ Dual operator*(Dual a, float b) { return b * a; }
+
+GZ Dual square(Dual a) { return function(a.x * a.x, 2.f * a.x, a); }
+GZ Dual exp(Dual a) {
+  const float y = exp(a.x);
+  return function(y, y, a);
+}
+
+GZ Dual min(Dual a, Dual b) { return a.x < b.x ? a : b.x < a.x ? b : 0.5f * a + 0.5f * b; }
+GZ Dual max(Dual a, Dual b) { return -min(-a, -b); }
+GZ Dual clamp(Dual a, float low, float high) {
+  return a.x < low ? constant(low) : a.x > high ? constant(high) : a;
+}
+
+// What a formula is about: a row's columns, and what the networks now say of it.
+struct Transition : Columns {
+  Dual log_prob, entropy, value;
+};
+GZ Transition transition(const Columns &columns, float log_prob, float entropy, float value) {
+  return {columns, {log_prob, 1.f, 0.f, 0.f}, {entropy, 0.f, 1.f, 0.f}, {value, 0.f, 0.f, 1.f}};
+}
+
+}  // namespace gz

@@ -1,0 +1,350 @@
+"""Learning from a rollout: advantages, minibatches, and steps of the optimiser, for all members of a population."""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from baselines.checkpoint import below
+from baselines.kernels import bind_adam, scan, shuffle
+from baselines.losses import Slopes
+from baselines.networks import Policy, Scale
+from baselines.rollout import Places, Player, Rollout
+
+# Members' parameters lie in one tensor, so that a parameter has gaps between its members; torch warns of that as slow.
+warnings.filterwarnings("ignore", message="grad and param do not obey the gradient layout contract")
+
+#: what a rollout knows about a transition
+COLUMNS = ("advantage", "target", "old_value", "old_log_prob")
+
+
+def advantages(
+    rewards: Tensor,
+    values: Tensor,
+    acting: Tensor,
+    terminated: Tensor,
+    truncated: Tensor,
+    final_values: Tensor | None,
+    gamma: float | Tensor,
+    gae_lambda: float | Tensor,
+    waits: bool = False,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Generalised advantage estimates (Schulman et al. 2016) over every agent's own decisions.
+
+    A transition of an agent begins where it acts and ends where it acts next. In most games that is one step. Where
+    agents wait for their turn, or are out of the game, the steps between belong to the transition before: their rewards
+    are added to it undiscounted, since time, for the agent, passes from decision to decision. So in a board game the
+    opponent's reply, and a loss that comes with it, count for the move that it answers.
+
+    What follows a transition is worth the value of the agent's next observation at which it acts; 0 if the agent was
+    terminated; the value of its final observation if it was truncated: time ran out, but not for what it did. A
+    transition whose end is not known is left out: in games with waiting agents, the last move before the rollout's end
+    of an agent that is not to move there, and the last move before a truncation.
+
+    Args:
+        rewards: (steps, ...).
+        values: (steps + 1, ...), of the observations before each step, and of the last one.
+        acting: (steps + 1, ...) bool, whether the agent acts on that observation.
+        terminated: (steps, ...) bool.
+        truncated: (steps, ...) bool.
+        final_values: (steps, ...), of the final observations where truncated; None: not known.
+        gamma: discount; a number or a tensor that broadcasts.
+        gae_lambda: decay of the sum, likewise.
+        waits: whether agents may skip steps and act again in the same episode.
+
+    Returns:
+        Advantages, targets of the values, and which rows are transitions, each (steps, ...).
+    """
+    cut = terminated | truncated
+    goes_on = acting[1:] & ~cut
+    target = rewards + gamma * values[1:] * goes_on
+    if final_values is not None:
+        target = target + gamma * final_values * (truncated & ~terminated)
+    valid = acting[:-1]
+    if waits:
+        waiting = (~acting[1:] & ~cut).to(rewards.dtype)
+        target = scan(target, waiting)
+        known = goes_on | terminated | (truncated if final_values is not None else False)
+        valid = valid & (scan(known.to(rewards.dtype), waiting) > 0)
+    delta = (target - values[:-1]) * valid
+    decay = torch.where(acting[:-1], gamma * gae_lambda, torch.ones_like(delta)) * ~cut
+    gain = scan(delta, decay)
+    return gain, gain + values[:-1], valid
+
+
+class Minibatch:
+    """Transitions of each member, (members, rows, ...) each.
+
+    Attributes:
+        policy: as it now is.
+        out: outputs of the actor, with gradients.
+        value: of the critic, with gradients.
+        back: makes the policy's gradient, from gradients of ``out`` and ``value``.
+        mask: of legal choices, or None.
+        action: what was done.
+        weight: 1 for transitions, 0 for rows that fill up a member's share.
+        share: the weight, divided by its sum over all processes.
+        packed: (members, rows, columns), what the rollout knows about the transitions, in the order of `COLUMNS`.
+    """
+
+    def __init__(
+        self,
+        policy: Policy,
+        out: Tensor,
+        value: Tensor,
+        back: Callable[[Tensor, Tensor], None],
+        mask: Tensor | None,
+        action: Tensor,
+        packed: Tensor,
+        weight: Tensor,
+        total: Callable[[Tensor], Tensor],
+    ) -> None:
+        self.policy, self.out, self.value, self.back, self.mask, self.action = policy, out, value, back, mask, action
+        self.packed, self.weight, self.total = packed, weight, total
+        self.share = weight / total(weight.sum(1, keepdim=True)).clamp(min=1)
+
+    @property
+    def columns(self) -> dict[str, Tensor]:
+        """What the rollout knows about the transitions, by name; views of `packed`."""
+        return dict(zip(COLUMNS, self.packed.unbind(-1), strict=True))
+
+    @functools.cached_property
+    def distribution(self) -> tuple[Tensor, Tensor]:
+        """Log-probabilities of the actions, and entropies, with gradients: for a loss that is written in torch."""
+        return self.policy.actions.evaluate(self.out, self.policy.log_std, self.mask, self.action)
+
+    def mean(self, x: Tensor) -> Tensor:
+        """(members, rows) -> (members, 1), over the transitions of all processes; with gradients, this one's share."""
+        x = (x * self.share).sum(1, keepdim=True)
+        return x if x.requires_grad else self.total(x)
+
+    def normalize(self, name: str) -> None:
+        """Gives a column mean 0 and deviation 1 within each member's minibatch."""
+        x = self.columns[name]
+        x -= self.mean(x)
+        x /= self.mean(x.square()).sqrt() + 1e-8
+
+
+class Learner:
+    """A player that learns: its optimiser, and the minibatches of its rollout.
+
+    All parameters lie in `Policy.flat` (members, size), so an optimiser's step is a few operations whatever the network
+    and the population.
+
+    Args:
+        player: who plays.
+        rollout: where.
+        counter: (1,) int64, number of the update, on the device.
+        total: sums a tensor over all processes.
+        bf16: compute in bfloat16 where that is sound.
+    """
+
+    def __init__(
+        self, player: Player, rollout: Rollout, counter: Tensor, total: Callable[[Tensor], Tensor], bf16: bool = False
+    ) -> None:
+        self.player, self.rollout, self.counter, self.total, self.bf16 = player, rollout, counter, total, bf16
+        policy = self.policy
+        self.momentum, self.square = torch.zeros_like(policy.flat.data), torch.zeros_like(policy.flat.data)
+        self.count = torch.zeros(1, device=policy.flat.device)  # steps of Adam
+        self._factor, self._rate = torch.ones(2, policy.members, 1, device=policy.flat.device)
+        gradient = policy.flat.grad
+        assert gradient is not None
+        self._adam = bind_adam(policy.flat.data, gradient, self.momentum, self.square, self._factor, self._rate,
+                               self.count)  # fmt: skip
+        self.reward_scale = Scale(policy.members, 1, policy.flat.device)
+        self.running_return = torch.zeros(player.shape[1:], device=policy.flat.device)
+        self._valid = self._packed = self._seen = self._action = torch.empty(0)
+        self._state: Tensor | None = None
+        self._mask: Tensor | None = None
+
+    @property
+    def name(self) -> str:
+        """That of the policy."""
+        return self.player.name
+
+    @property
+    def policy(self) -> Policy:
+        """What learns."""
+        return self.player.policy
+
+    # ---- what the rollout says ----
+
+    @torch.no_grad()
+    def prepare(self, gamma: Tensor, gae_lambda: Tensor, normalize_rewards: bool) -> dict[str, Tensor]:
+        """Computes advantages and targets of the rollout.
+
+        Args:
+            gamma: (members, 1).
+            gae_lambda: (members, 1).
+            normalize_rewards: divide rewards by the deviation of the discounted return so far.
+
+        Returns:
+            Scalars (members,) to log.
+        """
+        rollout, player = self.rollout, self.player
+        acting, terminated, truncated = map(player.rows, (rollout.acting, rollout.terminated, rollout.truncated))
+        reward, old = player.rows(rollout.reward), player.value
+        if normalize_rewards:
+            reward = self._scaled(reward, gamma)
+        gain, target, valid = advantages(
+            reward, old, acting, terminated, truncated, rollout.final_values(player), gamma, gae_lambda, rollout.waits
+        )
+        self._valid = valid
+        self._packed = torch.stack([gain, target, old[:-1], player.log_prob], -1)
+        self._seen = player.observations(rollout.observation[:-1])
+        self._state = player.states(rollout.observation[:-1])
+        self._mask = None if rollout.mask is None else player.masks(rollout.mask[:-1])
+        self._action = player.rows(rollout.action, 1)[..., : self.policy.actions.parts]
+        weight = valid.to(gain.dtype)
+        count = self.total(weight.sum((0, 2))).clamp(min=1)
+
+        def variance(x: Tensor) -> Tensor:
+            mean = self.total((x * weight).sum((0, 2))) / count
+            return self.total(((x - mean[:, None]).square() * weight).sum((0, 2))) / count
+
+        return {"explained_variance": 1 - variance(gain) / (variance(target) + 1e-8)}
+
+    def _scaled(self, reward: Tensor, gamma: Tensor) -> Tensor:
+        ended = self.rollout.ended.view(len(reward), self.player.shape[1], -1)
+        goes_on = 1 - ended.repeat_interleave(len(self.player.agents), -1).float()
+        decay = gamma * torch.cat([torch.ones_like(goes_on[:1]), goes_on[:-1]])
+        first = reward[:1] + gamma * self.running_return
+        returns = scan(torch.cat([first, reward[1:]]), decay, forward=True)
+        self.running_return.copy_(returns[-1] * goes_on[-1])
+        flat = returns.transpose(0, 1).reshape(reward.shape[1], -1, 1)
+        self.reward_scale.learn(flat, torch.ones_like(flat[..., 0]), self.total)
+        return (reward * (self.reward_scale.variance + 1e-8).rsqrt()).clamp(-10, 10)
+
+    def learn_scale(self) -> None:
+        """Lets what was seen in the rollout enter the policy's normalisation."""
+        if not self.policy.normalize:
+            return
+        weight = self._valid.transpose(0, 1).flatten(1)
+        seen = self._seen.transpose(0, 1).flatten(1, 2).flatten(2).double()
+        self.policy.scale.learn(seen, weight, self.total)
+        if self.policy.central:
+            assert self._state is not None
+            state = self._state.transpose(0, 1).flatten(1, 2).double()
+            self.policy.state_scale.learn(state, torch.ones_like(state[..., 0]), self.total)
+
+    # ---- minibatches ----
+
+    def minibatches(self, epoch: int, parts: int, sequence: int) -> Iterator[Minibatch]:
+        """All transitions in random order, in ``parts`` minibatches, evaluated by the policy as it then is.
+
+        Args:
+            epoch: number of the pass within this update.
+            parts: how many.
+            sequence: steps that a recurrent policy goes through from a remembered state; it divides the rollout.
+        """
+        T, M, R = self.player.shape
+        device = self.policy.flat.device
+        if self.policy.recurrent:
+            n = T // sequence * R
+            order = self._shuffled(torch.full((M,), n, device=device), n, epoch)
+            for part in range(parts):
+                chosen = order[:, part::parts]
+                first = chosen.div(R, rounding_mode="floor") * (sequence * R) + chosen % R
+                steps = torch.arange(sequence, device=device)[:, None] * R
+                yield self._evaluate((first[:, None] + steps).flatten(1), None, first)
+            return
+        valid = self._valid.transpose(0, 1).flatten(1)
+        counts = valid.sum(1)
+        n, dense = T * R, False
+        if self.rollout.looks:
+            n, dense = int(counts.max()), int(counts.min()) == T * R
+        n = max(n, 1)  # without transitions all goes on as on a GPU, or in a process that the others wait for
+        order = self._shuffled(counts, n, epoch)
+        filled = None
+        if not dense:
+            place = torch.where(valid, valid.cumsum(1) - 1, T * R)
+            numbers = torch.arange(T * R, device=device).expand(M, -1)
+            rows = torch.zeros(M, T * R + 1, dtype=torch.int64, device=device).scatter_(1, place, numbers)
+            filled = order >= 0
+            order = rows.gather(1, order.clamp(min=0))
+        for part in range(parts):
+            yield self._evaluate(order[:, part::parts], None if filled is None else filled[:, part::parts], None)
+
+    def _shuffled(self, counts: Tensor, n: int, epoch: int) -> Tensor:
+        out = torch.empty(len(counts), n, dtype=torch.int64, device=counts.device)
+        shuffle(self.rollout.seeds, self.counter, epoch, counts, out)
+        return out
+
+    def _evaluate(self, index: Tensor, filled: Tensor | None, first: Tensor | None) -> Minibatch:
+        player, policy = self.player, self.policy
+        T, M, R = player.shape
+        place, seats = Places((T, M, R), index), len(player.agents)
+        seen, action = place.take(self._seen), place.take(self._action)
+        mask = None if self._mask is None else place.take(self._mask)
+        state, seat = None, None
+        if self._state is not None:
+            state, seat = Places((T, M, R // seats), index // seats).take(self._state), index % seats
+        packed = place.take(self._packed)
+        with torch.autocast(index.device.type, torch.bfloat16, enabled=self.bf16, cache_enabled=False):
+            if first is None:
+                out, value, back = policy.forward_and_back(seen, state, seat)
+                weight = torch.ones_like(packed[..., 0]) if filled is None else filled.to(packed.dtype)
+            else:
+                S = first.shape[1]
+
+                def steps(x: Tensor) -> Tensor:
+                    return x.unflatten(1, (-1, S)).transpose(0, 1)
+
+                memory = Places((T, M, R), first).take(player.memory[:-1])
+                begins = self.rollout.begins[:-1].repeat_interleave(seats, -1)
+                out, value, _ = policy(
+                    steps(seen), None if state is None else steps(state), None if seat is None else steps(seat),
+                    memory, steps(place.take(begins)),
+                )  # fmt: skip
+                out, value = out.transpose(0, 1).flatten(1, 2).float(), value.transpose(0, 1).flatten(1).float()
+                back = policy.through_autograd(out, value)
+                weight = place.take(self._valid).to(packed.dtype)
+        return Minibatch(policy, out, value, back, mask, action, packed, weight, self.total)
+
+    # ---- steps ----
+
+    def step(self, batch: Minibatch, slopes: Slopes, rate: Tensor, max_grad_norm: Tensor) -> None:
+        """A step of Adam down the gradient of the members' losses.
+
+        Args:
+            batch: the minibatch.
+            slopes: gradients by what the networks said.
+            rate: (members, 1) learning rates; 0 leaves a member as it is.
+            max_grad_norm: (members, 1); longer gradients are shortened to it.
+        """
+        gradient = self.policy.flat.grad
+        assert gradient is not None
+        batch.back(slopes.out, slopes.value)
+        with torch.no_grad():
+            if slopes.log_std.numel():
+                log_std = self.policy.log_std.grad
+                assert log_std is not None
+                log_std.copy_(slopes.log_std)
+            self.total(gradient)
+            norm = torch.linalg.vector_norm(gradient, dim=1, keepdim=True)
+            torch.clamp(max_grad_norm / (norm + 1e-6), max=1, out=self._factor)
+            self._rate.copy_(rate)
+            self.count += 1
+            self._adam(0)
+
+    def _moments(self) -> dict[str, Tensor]:
+        return {"momentum": self.momentum, "square": self.square, "count": self.count}
+
+    def state(self) -> dict[str, Tensor]:
+        """What it has learnt, by name."""
+        found: dict[str, Any] = {f"weights/{k}": v for k, v in self.policy.state_dict().items()}
+        found |= {f"adam/{k}": v for k, v in self._moments().items()}
+        found |= {f"reward_scale/{k}": v for k, v in self.reward_scale.state_dict().items()}
+        return found
+
+    def restore(self, found: Mapping[str, Tensor]) -> None:
+        """Puts back what `state` gave."""
+        self.policy.load_state_dict(below(found, "weights/"))
+        self.reward_scale.load_state_dict(below(found, "reward_scale/"))
+        for name, x in self._moments().items():
+            x.copy_(found[f"adam/{name}"])

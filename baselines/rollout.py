@@ -1,0 +1,322 @@
+"""Playing: all envs of a population, step by step, into tensors that the learners read in place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from baselines.kernels import Call, CategoricalSampler, NormalSampler
+from baselines.networks import Policy
+from gpuzoo.core.definition import flat_size
+from gpuzoo.core.simulator import Simulator
+from gpuzoo.tensors import as_tensor
+
+
+class Player:
+    """A policy, the agents it plays, and what they saw and did in the rollout.
+
+    Rows are agents: with ``N`` envs per member and ``K`` agents of an env, member ``m``'s rows are its envs' agents,
+    env by env. All tensors have the steps ``T``, the members ``M`` and the rows ``R = N * K`` as their first axes.
+
+    Args:
+        name: of the policy.
+        policy: the networks.
+        groups: the groups it plays.
+        rollout: where it plays.
+
+    Attributes:
+        agents: index of its agents within an env.
+        value: (T + 1, M, R) of the observations before each step, and of the last one.
+        log_prob: (T, M, R) of the actions.
+        memory: (T + 1, M, R, size) before each step.
+    """
+
+    def __init__(self, name: str, policy: Policy, groups: Sequence[str], rollout: Rollout) -> None:
+        self.name, self.policy, self.groups, self._rollout = name, policy, list(groups), rollout
+        lay = rollout.simulator.layout
+        self.agents = [lay.first[g] + k for g in groups for k in range(lay.groups[g])]
+        together = self.agents == list(range(self.agents[0], self.agents[0] + len(self.agents)))
+        self._part: Any = slice(self.agents[0], self.agents[-1] + 1)
+        if not together:  # on the device: to index with a list would be to wait for a copy
+            self._part = torch.tensor(self.agents, device=rollout.device)
+        self._space = lay.observation_spaces[groups[0]]
+        T, M, R = rollout.steps, rollout.members, rollout.envs * len(self.agents)
+        self.shape = (T, M, R)
+        self.value = torch.zeros(T + 1, M, R, device=rollout.device)
+        self.log_prob = torch.zeros(T, M, R, device=rollout.device)
+        self.memory = torch.zeros(T + 1, M, R, policy.memory_size, device=rollout.device)
+        self.seat = torch.arange(len(self.agents), device=rollout.device).repeat(rollout.envs)
+        self._draws = self._bind()
+        seen = self.observations(rollout.observation)
+        in_place = seen.data_ptr() == rollout.observation[..., self.agents[0], :].data_ptr()
+        self._seen = seen.unbind(0) if in_place else ()
+
+    def _bind(self) -> list[Call]:
+        """A prepared draw for each step, from `_out` to the rollout's actions."""
+        rollout, actions = self._rollout, self.policy.actions
+        T, M, R = self.shape
+        device = rollout.device
+        self._out = torch.zeros(M, R, actions.outputs, device=device)
+        # Where other policies' actions, or longer ones, lie between its own, they go through a place of their own.
+        alone = len(self.agents) == rollout.action.shape[2] and actions.parts == rollout.action.shape[3]
+        chosen = self.rows(rollout.action, 1) if alone else torch.zeros(1, M, R, actions.parts).to(rollout.action)
+        self._chosen = None if alone else chosen[0].unflatten(1, (-1, len(self.agents))).flatten(0, 1)
+        targets, first = chosen.expand(T, M, R, actions.parts), rollout.first_env * len(self.agents)
+        seeds = rollout.seeds + (len(rollout.players) << 32)  # no two policies draw the same numbers
+        common = (seeds, rollout.counter, self._out)
+        if not actions.discrete:
+            normal, std = NormalSampler(actions.parts, device), self.policy.log_std
+            return [normal.bind(*common, std, targets[t], self.log_prob[t], first) for t in range(T)]
+        categorical = CategoricalSampler(actions.nvec, rollout.mask is not None, device)
+        self._legal = None
+        if rollout.mask is not None:
+            self._legal = torch.ones(M, R, sum(actions.nvec), dtype=torch.int8, device=device)
+        return [categorical.bind(*common, self._legal, targets[t], self.log_prob[t], first) for t in range(T)]
+
+    def act(self, t: int) -> None:
+        """Chooses the actions of step ``t``, and keeps their log-probabilities and what the critic expects."""
+        x, policy = self._rollout.observation[t], self.policy
+        seen = self._seen[t] if self._seen else self.observations(x)
+        state = self.state_of_rows(x)
+        if policy.recurrent:
+            state = None if state is None else state.unsqueeze(0)
+            out, value, memory = policy(
+                seen.unsqueeze(0), state, self.seat, self.memory[t], self.begins(t).unsqueeze(0)
+            )
+            out, value = out[0], value[0]
+            self.memory[t + 1].copy_(memory)
+        else:
+            out, value, _ = policy(seen, state, self.seat)
+        self.value[t].copy_(value)
+        self._draw(out, t)
+
+    def look_ahead(self) -> None:
+        """Keeps what the critic expects from the last observations on."""
+        x, memory = self._rollout.observation[-1], None
+        if self.policy.recurrent:
+            memory = self.memory[-1] * (1 - self.begins(-1).unsqueeze(-1))
+        self.value[-1].copy_(self.policy.value(self.observations(x), self.state_of_rows(x), self.seat, memory))
+
+    def begins(self, t: int) -> Tensor:
+        """(M, R), 1 where an episode begins before step ``t``."""
+        return self._rollout.begins[t].repeat_interleave(len(self.agents), -1)
+
+    def _draw(self, out: Tensor, t: int) -> None:
+        self._out.copy_(out)
+        if self._rollout.mask is not None and self._legal is not None:
+            self._legal.copy_(self.masks(self._rollout.mask[t]))
+        self._draws[t](t)
+        if self._chosen is not None:
+            self._rollout.action[t][:, self._part, : self._chosen.shape[-1]] = self._chosen
+
+    def rows(self, x: Tensor, *shape: int) -> Tensor:
+        """The player's rows of (steps, envs, agents, ...) or (envs, agents, ...), without a copy if possible."""
+        lead = x.ndim - len(shape) - 2
+        members = self._rollout.members
+        x = x[(slice(None),) * (lead + 1) + (self._part,)]
+        return x.unflatten(lead, (members, -1)).flatten(lead + 1, lead + 2)
+
+    def observations(self, x: Tensor) -> Tensor:
+        """The rows of observations (..., envs, agents, size) in the shape of the space."""
+        x = self.rows(x[..., : flat_size(self._space)], 1)
+        shape = self._space.shape or ()
+        return x.unflatten(-1, shape) if len(shape) > 1 else x if shape else x.squeeze(-1)
+
+    def states(self, x: Tensor) -> Tensor | None:
+        """The global state (..., M, N, size), if the critic sees it: the observations of all agents of an env."""
+        return x.flatten(-2).unflatten(-2, (self._rollout.members, -1)) if self.policy.central else None
+
+    def state_of_rows(self, x: Tensor) -> Tensor | None:
+        """`states`, for each row: (..., M, R, size)."""
+        state = self.states(x)
+        return None if state is None else state.repeat_interleave(len(self.agents), -2)
+
+    def masks(self, x: Tensor) -> Tensor:
+        """The rows of action masks (..., envs, agents, choices)."""
+        return self.rows(x[..., : sum(self.policy.actions.nvec)], 1)
+
+
+class Rollout:
+    """``steps`` steps of all envs of a population.
+
+    Args:
+        simulator: in same-step mode, with ``members * envs`` envs: those of a member are neighbours.
+        steps: length of a rollout.
+        seeds: one for each member.
+        first_env: number of a member's first env here, where several processes share its envs.
+
+    Attributes:
+        observation: (steps + 1, envs, agents, size); ``final_observation`` where an agent was truncated.
+        acting: (steps + 1, envs, agents), whether the agent decides on that observation.
+        action, reward, terminated, truncated: (steps, envs, agents, ...).
+        ended: (steps, envs); ``final_return`` (steps, envs, agents) holds where it is true.
+        players: by policy name.
+    """
+
+    def __init__(self, simulator: Simulator, steps: int, seeds: Sequence[int], first_env: int = 0) -> None:
+        self.simulator, self.steps, self.members, self.first_env = simulator, steps, len(seeds), first_env
+        self.envs = simulator.num_envs // self.members
+        self.device = torch.device(simulator.device)
+        #: whether to look at what was computed, in order to do less; on a GPU, to look would be to wait
+        self.looks = self.device.type == "cpu"
+        self.seeds = torch.tensor(seeds, dtype=torch.int64, device=self.device)
+        self.counter = torch.zeros(1, dtype=torch.int64, device=self.device)  # env steps so far
+        lay, T, E = simulator.layout, steps, simulator.num_envs
+        zeros = simulator.backend.zeros
+        arrays = {
+            "observation": zeros((T + 1, E, lay.agents, lay.observation_size), lay.observation_dtype),
+            "action": zeros((T, E, lay.agents, lay.action_size), lay.action_dtype),
+            "reward": zeros((T, E, lay.agents), "float32"),
+            "terminated": zeros((T, E, lay.agents), "bool"),
+            "truncated": zeros((T, E, lay.agents), "bool"),
+            "ended": zeros((T, E), "bool"),
+            "final_return": zeros((T, E, lay.agents), "float32"),
+        }
+        #: an agent that has left keeps its return until the env's episode ends, so there it must be copied
+        self._copies_return = lay.agents > 1
+        written = {n: a for n, a in arrays.items() if n != "final_return" or not self._copies_return}
+        self._outputs = [
+            simulator.new_outputs({n: a[t + 1 if n == "observation" else t] for n, a in written.items()})
+            for t in range(T)
+        ]
+        (self.observation, self.action, self.reward, self.terminated, self.truncated, self.ended,
+         self.final_return) = map(as_tensor, arrays.values())  # fmt: skip
+        self.final_observation = torch.zeros_like(self.observation[1:])
+        self.acting = torch.ones(T + 1, E, lay.agents, dtype=torch.bool, device=self.device)
+        self.mask: Tensor | None = None
+        if lay.mask_size:
+            self.mask = torch.zeros(T + 1, E, lay.agents, lay.mask_size, dtype=torch.int8, device=self.device)
+        self.begins = torch.ones(T + 1, self.members, self.envs, device=self.device)
+        self._now = {name: as_tensor(array) for name, array in simulator.arrays.items()}
+        turn = simulator.env.turn
+        self._turn = None if turn is None else self._now[turn].unsqueeze(-1)
+        self._agents = torch.arange(lay.agents, device=self.device)
+        #: agents wait: without a legal action, or until it is their turn; or have left
+        self.waits = lay.mask_size > 0 or turn is not None
+        #: where a turn-based game stops, nobody says who would have moved next
+        self.knows_final = turn is None
+        self.players: dict[str, Player] = {}
+        self.opponents: Callable[[int], None] = lambda t: None
+        #: (envs, agents), false where an opponent decides; None: nowhere
+        self.mine: Tensor | None = None
+
+    def add(self, name: str, policy: Policy, groups: Sequence[str]) -> Player:
+        """Lets a policy play some groups."""
+        player = self.players[name] = Player(name, policy, groups, self)
+        return player
+
+    def look(self, mask: Tensor) -> bool:
+        """Whether any is true, or might be."""
+        return not self.looks or bool(mask.any())
+
+    def begin(self) -> None:
+        """Takes the present of the simulator, after a reset or a restore, as the end of the last rollout."""
+        self._observe(self.steps)
+        self.observation[-1].copy_(self._now["observation"])
+
+    def _observe(self, t: int) -> None:
+        """Keeps whether agents act before step ``t``, and their masks."""
+        acting = self.acting[t]
+        if self.simulator.layout.agents > 1 or self.mask is not None:
+            acting.copy_(self._now["alive"])
+        if self.mask is not None:
+            self.mask[t].copy_(self._now["action_mask"])
+            acting &= self.mask[t].any(-1)
+        if self._turn is not None:
+            acting &= self._turn == self._agents
+        if self.mine is not None:
+            acting &= self.mine
+
+    @torch.no_grad()
+    def play(self) -> None:
+        """Plays a rollout, going on from the last one. Nothing here waits for a GPU."""
+        simulator, recurrent = self.simulator, any(p.policy.recurrent for p in self.players.values())
+        self.observation[0].copy_(self.observation[-1])
+        self.acting[0].copy_(self.acting[-1])
+        self.begins[0].copy_(self.begins[-1])
+        if self.mask is not None:
+            self.mask[0].copy_(self.mask[-1])
+        for player in self.players.values():
+            player.memory[0].copy_(player.memory[-1])
+        for t in range(self.steps):
+            for player in self.players.values():
+                player.act(t)
+            self.opponents(t)
+            simulator.use_outputs(self._outputs[t])
+            simulator.step()
+            if self._copies_return:
+                self.final_return[t].copy_(self._now["final_return"])
+            if recurrent:
+                self.begins[t + 1].copy_(self.ended[t].view(self.members, self.envs))
+            if self.knows_final and self.look(self.truncated[t]):
+                self.final_observation[t].copy_(self._now["final_observation"])
+            self._observe(t + 1)
+        for player in self.players.values():
+            player.look_ahead()
+        self.counter += self.steps
+
+    @torch.no_grad()
+    def final_values(self, player: Player) -> Tensor | None:
+        """Values (T, M, R) of final observations, where agents were truncated and not terminated; None: not known."""
+        if not self.knows_final:
+            return None
+        out = torch.zeros(player.shape, device=self.device)
+        cut = player.rows(self.truncated & ~self.terminated)
+        if not self.look(cut):
+            return out
+        T, M, R = player.shape
+        limit = self.simulator.max_episode_steps
+        most = T * R if limit is None else min(T, -(-T // limit)) * R  # an env runs out of time once in `limit` steps
+        flags = cut.transpose(0, 1).flatten(1)
+        if self.looks:
+            most = int(flags.sum(1).max())
+        index = flags.float().topk(most, sorted=False).indices  # (M, most) of steps and rows
+        place, seats = Places(player.shape, index), len(player.agents)
+        seen = place.take(player.observations(self.final_observation))
+        memory = place.take(player.memory[1:]) if player.policy.recurrent else None
+        state, seat = player.states(self.final_observation), None
+        if state is not None:
+            state, seat = Places((T, M, R // seats), index // seats).take(state), index % seats
+        values = player.policy.value(seen, state, seat, memory)
+        return place.put(out, values * flags.gather(1, index))
+
+
+class Places:
+    """Where (members, n) chosen transitions lie in tensors (steps, members, rows, ...).
+
+    Args:
+        shape: (steps, members, rows) of the tensors.
+        index: (members, n), number of the transition among its member's: step * rows + row.
+    """
+
+    def __init__(self, shape: tuple[int, int, int], index: Tensor) -> None:
+        _, members, rows = shape
+        self._shape = index.shape
+        self._flat = index
+        if members > 1:
+            step = index.div(rows, rounding_mode="floor")
+            self._flat = index + (step * (members - 1) + torch.arange(members, device=index.device)[:, None]) * rows
+        self._flat = self._flat.flatten()
+
+    def take(self, x: Tensor) -> Tensor:
+        """(steps, members, rows, ...) -> (members, n, ...)."""
+        return x.flatten(0, 2).index_select(0, self._flat).unflatten(0, self._shape)
+
+    def put(self, x: Tensor, values: Tensor) -> Tensor:
+        """Writes (members, n) into ``x`` (steps, members, rows) and returns it."""
+        x.view(-1)[self._flat] = values.flatten()
+        return x
+
+
+def by_group(rollout: Rollout, player: Player) -> Mapping[str, tuple[Tensor, Tensor]]:
+    """By group: for each member the sum of the agents' mean returns over ended episodes, and how many ended."""
+    ended = rollout.ended.view(rollout.steps, rollout.members, -1).float()
+    lay, out = rollout.simulator.layout, {}
+    for group in player.groups:
+        first = lay.first[group]
+        returns = rollout.final_return[:, :, first : first + lay.groups[group]].mean(-1).view_as(ended)
+        out[group] = ((returns * ended).sum((0, 2)), ended.sum((0, 2)))
+    return out

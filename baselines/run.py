@@ -1,0 +1,330 @@
+"""A whole run, whatever the algorithm: progress, log, curves, checkpoints, evaluations, and the command line."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import dataclasses
+import itertools
+import os
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+from baselines import distributed, plots
+from baselines.evaluation import evaluate
+from baselines.log import Log, read
+from baselines.networks import Policy
+from baselines.sweep import parse_sweep
+from baselines.trainer import Args, Trainer
+from gpuzoo import registry
+from gpuzoo.core.definition import config_types, unknown
+
+CHECKPOINT = "checkpoint.safetensors"
+
+
+@dataclasses.dataclass
+class Result:
+    """What a run leaves.
+
+    Attributes:
+        policies: by group.
+        rows: the log, a dictionary for each iteration, with the mean over the members.
+        returns: by group, (members,): mean return over the last tenth of the run.
+        seconds: how long it took, without compiling.
+        steps_per_second: steps of all envs of all members together.
+        checkpoint: the last one, or None without ``out``.
+    """
+
+    policies: dict[str, Policy]
+    rows: list[dict[str, float]]
+    returns: dict[str, np.ndarray[Any, Any]]
+    seconds: float
+    steps_per_second: float
+    checkpoint: Path | None
+
+
+class Run:
+    """The files and the progress of a run.
+
+    Args:
+        trainer: what runs.
+        quiet: no progress bar.
+    """
+
+    def __init__(self, trainer: Trainer, quiet: bool) -> None:
+        args = trainer.args
+        self.trainer, self.args, self.name = trainer, args, trainer.simulator.env.id
+        self.folder = Path(args.out) if args.out and distributed.rank() == 0 else None
+        self.checkpoint = Path(args.out) / CHECKPOINT if args.out else None
+        self.members: list[dict[str, np.ndarray[Any, Any]]] = []  # returns of each member, an entry for each iteration
+        self.before = 0.0  # seconds of the run that this one goes on from
+        rows: list[dict[str, float]] = []
+        found = args.resume and self.checkpoint is not None and self.checkpoint.is_file()
+        if distributed.any_of(found) and not found:
+            raise ValueError(f"only some of the processes see {self.checkpoint}: all need the folder to resume.")
+        if found and self.checkpoint is not None:
+            about = trainer.restore(self.checkpoint)
+            self.before = about["seconds"]
+            if self.folder:
+                rows = read(self.folder, trainer.steps)
+                self.members = load_members(self.folder, len(rows))
+        self.log = Log(self.folder, args.about(), track=args.track and distributed.rank() == 0, rows=rows)
+        self.start = self.saved = time.perf_counter()
+        hidden = quiet or distributed.rank() != 0
+        self.bar = Progress(TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[news]}"),
+                            TimeRemainingColumn(), disable=hidden, refresh_per_second=4)  # fmt: skip
+        self.task = self.bar.add_task(self.name, total=args.iterations, completed=trainer.iteration, news="")
+        self.latest: dict[str, float] = {}
+
+    @property
+    def seconds(self) -> float:
+        """Of the whole run."""
+        return self.before + time.perf_counter() - self.start
+
+    def note(self, numbers: Mapping[str, np.ndarray[Any, Any]]) -> None:
+        """Logs an iteration and shows it."""
+        trainer, seconds = self.trainer, self.seconds
+        speed = trainer.steps * self.args.population / seconds
+        row = {"iteration": trainer.iteration, "steps": trainer.steps, "seconds": seconds, "speed": speed}
+        table = np.stack(list(numbers.values()))
+        finite = np.isfinite(table)
+        means = np.where(finite, table, 0).sum(1) / np.maximum(finite.sum(1), 1)
+        row |= {k: m for k, m, any_ in zip(numbers, means.tolist(), finite.any(1).tolist(), strict=True) if any_}
+        self.log.write(row)
+        if self.args.population > 1:
+            self.members.append({k[7:]: v for k, v in numbers.items() if k.startswith("return/")})
+        self.latest |= {k[7:]: v for k, v in row.items() if k.startswith("return/")}
+        shown = "  ".join(f"{group} {value:.2f}" for group, value in self.latest.items())
+        self.bar.update(self.task, advance=1, news=f"{speed:,.0f} steps/s  return: {shown or '(no episode ended)'}")
+
+    def keep(self) -> None:
+        """Writes log, checkpoint and curves; all processes take part."""
+        self.saved = time.perf_counter()
+        if self.checkpoint is None:
+            return
+        if self.folder and self.members:
+            save_members(self.folder, self.members)
+        self.log.flush()
+        self.trainer.save(self.checkpoint, seconds=self.seconds)
+        if self.folder:
+            self.draw()
+
+    def draw(self) -> None:
+        """The learning curve, and the members' curves."""
+        assert self.folder is not None
+        path = self.folder / "learning_curve.png"
+        if not self.members:
+            plots.learning_curve(self.log.rows, self.name, path)
+            return
+        steps = np.array([row["steps"] for row in self.log.rows])
+        plots.population_curves(steps, stacked(self.members), self.name, path)
+        if self.args.sweep:
+            values = {k: np.array(v) for k, v in parse_sweep(self.args).items()}
+            plots.sweep_plot(values, final_returns(self.members), self.folder / "sweep.png")
+
+    def evaluate(self) -> dict[str, np.ndarray[Any, Any]]:
+        """Mean returns of each member in episodes on seeds that training does not use."""
+        args, found = self.args, {}
+        for group in self.trainer.policies:
+            found[f"eval/{group}"] = np.zeros(args.population)
+        for k in range(args.population):
+            players: dict[str, Policy | None] = dict(self.trainer.policies)
+            seen = evaluate(args.game, players, args.eval_episodes, args.seed + k, args.config,
+                            str(self.trainer.device), member=k)  # fmt: skip
+            for group, returns in seen.returns.items():
+                found[f"eval/{group}"][k] = returns.mean()
+        return found
+
+
+def stacked(members: Sequence[Mapping[str, np.ndarray[Any, Any]]]) -> dict[str, np.ndarray[Any, Any]]:
+    """By group, (iterations, members)."""
+    return {group: np.stack([m[group] for m in members]) for group in members[0]}
+
+
+def final_returns(members: Sequence[Mapping[str, np.ndarray[Any, Any]]]) -> dict[str, np.ndarray[Any, Any]]:
+    """By group, (members,): the mean over the last tenth of the run, NaN where no episode ended."""
+    last = stacked(members[-max(1, len(members) // 10) :])
+    with np.errstate(invalid="ignore"):
+        return {g: np.nansum(v, 0) / np.isfinite(v).sum(0) for g, v in last.items()}
+
+
+def save_members(folder: Path, members: Sequence[Mapping[str, np.ndarray[Any, Any]]]) -> None:
+    """``members.npz``: by group, the returns (iterations, members)."""
+    from baselines.files import replacing
+
+    with replacing(folder / "members.npz") as file:
+        np.savez_compressed(file, **stacked(members))  # type: ignore[arg-type]
+
+
+def load_members(folder: Path, iterations: int) -> list[dict[str, np.ndarray[Any, Any]]]:
+    """What `save_members` wrote, up to an iteration."""
+    path = folder / "members.npz"
+    if not path.is_file():
+        return []
+    with np.load(path) as found:
+        arrays = {g: found[g][:iterations] for g in found.files}
+    return [dict(zip(arrays, values, strict=True)) for values in zip(*arrays.values(), strict=True)]
+
+
+def train(
+    make: Callable[[Any], Trainer],
+    args: Args,
+    quiet: bool = False,
+    watch: Callable[[Trainer], None] | None = None,
+) -> Result:
+    """A run from beginning to end, with log, learning curve and checkpoints in ``args.out`` and a progress bar.
+
+    Args:
+        make: the algorithm.
+        args: the run.
+        quiet: no progress bar.
+        watch: called after every iteration.
+
+    Raises:
+        ValueError, TypeError: arguments that cannot work, before anything is compiled.
+        FloatingPointError: a loss is not a number; the message names the last good checkpoint.
+        MemoryError: too many envs or members; the message names a number that would fit.
+        OSError: a checkpoint cannot be written; the one before is kept.
+    """
+    lay, _ = args.check()
+    before = torch.get_num_threads()
+    rows = args.population * args.num_envs * args.num_steps * max(lay.groups.values())
+    small = rows < 1024 * args.minibatch_count()
+    torch.set_num_threads(args.threads or (1 if small else os.cpu_count() or 1))
+    trainer = make(args)
+    try:
+        run = Run(trainer, quiet)
+        with run.bar:
+            if trainer.iteration == 0:
+                run.keep()
+            while trainer.iteration < args.iterations:
+                numbers = trainer.iterate()
+                if args.eval_every and trainer.iteration % args.eval_every == 0:
+                    numbers |= run.evaluate()
+                if watch:
+                    watch(trainer)
+                run.note(numbers)
+                if distributed.any_of(time.perf_counter() - run.saved > args.save_every):
+                    run.keep()
+            run.keep()
+        if trainer.selfplay is not None and run.folder:
+            table = trainer.selfplay.tournament(args.game, trainer.iteration, config=args.config, seed=args.seed)
+            table.write(run.folder)
+        if args.video and run.folder:
+            from baselines.video import film
+
+            film(args.game, trainer.policies, run.folder / "video.gif", args.config, str(trainer.device))
+    except FloatingPointError as error:
+        kept = f"the last good checkpoint is {run.checkpoint}" if run.checkpoint else "give out=FOLDER to keep some"
+        raise FloatingPointError(f"{error}: lower the learning rate; {kept}.") from None
+    finally:
+        torch.set_num_threads(before)
+        trainer.close()
+        if "run" in locals():
+            run.log.close()
+    rows_, last = run.log.rows, run.log.rows[-max(1, len(run.log.rows) // 10) :]
+    if run.members:
+        returns = final_returns(run.members)
+    else:
+        found = {g: [r[f"return/{g}"] for r in last if f"return/{g}" in r] for g in trainer.policies}
+        returns = {g: np.array([np.mean(v)]) for g, v in found.items() if v}
+    return Result(trainer.policies, rows_, returns, run.seconds, rows_[-1]["speed"], run.checkpoint)
+
+
+# ---- command line ----
+
+
+def pairs(text: str) -> dict[str, str]:
+    """``a=x,b=y`` as a dictionary."""
+    if not all("=" in item for item in text.split(",")):
+        raise argparse.ArgumentTypeError(f"want name=value,name=value, not {text!r}")
+    return dict(item.split("=", 1) for item in text.split(","))
+
+
+def whole(text: str) -> int:
+    """``2e6`` as 2000000; numbers that are written out keep every digit."""
+    with contextlib.suppress(ValueError):
+        return int(text)
+    if not float(text).is_integer():
+        raise argparse.ArgumentTypeError(f"want a whole number, not {text!r}")
+    return int(float(text))
+
+
+def value_of(name: str, kind: Any, text: str) -> Any:
+    """The value of a game's parameter that a command line gives as text."""
+    try:
+        if kind is bool:
+            return {"true": True, "false": False}[text.lower()]
+        return kind(text) if kind in (int, float) else text
+    except (ValueError, KeyError):
+        raise ValueError(
+            f"{name} must be {'true or false' if kind is bool else kind.__name__}, not {text!r}."
+        ) from None
+
+
+def parse(kind: type[Args], argv: Sequence[str] | None = None, doc: str = "") -> Args:
+    """The arguments of a command line."""
+    readers: dict[str, Callable[[str], Any]] = {
+        "int": whole, "float": float, "str": str, "dict[str, str]": pairs,
+        "tuple[str, ...]": lambda s: tuple(s.split(",")), "tuple[int, ...]": lambda s: tuple(map(int, s.split(","))),
+    }  # fmt: skip
+    parser = argparse.ArgumentParser(
+        usage="%(prog)s GAME [options]", description=doc.split("\n")[0],
+        argument_default=argparse.SUPPRESS, allow_abbrev=False,
+        epilog=f"--config.NAME VALUE sets a parameter of the game. Games: {', '.join(registry.ids())}.",
+    )  # fmt: skip
+    parser.add_argument("game", help="id of a game")
+    for field in dataclasses.fields(kind):
+        reader, flag = str(field.type), "--" + field.name.replace("_", "-")
+        if not field.metadata.get("doc"):
+            continue
+        default = "" if field.default in ("", (), dataclasses.MISSING) else f" (default: {field.default})"
+        text = field.metadata["doc"] + default
+        if reader == "bool":
+            parser.add_argument(flag, action=argparse.BooleanOptionalAction, help=text)
+        else:
+            parser.add_argument(flag, type=readers[reader], help=text)
+    known, rest = parser.parse_known_args(argv)
+    values = vars(known)
+    try:
+        types = config_types(registry.get(values["game"]).Config) | {"max_episode_steps": int}
+        config: dict[str, Any] = {}
+        for name, text in zip(rest[::2], itertools.chain(rest[1::2], [""]), strict=False):
+            key = name.removeprefix("--config.")
+            if key == name:
+                parser.error(f"unknown option {name}; see --help")
+            if key not in types:
+                raise ValueError(unknown(f"{values['game']} has no parameter", key, types))
+            config[key] = value_of(key, types[key], text)
+        args: Args = kind.of(**values, config=config)
+    except (ValueError, TypeError) as error:
+        parser.error(str(error))
+    return args
+
+
+def main(make: Callable[[Any], Trainer], kind: type[Args], argv: Sequence[str] | None = None) -> None:
+    """Trains as the command line says."""
+    args = parse(kind, argv, sys.modules[kind.__module__].__doc__ or "")
+    try:
+        result = train(make, args)
+    except (ValueError, TypeError, FloatingPointError, MemoryError, OSError, ImportError, NotImplementedError) as error:
+        sys.exit(f"error: {error}")
+    finally:
+        distributed.end()
+    if distributed.rank() != 0:
+        return
+    returns = ", ".join(
+        f"{group} {np.nanmedian(value):.2f}" + (f" (median of {len(value)})" if len(value) > 1 else "")
+        for group, value in result.returns.items()
+    )
+    print(f"{args.game}: mean return {returns}; {result.steps_per_second:,.0f} steps/s, {result.seconds:.0f} s.")
+    if args.out:
+        print(f"In {args.out}: learning_curve.png, progress.csv, ... Watch them: gpuzoo play {args.game} --checkpoint "
+              f"{Path(args.out) / CHECKPOINT}")  # fmt: skip

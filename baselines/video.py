@@ -1,0 +1,162 @@
+"""Agents that play, to look at: several envs side by side, as an animation or in a window."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import math
+import os
+from collections.abc import Generator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+from baselines.evaluation import play
+from baselines.networks import Policy
+from gpuzoo import registry
+from gpuzoo.batch import BatchEnv, draw
+from gpuzoo.core.definition import EnvDef
+from gpuzoo.render import Window, save_animation, tile
+
+MAX_FPS = 25  # of a faster game, only some steps are shown
+HOLD = 0.6  # seconds for which the ends of the episodes are shown
+
+Players = Mapping[str, Policy | None]
+
+
+def rate(game: str | type[EnvDef]) -> tuple[float, int]:
+    """Pictures per second that show a game at its own speed, and steps from one to the next."""
+    fps = registry.get(game).render_fps
+    stride = math.ceil(fps / MAX_FPS)
+    return fps / stride, stride
+
+
+def pictures(
+    game: str | type[EnvDef],
+    players: Players,
+    config: Mapping[str, Any] | None = None,
+    device: str = "cpu",
+    *,
+    envs: int = 4,
+    member: int = 0,
+    greedy: bool = False,
+    seed: int = 0,
+    size: int = 240,
+) -> Generator[NDArray[np.uint8], None, None]:
+    """Pictures without end of agents that play, at the rate of `rate`.
+
+    An env whose episode is over stands still; when all are over, they begin anew with other seeds.
+
+    Args:
+        game: its id.
+        players: who plays a group or an agent; those left out, or None, play randomly.
+        config: parameters of the game.
+        device: where to play.
+        envs: how many, tiled.
+        member: who of a population plays.
+        greedy: take the likeliest actions.
+        seed: of the first env and of the actions.
+        size: pixels of an env's sides.
+
+    Yields:
+        (height, width, 3) uint8.
+
+    Raises:
+        ValueError, TypeError: a player of no group or agent, or parameters that the game does not take.
+        NotImplementedError: the game does not draw itself.
+        ImportError: Pillow is missing.
+    """
+    fps, stride = rate(game)
+    env = BatchEnv(game, envs, device=device, output="torch", autoreset_mode="disabled", **(config or {}))
+    with contextlib.closing(env):
+        for first in itertools.count(seed, envs):
+            over = torch.zeros(envs, dtype=torch.bool)
+            views = [np.empty(0, np.uint8)] * envs
+            for step, (_, _, infos) in enumerate(play(env, players, first, greedy, member)):
+                now = over | infos["ended"].cpu()
+                if step % stride == 0 or bool(now.all()):
+                    views = [draw(env.simulator, k, (size, size)) for k in range(envs)]
+                    yield tile(views)
+                over = now
+                if bool(over.all()):
+                    break
+            for _ in range(round(HOLD * fps)):
+                yield tile(views)
+
+
+def film(
+    game: str | type[EnvDef],
+    players: Players,
+    path: str | os.PathLike[str],
+    config: Mapping[str, Any] | None = None,
+    device: str = "cpu",
+    *,
+    envs: int = 4,
+    seconds: float = 10.0,
+    member: int = 0,
+    greedy: bool = False,
+    seed: int = 0,
+) -> int:
+    """Writes an animation of agents that play, with a progress bar in a terminal.
+
+    Args:
+        game: see `pictures`, and so are the others.
+        players: who plays.
+        path: of a .gif, .png (animated), .mp4 or .webm file, which appears whole or not at all.
+        config: parameters of the game.
+        device: where to play.
+        envs: how many, tiled.
+        seconds: length of the animation.
+        member: who of a population plays.
+        greedy: take the likeliest actions.
+        seed: of the first env and of the actions.
+
+    Returns:
+        The number of pictures.
+
+    Raises:
+        ValueError: another suffix, or what `pictures` says.
+        NotImplementedError: the game does not draw itself.
+        ImportError: Pillow is missing, or for videos imageio.
+    """
+    fps, _ = rate(game)
+    count = max(1, round(seconds * fps))
+    shown = pictures(game, players, config, device, envs=envs, member=member, greedy=greedy, seed=seed)
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    with (
+        contextlib.closing(shown),
+        Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress,
+    ):
+        taken = itertools.islice(shown, count)
+        save_animation(progress.track(taken, total=count, description=Path(path).name), path, fps)
+    return count
+
+
+def show(
+    game: str | type[EnvDef],
+    players: Players,
+    config: Mapping[str, Any] | None = None,
+    device: str = "cpu",
+    *,
+    envs: int = 4,
+    member: int = 0,
+    greedy: bool = False,
+    seed: int = 0,
+) -> None:
+    """Shows agents that play in a window, until it is closed; see `pictures`.
+
+    Raises:
+        ImportError: pygame is missing.
+    """
+    window = Window(registry.get(game).id, rate(game)[0])
+    shown = pictures(game, players, config, device, envs=envs, member=member, greedy=greedy, seed=seed)
+    with contextlib.closing(window), contextlib.closing(shown):
+        for picture in shown:
+            if not window.show(picture):
+                break

@@ -1,0 +1,445 @@
+"""Training side by side: gpuzoo's PPO and other libraries' on one machine, taking turns, with equal hyper-parameters.
+
+    python scripts/bench_training.py [--only A D1] [--repeat 3] [--json FILE]
+        [--cleanrl PYTHON ppo.py] [--sb3 PYTHON] [--purejaxrl PYTHON FOLDER] [--jaxmarl PYTHON ippo_ff_mpe.py]
+
+PYTHON is an interpreter in which that peer's packages are installed; the rest lies in a checkout of it. A peer that is
+not given is left out. Each run is a process of its own, and gpuzoo compiles its kernels anew, as the others do.
+Every peer's file runs as it is; this script starts itself again in the peer's interpreter, calls it there, and notes:
+
+- train: seconds of training, without importing and compiling; the rate is env steps by these seconds. An env step moves
+  all agents of one env.
+- whole: seconds of the process from start to end.
+- CPU: seconds of all its cores.
+- return: the mean over the last tenth of the updates of the mean return of the episodes that ended in each (of one
+  agent).
+
+What differs: CleanRL, PureJaxRL and JaxMARL take a truncated episode for a terminated one, the others bootstrap.
+Stable-Baselines3 uses the clipped value's error alone, not the larger one. PureJaxRL keeps what every step reports
+until the end of the run. Logs that are written while training are switched off in CleanRL and JaxMARL, not in gpuzoo.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import dataclasses
+import importlib.metadata
+import io
+import json
+import os
+import platform
+import resource
+import runpy
+import shlex
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import types
+from collections.abc import Callable, Iterable
+from contextlib import redirect_stdout
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@dataclasses.dataclass(frozen=True)
+class Setting:
+    """What is trained, and how: CleanRL's hyper-parameters; actor and critic each have two tanh layers of 64."""
+
+    title: str
+    game: str = "CartPole-v1"
+    num_envs: int = 4
+    total_steps: int = 500_000
+    seeds: int = 1
+    seed: int = 1
+    num_steps: int = 128
+    epochs: int = 4
+    minibatches: int = 4
+    lr: float = 2.5e-4
+    gamma: float = 0.99
+    gae_lambda: float = 0.95
+    clip_eps: float = 0.2
+    ent_coef: float = 0.01
+    vf_coef: float = 0.5
+    max_grad_norm: float = 0.5
+
+    @property
+    def updates(self) -> int:
+        return self.total_steps // (self.num_envs * self.num_steps)
+
+    @property
+    def steps(self) -> int:
+        """Env steps of all seeds: whole rollouts only."""
+        return self.updates * self.num_envs * self.num_steps * self.seeds
+
+
+SETTINGS = {
+    "A": Setting("CartPole, 4 envs"),
+    "B": Setting("CartPole, 1,024 envs", num_envs=1024, total_steps=20_000_000),
+    "C": Setting("CartPole, 4 envs, 16 seeds", seeds=16),
+    "D1": Setting("Simple Spread, 16 envs", "SimpleSpread-v0", 16, 1_000_000),
+    "D2": Setting("Simple Spread, 1,024 envs", "SimpleSpread-v0", 1024, 10_000_000),
+}
+
+
+# ---- in the peer's interpreter: a driver takes a setting and where the peer lies, and returns what it measured ----
+
+
+def versions(*names: str) -> str:
+    return ", ".join(f"{name} {importlib.metadata.version(name)}" for name in names)
+
+
+def last_tenth(means: list[float | None]) -> float:
+    """The mean over the last tenth of the updates, of those in which an episode ended."""
+    last = [x for x in means[-max(1, len(means) // 10) :] if x is not None]
+    return statistics.fmean(last) if last else float("nan")
+
+
+def by_update(setting: Setting, ended: Iterable[tuple[int, float]]) -> list[float | None]:
+    """Mean returns of each update from (steps so far, return) of each episode."""
+    returns: list[list[float]] = [[] for _ in range(setting.updates)]
+    for steps, value in ended:
+        returns[(steps - 1) // (setting.num_envs * setting.num_steps)].append(value)
+    return [statistics.fmean(x) if x else None for x in returns]
+
+
+def drive_cleanrl(setting: Setting, path: str) -> dict[str, Any]:
+    import torch.utils.tensorboard as tensorboard
+
+    times: list[float] = []
+    ended: list[tuple[int, float]] = []
+
+    class Writer:
+        """Notes instead of writing files: CleanRL makes it before its envs and closes it in the end."""
+
+        def __init__(self, _: str) -> None:
+            times.append(time.perf_counter())
+
+        def add_text(self, *_: object) -> None:
+            pass
+
+        def add_scalar(self, name: str, value: Any, steps: int) -> None:
+            if name == "charts/episodic_return":
+                ended.append((steps, value.item()))
+
+        def close(self) -> None:
+            times.append(time.perf_counter())
+
+    tensorboard.SummaryWriter = Writer  # type: ignore[assignment, misc]
+    options = {
+        "env-id": setting.game,
+        "seed": setting.seed,
+        "total-timesteps": setting.total_steps,
+        "learning-rate": setting.lr,
+        "num-envs": setting.num_envs,
+        "num-steps": setting.num_steps,
+        "gamma": setting.gamma,
+        "gae-lambda": setting.gae_lambda,
+        "num-minibatches": setting.minibatches,
+        "update-epochs": setting.epochs,
+        "clip-coef": setting.clip_eps,
+        "ent-coef": setting.ent_coef,
+        "vf-coef": setting.vf_coef,
+        "max-grad-norm": setting.max_grad_norm,
+    }
+    sys.argv = [path, "--no-cuda", *(str(x) for name, value in options.items() for x in (f"--{name}", value))]
+    runpy.run_path(path, run_name="__main__")
+    return {
+        "train": times[1] - times[0],
+        "return": last_tenth(by_update(setting, ended)),
+        "versions": versions("torch", "gymnasium"),
+    }
+
+
+def drive_sb3(setting: Setting) -> dict[str, Any]:
+    from stable_baselines3 import PPO
+    from stable_baselines3.common.callbacks import BaseCallback
+    from stable_baselines3.common.env_util import make_vec_env
+
+    ended: list[tuple[int, float]] = []
+
+    class Note(BaseCallback):
+        def _on_step(self) -> bool:
+            ended.extend((self.num_timesteps, x["episode"]["r"]) for x in self.locals["infos"] if "episode" in x)
+            return True
+
+    start = time.perf_counter()
+    model = PPO(
+        "MlpPolicy",
+        make_vec_env(setting.game, setting.num_envs, seed=setting.seed),
+        learning_rate=lambda remaining: setting.lr * remaining,
+        n_steps=setting.num_steps,
+        batch_size=setting.num_envs * setting.num_steps // setting.minibatches,
+        n_epochs=setting.epochs,
+        gamma=setting.gamma,
+        gae_lambda=setting.gae_lambda,
+        clip_range=setting.clip_eps,
+        clip_range_vf=setting.clip_eps,
+        normalize_advantage=True,
+        ent_coef=setting.ent_coef,
+        vf_coef=setting.vf_coef / 2,  # its value loss is the whole squared error, the others' is half of it
+        max_grad_norm=setting.max_grad_norm,
+        policy_kwargs={"net_arch": {"pi": [64, 64], "vf": [64, 64]}},
+        device="cpu",
+        seed=setting.seed,
+    )
+    model.learn(setting.steps, Note())
+    return {
+        "train": time.perf_counter() - start,
+        "return": last_tenth(by_update(setting, ended)),
+        "versions": versions("stable-baselines3", "torch", "gymnasium"),
+    }
+
+
+def jax_config(setting: Setting) -> dict[str, Any]:
+    """The names that PureJaxRL and JaxMARL give to hyper-parameters."""
+    return {
+        "LR": setting.lr,
+        "NUM_ENVS": setting.num_envs,
+        "NUM_STEPS": setting.num_steps,
+        "TOTAL_TIMESTEPS": setting.total_steps,
+        "UPDATE_EPOCHS": setting.epochs,
+        "NUM_MINIBATCHES": setting.minibatches,
+        "GAMMA": setting.gamma,
+        "GAE_LAMBDA": setting.gae_lambda,
+        "CLIP_EPS": setting.clip_eps,
+        "ENT_COEF": setting.ent_coef,
+        "VF_COEF": setting.vf_coef,
+        "MAX_GRAD_NORM": setting.max_grad_norm,
+        "ACTIVATION": "tanh",
+        "ANNEAL_LR": True,
+    }
+
+
+def run_jax(setting: Setting, train: Callable[..., Any]) -> tuple[dict[str, Any], Any]:
+    """Compiles a training function, then runs it; all seeds at once by ``vmap``."""
+    import jax
+
+    keys: Any = jax.random.PRNGKey(setting.seed)
+    if setting.seeds > 1:
+        keys, train = jax.random.split(keys, setting.seeds), jax.vmap(train)
+    start = time.perf_counter()
+    compiled = jax.jit(train).lower(keys).compile()
+    middle = time.perf_counter()
+    out = jax.block_until_ready(compiled(keys))
+    return {"compile": middle - start, "train": time.perf_counter() - middle}, out["metrics"]
+
+
+def drive_purejaxrl(setting: Setting, folder: str) -> dict[str, Any]:
+    import numpy as np
+
+    sys.path.insert(0, str(Path(folder, "purejaxrl")))
+    make_train = runpy.run_path(str(Path(folder, "purejaxrl", "ppo.py")))["make_train"]
+    found, metrics = run_jax(setting, make_train({**jax_config(setting), "ENV_NAME": setting.game}))
+    shape = (setting.seeds, setting.updates, -1)
+    returns, ended = (np.reshape(metrics[f"returned_episode{x}"], shape) for x in ("_returns", ""))
+    counts = ended.sum((0, 2))
+    sums = (returns * ended).sum((0, 2), dtype=float)
+    means = [float(x / n) if n else None for x, n in zip(sums, counts, strict=True)]
+    return found | {"return": last_tenth(means), "versions": versions("jax", "flax", "gymnax")}
+
+
+def drive_jaxmarl(setting: Setting, path: str) -> dict[str, Any]:
+    import jaxmarl
+    import numpy as np
+
+    wandb = types.ModuleType("wandb")
+    wandb.log = lambda _: None  # type: ignore[attr-defined]
+    sys.modules["wandb"] = wandb
+    make_train = runpy.run_path(path)["make_train"]
+    game = {"SimpleSpread-v0": "MPE_simple_spread_v3"}[setting.game]
+    found, metrics = run_jax(setting, make_train({**jax_config(setting), "ENV_NAME": game, "ENV_KWARGS": {}}))
+    agents = jaxmarl.make(game).num_agents  # it multiplies the returns that it logs by their number
+    means = [float(x) / agents for x in np.asarray(metrics["returned_episode_returns"])]
+    return found | {"return": last_tenth(means), "versions": versions("jax", "flax", "jaxmarl")}
+
+
+DRIVERS: dict[str, Callable[..., dict[str, Any]]] = {
+    "cleanrl": drive_cleanrl,
+    "sb3": drive_sb3,
+    "purejaxrl": drive_purejaxrl,
+    "jaxmarl": drive_jaxmarl,
+}
+
+
+def drive(name: str, *place: str) -> None:
+    """Reads a setting from the standard input, and writes what the driver measured to the standard output."""
+    with redirect_stdout(io.StringIO()):
+        found = DRIVERS[name](Setting(**json.load(sys.stdin)), *place)
+    print(json.dumps(found))
+
+
+# ---- in this interpreter ----
+
+
+@dataclasses.dataclass
+class Contestant:
+    """Who trains: ``run`` takes a setting and returns at least "train" and "return"."""
+
+    key: str
+    name: str
+    run: Callable[[Setting], dict[str, Any]]
+    rows: list[dict[str, Any]] = dataclasses.field(default_factory=list)
+
+
+def timed(command: list[str], environment: dict[str, str], text: str = "") -> tuple[str, dict[str, Any]]:
+    """Runs a command; returns its output, and how long it and its CPU cores took."""
+    before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    done = subprocess.run(command, env=os.environ | environment, input=text, capture_output=True, text=True)
+    whole, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
+    if done.returncode:
+        raise RuntimeError(f"{shlex.join(command)} failed:\n{done.stderr[-2000:]}")
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return done.stdout, {"whole": whole, "cpu": cpu, "command": shlex.join(command)}
+
+
+def peer(name: str, place: list[str], environment: dict[str, str]) -> Callable[[Setting], dict[str, Any]]:
+    """``place`` is the interpreter and what the driver needs to know."""
+    python, *rest = place
+
+    def run(setting: Setting) -> dict[str, Any]:
+        command = [python, __file__, "--drive", name, *rest]
+        out, found = timed(command, environment, json.dumps(dataclasses.asdict(setting)))
+        measured: dict[str, Any] = json.loads(out.splitlines()[-1])  # some peers write even when told not to
+        return found | measured
+
+    return run
+
+
+def ours(setting: Setting, device: str, seeds: range | None = None) -> dict[str, Any]:
+    """All seeds as one population, or with ``seeds`` one run after another, of which the first compiles for all."""
+    with tempfile.TemporaryDirectory() as folder:
+        if seeds is None:
+            return run_ours(setting, device, folder)
+        runs = [run_ours(dataclasses.replace(setting, seeds=1, seed=seed), device, folder) for seed in seeds]
+    sums = {name: sum(run[name] for run in runs) for name in ("train", "whole", "cpu")}
+    return runs[0] | sums | {"return": statistics.fmean(run["return"] for run in runs)}
+
+
+def run_ours(setting: Setting, device: str, folder: str) -> dict[str, Any]:
+    """One run of ``baselines/ppo.py`` with its cache and its log in ``folder``."""
+    names = ["num_envs", "total_steps", "seed", "num_steps", "epochs", "minibatches", "lr", "gamma",
+             "gae_lambda", "clip_eps", "ent_coef", "vf_coef", "max_grad_norm"]  # fmt: skip
+    options = {name: getattr(setting, name) for name in names} | {"hidden": "64,64", "device": device}
+    if setting.seeds > 1:
+        options["population"] = setting.seeds
+    flags = [str(x) for name, value in options.items() for x in (f"--{name.replace('_', '-')}", value)]
+    flags += ["--anneal-lr", "--clip-values", "--normalize-advantages", "--no-normalize-observations"]
+    flags += ["--save-every", "1e9"]
+    command = [sys.executable, str(ROOT / "baselines/ppo.py"), setting.game, *flags, "--out", f"{folder}/out"]
+    _, found = timed(command, {"GPUZOO_CACHE_DIR": f"{folder}/cache"})
+    with open(f"{folder}/out/progress.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    returns: list[float | None] = []
+    for row in rows:
+        values = [float(value) for name, value in row.items() if name.startswith("return/") and value]
+        returns.append(statistics.fmean(values) if values else None)
+    return found | {
+        "train": float(rows[-1]["seconds"]),
+        "return": last_tenth(returns),
+        "versions": versions("gpuzoo", "torch"),
+        "command": found["command"].replace(folder, "FOLDER"),
+    }
+
+
+def contestants(key: str, chosen: argparse.Namespace) -> list[Contestant]:
+    """Those that play a setting."""
+    device, found = chosen.device, []
+
+    def add(name: str, run: Callable[[Setting], dict[str, Any]]) -> None:
+        found.append(Contestant(key, name, run))
+
+    add("gpuzoo, a population" if key == "C" else "gpuzoo", lambda setting: ours(setting, device))
+    if key == "C":
+        in_turn = range(1, SETTINGS[key].seeds + 1)
+        add("gpuzoo, one after another", lambda setting: ours(setting, device, in_turn))
+    for_torch = {"OMP_NUM_THREADS": str(chosen.torch_threads)} if chosen.torch_threads else {}
+    for_jax = {"JAX_PLATFORMS": device.partition(":")[0], "XLA_FLAGS": chosen.xla_flags}
+    if key == "A" and chosen.cleanrl:
+        add("CleanRL", peer("cleanrl", chosen.cleanrl, for_torch))
+    if key == "A" and chosen.sb3:
+        add("Stable-Baselines3", peer("sb3", chosen.sb3, for_torch))
+    if key in ("A", "B", "C") and chosen.purejaxrl:
+        add("PureJaxRL, vmap" if key == "C" else "PureJaxRL", peer("purejaxrl", chosen.purejaxrl, for_jax))
+    if key in ("D1", "D2") and chosen.jaxmarl:
+        add("JaxMARL IPPO", peer("jaxmarl", chosen.jaxmarl, for_jax))
+    return found
+
+
+def machine(device: str) -> dict[str, Any]:
+    from gpuzoo import bench
+    from gpuzoo.core.backend import make_backend
+
+    return bench.machine(make_backend(device, None)) | {"host": platform.node()}
+
+
+def table(done: list[Contestant], settings: dict[str, Setting]) -> str:
+    """Markdown: rates of the best run and the median; all else of the best run."""
+    lines = [
+        "| setting | trainer | steps/s, best | median | train s | whole s | CPU s | return |",
+        "|:--|:--|--:|--:|--:|--:|--:|--:|",
+    ]
+    for who in done:
+        best = min(who.rows, key=lambda row: row["train"])
+        rate = settings[who.key].steps / best["train"]
+        median = settings[who.key].steps / statistics.median(row["train"] for row in who.rows)
+        lines.append(
+            f"| {who.key}: {settings[who.key].title} | {who.name} | {rate:,.0f} | {median:,.0f} | {best['train']:.1f} "
+            f"| {best['whole']:.1f} | {best['cpu']:.1f} | {best['return']:.1f} |"
+        )
+    return "\n".join(lines)
+
+
+def main() -> None:
+    if sys.argv[1:2] == ["--drive"]:
+        drive(*sys.argv[2:])
+        return
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", nargs="+", choices=SETTINGS, default=list(SETTINGS), help="settings")
+    parser.add_argument("--repeat", type=int, default=1, help="runs of each trainer; they take turns")
+    parser.add_argument("--scale", type=float, default=1.0, help="of the numbers of steps: 0.1 for a quick look")
+    parser.add_argument("--cleanrl", nargs=2, metavar=("PYTHON", "FILE"))
+    parser.add_argument("--sb3", nargs=1, metavar="PYTHON")
+    parser.add_argument("--purejaxrl", nargs=2, metavar=("PYTHON", "FOLDER"))
+    parser.add_argument("--jaxmarl", nargs=2, metavar=("PYTHON", "FILE"))
+    parser.add_argument("--device", default="cpu", help="of gpuzoo and JAX; CleanRL and SB3 use the CPU")
+    parser.add_argument("--torch-threads", type=int, default=1, help="of CleanRL and SB3; 0: as many as torch likes")
+    parser.add_argument("--xla-flags", default="", help="of PureJaxRL and JaxMARL")
+    parser.add_argument("--json", help="file for all that was measured")
+    chosen = parser.parse_args()
+    settings = {
+        key: dataclasses.replace(x, total_steps=int(x.total_steps * chosen.scale)) for key, x in SETTINGS.items()
+    }
+    for key in chosen.only:
+        if not settings[key].updates:
+            parser.error(f"--scale {chosen.scale} leaves setting {key} without a whole rollout; take a larger one.")
+    done = []
+    for key in chosen.only:
+        turns = contestants(key, chosen)
+        for _ in range(chosen.repeat):
+            for who in list(turns):
+                try:
+                    who.rows.append(who.run(settings[key]))
+                    news = f"{settings[key].steps / who.rows[-1]['train']:,.0f} steps/s"
+                except RuntimeError as error:
+                    turns.remove(who)
+                    news = f"left out: {error}"
+                print(f"{key} {who.name}: {news}", file=sys.stderr, flush=True)
+        done += turns
+    here = machine(chosen.device)
+    print(f"{here['gpu'] or here['cpu']}, {here['cores']} cores, commit {here['commit']}\n\n{table(done, settings)}")
+    if chosen.json:
+        results = [
+            {"setting": who.key, "trainer": who.name, "steps": settings[who.key].steps, "runs": who.rows}
+            for who in done
+        ]
+        used = {key: dataclasses.asdict(settings[key]) for key in chosen.only}
+        Path(chosen.json).write_text(json.dumps({"machine": here, "settings": used, "results": results}, indent=1))
+
+
+if __name__ == "__main__":
+    main()

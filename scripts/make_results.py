@@ -1,0 +1,315 @@
+"""Trains PPO on every registered game and writes what came of it to ``baselines/results``.
+
+    python scripts/make_results.py                                # all games, five seeds each
+    python scripts/make_results.py CartPole-v1 --seeds 3 --out my_results
+    python scripts/make_results.py --quick                        # a trial of a few seconds per game, to out/results
+
+For each game: ``<ID>.json`` with the command, the hyper-parameters and the scores of each seed; ``<ID>.csv`` and
+``<ID>.png`` with the learning curves. What is trained, and what it is compared with, stands in
+``baselines/configs/<ID>.json``; its keys ``reference``, ``goal`` and ``open_spiel`` are read here only. Where
+``open_spiel`` names a board game of OpenSpiel (``pip install open_spiel``), its Monte-Carlo tree search is one more
+opponent.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import dataclasses
+import io
+import json
+import shlex
+import sys
+import tempfile
+import warnings
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from baselines import plots, run
+from baselines.evaluation import evaluate
+from baselines.files import replacing
+from baselines.networks import Policy
+from baselines.ppo import PPO, Args
+from gpuzoo import bench, registry
+from gpuzoo.core.backend import make_backend
+from gpuzoo.core.definition import EnvDef
+
+ROOT = Path(__file__).resolve().parents[1]
+CONFIGS, RESULTS = ROOT / "baselines" / "configs", ROOT / "baselines" / "results"
+EPISODES, QUICK_EPISODES = 200, 8
+ROWS = 200  # of a table of curves
+SIMULATIONS = 100  # of a tree search, for each move
+QUICK_ITERATIONS = 3
+
+Scores = dict[str, dict[str, float]]  # by scenario and measure
+
+#: options that say where and how a run goes, not what it learns
+ASIDE = (
+    "game", "algorithm", "seed", "population", "device", "out", "resume", "save_every", "eval_every", "eval_episodes",
+    "video", "track", "threads", "load", "freeze",
+)  # fmt: skip
+
+
+# ---- training ----
+
+
+@dataclasses.dataclass
+class Trained:
+    """What training left.
+
+    Attributes:
+        policies: for each seed, by group.
+        steps: (T,), of all envs of a seed.
+        returns: by group, (T, seeds), NaN where no episode ended.
+        seconds: of all seeds together.
+    """
+
+    policies: list[dict[str, Policy]]
+    steps: NDArray[np.int64]
+    returns: dict[str, NDArray[np.float64]]
+    seconds: float
+
+
+def arguments(game: str, seeds: int, quick: bool = False) -> list[Args]:
+    """The runs that train all seeds: one population, or a run for each where a pool of past selves wants it so."""
+    args = Args.of(game, seed=1)
+    if quick:
+        args = dataclasses.replace(args, total_steps=QUICK_ITERATIONS * args.num_envs * args.num_steps)
+    if args.pool or seeds == 1:
+        return [dataclasses.replace(args, seed=1 + k) for k in range(seeds)]
+    return [dataclasses.replace(args, population=seeds)]
+
+
+def command(args: Args) -> str:
+    """What a user types for the same run; everything else is in the game's config."""
+    words = ["python", "baselines/ppo.py", str(args.game), "--seed", str(args.seed)]
+    words += ["--population", str(args.population)] if args.population > 1 else []
+    return shlex.join([*words, "--out", f"out/{args.game}" + (f"-{args.seed}" if args.pool else "")])
+
+
+def hyperparameters(args: Args) -> dict[str, Any]:
+    """What a run learns with, as JSON."""
+    return {k: v for k, v in args.about().items() if k not in ASIDE}
+
+
+def train(runs: Sequence[Args], folder: Path, quiet: bool) -> Trained:
+    """Trains all seeds."""
+    policies: list[dict[str, Policy]] = []
+    returns: dict[str, list[NDArray[np.float64]]] = {}
+    seconds, steps = 0.0, np.empty(0, np.int64)
+    for args in runs:
+        out = folder / f"run-{args.seed}"
+        done = run.train(PPO, dataclasses.replace(args, out=str(out)), quiet)
+        seconds += done.seconds
+        steps = np.array([row["steps"] for row in done.rows], np.int64)
+        members = run.stacked(run.load_members(out, len(done.rows))) if args.population > 1 else {}
+        for group in done.policies:
+            alone = [[row.get(f"return/{group}", np.nan)] for row in done.rows]
+            returns.setdefault(group, []).append(np.asarray(members.get(group, alone), np.float64))
+        for k in range(args.population):
+            policies.append({group: policy.member(k) for group, policy in done.policies.items()})
+    return Trained(policies, steps, {g: np.concatenate(v, 1) for g, v in returns.items()}, seconds)
+
+
+# ---- scores ----
+
+
+def scenarios(policies: Mapping[str, Policy]) -> dict[str, dict[str, Policy]]:
+    """Who plays whom, by a name for it; those who are not named play randomly."""
+    if len(policies) == 1:
+        return {"trained": dict(policies), "random play": {}}
+    one = {f"{group} trained, others random": {group: policy} for group, policy in policies.items()}
+    return one | {"all trained": dict(policies), "random play": {}}
+
+
+def score(args: Args, policies: Mapping[str, Policy], episodes: int, seed: int) -> Scores:
+    """Plays all scenarios, on seeds that training does not use.
+
+    Actions are drawn as in training, but in turn-based games the likeliest is taken: there it is the stronger play, and
+    chance comes in by the opponent.
+
+    Returns:
+        By scenario: the mean return of an agent of each group; in turn-based games instead how often each seat wins
+        against the others, who play randomly, and its score, where a draw is half a win. What is called ``random ...``
+        is the same with nobody trained.
+    """
+    env, out = registry.get(args.game), {}
+
+    def returns(players: Mapping[str, Policy]) -> dict[str, NDArray[np.float32]]:
+        return evaluate(
+            args.game, players, episodes, seed, args.config, device=args.device, greedy=env.turn is not None
+        ).returns
+
+    if env.turn is None:
+        for name, players in scenarios(policies).items():
+            out[name] = {group: float(x.mean(dtype=np.float64)) for group, x in returns(players).items()}
+        return out
+    ((group, policy),) = policies.items()
+    nobody = returns({})[group]
+    for seat in range(nobody.shape[1]):
+        name = f"{group}_{seat}"
+        for title, x in ((name, returns({name: policy})[group]), (f"random {name}", nobody)):
+            points = np.sign(x[:, seat] - np.delete(x, seat, 1).max(1))
+            out[f"{title} against random play"] = results_of_games(points)
+    return out
+
+
+def results_of_games(points: NDArray[Any]) -> dict[str, float]:
+    """Of games that count 1, 0 and -1 for a win, a draw and a loss."""
+    wins, draws, losses = (float(np.mean(points == x)) for x in (1, 0, -1))
+    return {"score": wins + draws / 2, "wins": wins, "draws": draws, "losses": losses}
+
+
+def tree_search(args: Args, about: Mapping[str, Any], policies: Mapping[str, Policy], games: int, seed: int) -> Scores:
+    """The scores against OpenSpiel's tree search, if that is installed."""
+    name = about.get("open_spiel")
+    if not name:
+        return {}
+    try:
+        from spiel_opponent import play
+    except ImportError:
+        warnings.warn(f"{args.game}: no games against tree search: pip install open_spiel.", stacklevel=2)
+        return {}
+    ((group, policy),) = policies.items()
+    return {
+        f"{title}{group}_{seat} against tree search ({SIMULATIONS} simulations)": results_of_games(
+            play(args.game, name, player, seat, games, SIMULATIONS, seed)
+        )
+        for seat in range(2)
+        for title, player in (("", policy), ("random ", None))
+    }
+
+
+def summary(seeds: Sequence[Scores]) -> dict[str, dict[str, Any]]:
+    """By scenario and measure: each seed's score, their mean, and the standard error of that."""
+    out: dict[str, dict[str, Any]] = {}
+    for scenario, measures in seeds[0].items():
+        for measure in measures:
+            values = np.array([seed[scenario][measure] for seed in seeds])
+            error = float(values.std(ddof=1) / len(values) ** 0.5) if len(values) > 1 else None
+            out.setdefault(scenario, {})[measure] = {
+                "mean": rounded(float(values.mean())), "standard_error": rounded(error),
+                "seeds": [rounded(float(x)) for x in values],
+            }  # fmt: skip
+    return out
+
+
+def rounded(value: float | None) -> float | None:
+    """Five digits: more say nothing."""
+    return None if value is None else float(f"{value:.5g}")
+
+
+def verdict(env: EnvDef, about: Mapping[str, Any], scores: Mapping[str, Any]) -> tuple[bool, str]:
+    """Whether the game is solved, and why."""
+    goal = about.get("goal")
+    if goal is None and env.reward_threshold is not None:
+        (group,) = scores["trained"]
+        goal = {"scenario": "trained", "measure": group, "at_least": env.reward_threshold,
+                "because": "Gymnasium's reward_threshold"}  # fmt: skip
+    if goal is None:
+        return False, "nobody has stated what counts as solved"
+    measure = scores.get(goal["scenario"], {}).get(goal["measure"])
+    what = f"at least {goal['at_least']:g} for {goal['measure']} ({goal['scenario']}): {goal['because']}"
+    if measure is None:
+        return False, f"not measured: {what}"
+    return bool(measure["mean"] >= goal["at_least"]), what
+
+
+# ---- files ----
+
+
+def thinned(steps: NDArray[Any], returns: Mapping[str, NDArray[Any]]) -> tuple[NDArray[Any], dict[str, NDArray[Any]]]:
+    """At most `ROWS` rows, each the mean of those that it stands for, at the last step of theirs."""
+    parts = np.array_split(np.arange(len(steps)), min(ROWS, len(steps)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # the mean of no episode is not a number
+        means = {g: np.stack([np.nanmean(v[part], 0) for part in parts]) for g, v in returns.items()}
+    return np.array([steps[part[-1]] for part in parts]), means
+
+
+def write_curves(path: Path, steps: NDArray[Any], returns: Mapping[str, NDArray[Any]], seeds: Sequence[int]) -> None:
+    """The learning curves as a table: steps, and the return of each group and seed; empty where no episode ended."""
+    text = io.StringIO()
+    out = csv.writer(text, lineterminator="\n")
+    out.writerow(["steps", *(f"{group}/seed {seed}" for group in returns for seed in seeds)])
+    for step, row in zip(steps.tolist(), np.concatenate(list(returns.values()), 1), strict=True):
+        out.writerow([step, *("" if np.isnan(x) else f"{x:.5g}" for x in row)])
+    with replacing(path) as file:
+        file.write(text.getvalue().encode())
+
+
+def make(game: str, seeds: int, out: Path, quick: bool = False, quiet: bool = False) -> dict[str, Any]:
+    """Trains, scores and writes one game.
+
+    Args:
+        game: its id.
+        seeds: how many, from 1 on.
+        out: folder to write to.
+        quick: a few updates and episodes only, to see that it runs.
+        quiet: no progress bar.
+
+    Returns:
+        What the JSON file says.
+    """
+    env, config = registry.get(game), CONFIGS / f"{game}.json"
+    about: dict[str, Any] = json.loads(config.read_text()) if config.is_file() else {}
+    runs, episodes = arguments(game, seeds, quick), QUICK_EPISODES if quick else EPISODES
+    numbers = list(range(1, seeds + 1))
+    with tempfile.TemporaryDirectory() as folder:
+        trained = train(runs, Path(folder), quiet)
+    each = [
+        score(runs[0], policies, episodes, seed) | tree_search(runs[0], about, policies, episodes, seed)
+        for seed, policies in zip(numbers, trained.policies, strict=True)
+    ]
+    scores = summary(each)
+    solved, why = verdict(env, about, scores)
+    steps = int(trained.steps[-1])
+    device = next(iter(trained.policies[0].values())).flat.device
+    machine = bench.machine(make_backend(str(device), None))
+    found = {
+        "game": game, "algorithm": runs[0].algorithm, "commands": [command(args) for args in runs],
+        "hyperparameters": hyperparameters(runs[0]), "seeds": numbers, "steps_per_seed": steps,
+        "seconds": rounded(trained.seconds), "steps_per_second": rounded(steps * seeds / trained.seconds),
+        "machine": {k: machine[k] for k in ("device", "cpu", "cores", "gpu")},
+        "episodes": episodes, "scores": scores, "reference": about.get("reference"), "solved": solved, "goal": why,
+    }  # fmt: skip
+    with replacing(out / f"{game}.json") as file:
+        file.write((json.dumps(found, indent=1) + "\n").encode())
+    write_curves(out / f"{game}.csv", *thinned(trained.steps, trained.returns), numbers)
+    plots.population_curves(trained.steps, trained.returns, game, out / f"{game}.png")
+    return found
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Makes the results of the games that are named, or of all."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0], allow_abbrev=False)
+    parser.add_argument("games", nargs="*", metavar="ID", help="games (default: all that are registered)")
+    parser.add_argument("--seeds", type=int, default=5, help="how many seeds (default: 5)")
+    parser.add_argument("--quick", action="store_true", help="a trial: few steps, few episodes")
+    parser.add_argument(
+        "--out", type=Path, help=f"folder (default: {RESULTS.relative_to(ROOT)}, of a trial out/results)"
+    )
+    chosen = parser.parse_args(argv)
+    if chosen.seeds < 1:
+        parser.error(f"--seeds must be positive, not {chosen.seeds}.")
+    out = chosen.out or (Path("out/results") if chosen.quick else RESULTS)
+    try:
+        games = [type(registry.get(game)).id for game in chosen.games or registry.ids()]
+    except (ValueError, TypeError) as error:
+        parser.error(str(error))
+    for game in games:
+        found = make(game, chosen.seeds, out, chosen.quick)
+        print(f"{game}: {'solved' if found['solved'] else 'not solved'}; {found['goal']}")
+        for scenario, measures in found["scores"].items():
+            means = ", ".join(f"{measure} {value['mean']:g}" for measure, value in measures.items())
+            print(f"  {scenario}: {means}")
+
+
+if __name__ == "__main__":
+    main()
