@@ -132,7 +132,7 @@ def main() -> None:
     )
     parser.add_argument("--seed", type=int, default=1, help="of everything (default: 1)")
     parser.add_argument("--pole-steps", type=lambda s: int(float(s)), default=120_000, help="steps of CartPole")
-    parser.add_argument("--tag-steps", type=lambda s: int(float(s)), default=250_000, help="steps of TagContinuous")
+    parser.add_argument("--tag-steps", type=lambda s: int(float(s)), default=200_000, help="steps of TagContinuous")
     options = parser.parse_args()
     out: Path = options.out
     console, start = Console(highlight=False), time.perf_counter()
@@ -154,7 +154,9 @@ def main() -> None:
         f"[bold]2. {GAME}[/bold]: {FIELD['num_taggers']} taggers chase {FIELD['num_runners']} runners, who leave the "
         "game when they are caught. Both learn."
     )
-    args = Args.of(GAME, total_steps=options.tag_steps, seed=options.seed, device=DEVICE, out=str(out), config=FIELD)
+    args = Args(GAME, num_envs=32, num_steps=32, epochs=4, minibatches=8, lr=2e-3, gamma=0.95, gae_lambda=0.9,
+                ent_coef=0.01, hidden=(96, 96), normalize_observations=True, total_steps=options.tag_steps,
+                seed=options.seed, device=DEVICE, out=str(out), config=FIELD)  # fmt: skip
     points: list[dict[str, float]] = []
 
     def measure(trainer: Trainer) -> None:
