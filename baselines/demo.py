@@ -132,7 +132,7 @@ def main() -> None:
     )
     parser.add_argument("--seed", type=int, default=1, help="of everything (default: 1)")
     parser.add_argument("--pole-steps", type=lambda s: int(float(s)), default=120_000, help="steps of CartPole")
-    parser.add_argument("--tag-steps", type=lambda s: int(float(s)), default=200_000, help="steps of TagContinuous")
+    parser.add_argument("--tag-steps", type=lambda s: int(float(s)), default=230_000, help="steps of TagContinuous")
     options = parser.parse_args()
     out: Path = options.out
     console, start = Console(highlight=False), time.perf_counter()
