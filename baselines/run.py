@@ -315,6 +315,7 @@ def main(make: Callable[[Any], Trainer], kind: type[Args], argv: Sequence[str] |
     try:
         result = train(make, args)
     except (ValueError, TypeError, FloatingPointError, MemoryError, OSError, ImportError, NotImplementedError) as error:
+        # what `train` raises; the last one if --video is asked of a game that does not draw itself
         sys.exit(f"error: {error}")
     finally:
         distributed.end()

@@ -25,6 +25,8 @@ end of its training, in {episodes} episodes that training did not see. Actions a
 the likeliest move is taken. Where a line says `a ± b`, `a` is the mean over {seeds} seeds and `b` its standard error.
 A return is the mean over the agents of a group. In board games a win counts 1 and a draw 0.5.
 
+Hyper-parameters were tuned on some of the seeds that are reported, so a new seed may do a little worse.
+
 In games of several sides a return says little by itself. So there is one line for each side that is trained while all
 others play randomly, and one for each side when all of them are trained against each other.
 """

@@ -57,16 +57,21 @@ class Recorder(TorchDispatchMode):  # type: ignore[misc]
             return self.function()
 
 
+def run_of(name: str, iterations: int, **more: Any) -> tuple[Any, Any]:
+    """The algorithm and the arguments of a run."""
+    values = {"num_envs": 8, "num_steps": 12, "total_steps": 96 * iterations, **RUNS[name], **more}
+    kind = values.pop("kind", None)
+    if kind is None:
+        values |= {"epochs": 2, "minibatches": 2}
+    return A2C if kind else PPO, small(values.pop("game"), kind, **values)
+
+
 @pytest.mark.parametrize("name", RUNS)
 def test_iterations_are_alike_and_wait_for_nothing(name: str) -> None:
-    values = {"num_envs": 8, "num_steps": 12, "epochs": 2, "minibatches": 2} | RUNS[name]
-    kind = values.pop("kind", None)
-    if kind:
-        del values["epochs"], values["minibatches"]
-    args = small(values.pop("game"), kind, total_steps=96 * 4, **values)
+    kind, args = run_of(name, 4)
     flat = []
     for looks in (False, True):
-        trainer = (A2C if kind else PPO)(args)
+        trainer = kind(args)
         trainer.rollout.looks = looks
         play, learn = trainer._play, trainer._learn = Recorder(trainer._play), Recorder(trainer._learn)
         found = []
@@ -84,16 +89,12 @@ def test_iterations_are_alike_and_wait_for_nothing(name: str) -> None:
 @pytest.mark.gpu
 @pytest.mark.parametrize("name", RUNS)
 def test_a_graph_does_what_its_operations_do(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    values = {"num_envs": 8, "num_steps": 12, "epochs": 2, "minibatches": 2, "device": "cuda"} | RUNS[name]
-    kind = values.pop("kind", None)
-    if kind:
-        del values["epochs"], values["minibatches"]
-    args = small(values.pop("game"), kind, total_steps=96 * 5, **values)
+    kind, args = run_of(name, 5, device="cuda")
     found = []
     for capture in (True, False):
         if not capture:
             monkeypatch.setattr("baselines.trainer.captured", lambda function, device: function)
-        trainer = (A2C if kind else PPO)(args)
+        trainer = kind(args)
         log = [trainer.iterate() for _ in range(5)]
         found.append((trainer.policies, log))
         trainer.close()
