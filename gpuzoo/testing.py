@@ -461,6 +461,31 @@ def check_partial_reset(env: EnvLike, **config: Any) -> None:
 
 
 @_check
+def check_partial_step(env: EnvLike, **config: Any) -> None:
+    """A step of some envs is for them the same as a step of all, and leaves every byte of the others."""
+    n = 12
+    for mode in ("next_step", "same_step", "disabled"):
+        options = {"autoreset_mode": mode, "max_episode_steps": 7, **config}
+        part, whole = _simulator(env, n, threads=2, **options), _simulator(env, n, **options)
+        rng = np.random.default_rng(SEED)
+        part.reset(seed=SEED)
+        for step in range(30):
+            waiting = part.arrays["waiting"]
+            if mode == "disabled" and step % 5 == 4 and waiting.any():
+                part.reset(mask=waiting.copy())
+            part.random_actions()
+            whole.restore(part.snapshot())
+            whole.arrays["action"][...] = part.arrays["action"]
+            chosen = rng.permutation(n)[: rng.integers(0, n + 1)]
+            others = np.setdiff1d(np.arange(n), chosen)
+            before = {name: np.array(array) for name, array in part.arrays.items()}
+            whole.step()
+            part.step(chosen)
+            assert_same("an env stepped with some and with all", _read(part, chosen), _read(whole, chosen))
+            assert_same("an env that was not stepped", _pick(part.arrays, others), _pick(before, others))
+
+
+@_check
 def check_snapshot(env: EnvLike, **config: Any) -> None:
     """Episodes go on from a snapshot with the same bits: in place, pickled, in part, and in another batch."""
     sim = _simulator(env, 6, **config)

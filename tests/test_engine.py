@@ -45,6 +45,10 @@ def assert_simt_equals_cpu(game, lanes, num_envs, steps, mode="same_step", **con
     for sim in (cpu, simt):
         sim.reset(mask=mask)
     assert_same(f"{lanes} lanes, partial reset", _read(cpu), _read(simt))
+    for sim in (cpu, simt):
+        sim.random_actions()
+        sim.step(np.flatnonzero(~mask))
+    assert_same(f"{lanes} lanes, partial step", _read(cpu), _read(simt))
 
 
 def test_simt_equals_cpu(game):
@@ -333,3 +337,43 @@ def test_check_env_names_the_check(tmp_path):
     _, game = faulty.make("out of space", tmp_path)
     with pytest.raises(AssertionError, match=r"fails spaces: .* is not in"):
         testing.check_env(game)
+
+
+# ---- a step of some envs ----
+
+
+@pytest.mark.parametrize(
+    ("envs", "error", "message"),
+    [
+        ([1, 1], ValueError, "names one twice"),
+        ([0, -3], ValueError, "names one twice"),
+        ([3], IndexError, "below 3"),
+        ([0.5], TypeError, "indices"),
+        ([True, False], ValueError, "shape \\(3,\\)"),
+    ],
+)
+def test_wrong_envs_to_step_change_nothing(envs, error, message):
+    sim = Simulator(Herd, 3, device="cpu")
+    sim.reset(seed=0)
+    before = _read(sim)
+    with pytest.raises(error, match=message):
+        sim.step(envs)
+    assert_same("after the refusal", before, _read(sim))
+
+
+def test_no_env_to_step():
+    sim = Simulator(Herd, 3, device="cpu")
+    sim.reset(seed=0)
+    before = _read(sim)
+    sim.step([])
+    assert_same("after no step", before, _read(sim))
+
+
+def test_debug_looks_only_at_the_envs_that_are_stepped():
+    sim = Simulator(Lamps, 3, device="cpu", debug=True)
+    sim.reset(seed=0)
+    sim.arrays["action"][...] = 0
+    sim.arrays["action"][1] = 99
+    sim.step([0, 2])
+    with pytest.raises(ValueError, match="99"):
+        sim.step([1])

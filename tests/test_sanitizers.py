@@ -50,27 +50,31 @@ int main() {
   gz::Store *store = (gz::Store *)malloc(sizeof(gz::Store));
   static_assert(sizeof(gz::Store) == 8 * MEMBERS, "Store has other members");
   memcpy((void *)store, members, sizeof(members));
+  gz::i64 *odd = (gz::i64 *)malloc(8 * (store->num_envs / 2 + 1));
+  for (int i = 0; i < store->num_envs / 2; ++i) odd[i] = 2 * i + 1;
   for (int mode = 0; mode < 3; ++mode) {
     store->control->mode = mode;
     for (int i = 0; i < store->num_envs; ++i) {
       store->reset_mask[i] = 1;
       store->reset_seed[i] = 17 * mode + i;
     }
-    gz::gz_launch_reset(store, 1, THREADS);
-    gz::gz_launch_rollout(store, STEPS, THREADS);
+    gz::gz_launch_reset(store, 1, store->num_envs, THREADS);
+    gz::gz_launch_rollout(store, STEPS, store->num_envs, THREADS);
     for (int step = 0; step < STEPS; ++step) {
       for (int k = 0; k < ACTIONS; ++k) {
         gz::u32 bits = draw() % 3 == 0 ? draw() : wild[draw() % (sizeof(wild) / 4)];
         memcpy((char *)store->action + 4 * k, &bits, 4);
       }
-      gz::gz_launch_step(store, 0, THREADS);
+      const gz::i64 some = step % 3 ? 0 : (gz::i64)odd;
+      gz::gz_launch_step(store, some, some ? store->num_envs / 2 : store->num_envs, THREADS);
       if (mode == 2 && step % 7 == 0) {
         for (int i = 0; i < store->num_envs; ++i) store->reset_mask[i] = store->waiting[i];
-        gz::gz_launch_reset(store, 0, THREADS);
+        gz::gz_launch_reset(store, 0, store->num_envs, THREADS);
       }
     }
   }
   for (int k = 0; k < MEMBERS; ++k) free(place[k]);
+  free(odd);
   free(store);
   return 0;
 }

@@ -16,10 +16,17 @@ KERNELS = ("reset", "step", "rollout", "act")
 class Kernels(Protocol):
     """A compiled program."""
 
-    def launch(self, kernel: str, store: Any, num_envs: int, argument: int = 0) -> None:
-        """Runs one of `KERNELS` for all envs. ``store`` is the device address of the struct `Store`.
+    def launch(self, kernel: str, store: Any, count: int, argument: int = 0) -> None:
+        """Runs one of `KERNELS` for all envs, or ``step`` for some.
 
         Returns before the work is done where the device has a queue of its own.
+
+        Args:
+            kernel: its name.
+            store: device address of the struct `Store`.
+            count: number of envs.
+            argument: what ``reset`` does and how many steps ``rollout`` makes; for ``step`` 0, or the device address of
+                ``count`` int64 indices of the envs to step, all different.
         """
 
 

@@ -128,7 +128,8 @@ def _load(path: Path) -> dict[str, Callable[..., None]]:
     library = ctypes.CDLL(str(path))
     functions = {kernel: getattr(library, f"gz_launch_{kernel}") for kernel in KERNELS}
     for function in functions.values():
-        function.argtypes, function.restype = [ctypes.c_void_p, ctypes.c_int, ctypes.c_int], None
+        function.argtypes = [ctypes.c_void_p, ctypes.c_longlong, ctypes.c_longlong, ctypes.c_int]
+        function.restype = None
     return functions
 
 
@@ -136,8 +137,8 @@ class _CpuKernels:
     def __init__(self, path: Path, threads: int) -> None:
         self._functions, self._threads = _load(path), threads
 
-    def launch(self, kernel: str, store: Any, num_envs: int, argument: int = 0) -> None:
-        self._functions[kernel](store, argument, self._threads)
+    def launch(self, kernel: str, store: Any, count: int, argument: int = 0) -> None:
+        self._functions[kernel](store, argument, count, self._threads)
 
 
 class _CpuUnit:

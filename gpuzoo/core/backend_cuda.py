@@ -38,10 +38,10 @@ class _CudaKernels:
         self._block = 128 if lanes <= 32 else lanes
         self._functions = {kernel: module.get_function(f"gz_{kernel}") for kernel in KERNELS}
 
-    def launch(self, kernel: str, store: Any, num_envs: int, argument: int = 0) -> None:
-        grid = (-(-num_envs * self._lanes // self._block),)
+    def launch(self, kernel: str, store: Any, count: int, argument: int = 0) -> None:
+        grid = (-(-count * self._lanes // self._block),)
         with self._backend.ordered():
-            self._functions[kernel](grid, (self._block,), (np.uint64(store), np.int32(argument), np.int32(0)))
+            self._functions[kernel](grid, (self._block,), (np.uint64(store), np.int64(argument), np.int64(count)))
 
 
 class _CudaUnit:

@@ -332,19 +332,35 @@ class Simulator:
             raise ValueError(f"seed must not be negative: {min(seeds)}.")
         return self.xp.asarray(np.array([int(s) for s in seeds], np.uint64))
 
-    def step(self) -> None:
-        """One step of all envs with the actions in ``arrays["action"]``: one launch, no allocation, no waiting.
+    def step(self, envs: Any = None) -> None:
+        """One step with the actions in ``arrays["action"]``: one launch, without allocation or waiting for all envs.
+
+        Args:
+            envs: index, indices or a bool mask of the envs to step; the others stay as they are, with their time and
+                random numbers. All by default.
 
         Raises:
             RuntimeError: not reset yet, closed, or used after a fork.
-            ValueError: with ``debug``, an action that is out of range or not a number.
+            ValueError: an env that is named twice; with ``debug``, an action that is out of range or not a number.
+            IndexError, TypeError: ``envs`` are no indices of envs.
         """
         self.check_usable()
         if not self._seeded:
             raise RuntimeError(f"{self.env.id}: call reset() before step().")
+        if envs is None:
+            if self.debug:
+                self._check_actions()
+            self._kernels.launch("step", self._address, self.num_envs)
+            return
+        chosen = self._numbers(envs)
+        if np.bincount(chosen).max(initial=0) > 1:
+            raise ValueError(f"{self.env.id}: an env can be stepped only once in a step, but envs names one twice.")
         if self.debug:
-            self._check_actions()
-        self._kernels.launch("step", self._address, self.num_envs)
+            self._check_actions(chosen)
+        if len(chosen):
+            with self.backend.ordered():
+                where = self.xp.asarray(chosen)
+            self._kernels.launch("step", self._address, len(chosen), self.backend.address(where))
 
     def rollout(self, steps: int, policy: str = "random") -> None:
         """``steps`` steps in one launch, with random legal actions drawn in the kernel.
@@ -368,10 +384,10 @@ class Simulator:
             raise RuntimeError(f"{self.env.id}: call reset() before random_actions().")
         self._kernels.launch("act", self._address, self.num_envs)
 
-    def _check_actions(self) -> None:
+    def _check_actions(self, envs: Any = slice(None)) -> None:
         from gpuzoo.core.actions import illegal_action
 
-        message = illegal_action(self.layout, self.backend.to_numpy(self.arrays["action"]))
+        message = illegal_action(self.layout, self.backend.to_numpy(self.arrays["action"])[envs])
         if message:
             raise ValueError(f"{self.env.id}: {message}")
 
@@ -381,7 +397,8 @@ class Simulator:
 
     # ---- state ----
 
-    def _index(self, envs: Any) -> Any:
+    def _numbers(self, envs: Any) -> np.ndarray[Any, Any]:
+        """int64 indices from 0 to num_envs - 1, in host memory."""
         if isinstance(envs, (int, np.integer)) and not isinstance(envs, bool):
             envs = [int(envs)]
         host = np.asarray(envs.get() if hasattr(envs, "get") else envs)
@@ -393,7 +410,10 @@ class Simulator:
             raise TypeError("envs must be an index, a sequence of indices, or a bool mask.")
         if host.size and not (-self.num_envs <= host.min() and host.max() < self.num_envs):
             raise IndexError(f"env indices must be below {self.num_envs}, not {host.min()}..{host.max()}.")
-        return self.xp.asarray(host.astype(np.int64))
+        return host.astype(np.int64) % self.num_envs
+
+    def _index(self, envs: Any) -> Any:
+        return self.xp.asarray(self._numbers(envs))
 
     def state(self, envs: Any = None) -> dict[str, Any]:
         """Copies of the game's fields, ``elapsed_steps`` and ``alive``, with the envs along the first axis.

@@ -195,79 +195,85 @@ GZ void act(const Store &s, i64 i) {
   barrier();
 }
 
+// A kernel's argument and the number of envs it works on. For gz_step the argument is null or the address of as many
+// indices of envs, all different: then these alone are stepped.
 GZ i64 env_index() { return ((i64)blockIdx.x * BLOCK + threadIdx.x) / LANES; }
 
-extern "C" __global__ void __launch_bounds__(BLOCK, 1) gz_reset(const Store *store, int reset, int) {
+extern "C" __global__ void __launch_bounds__(BLOCK, 1) gz_reset(const Store *store, i64 reset, i64 count) {
   const Store s = *store;
   const i64 i = env_index();
-  if (i < s.num_envs) reset_env(s, s.control->max_steps, i, reset);
+  if (i < count) reset_env(s, s.control->max_steps, i, (int)reset);
 }
 
-extern "C" __global__ void __launch_bounds__(BLOCK, 1) gz_step(const Store *store, int, int) {
+extern "C" __global__ void __launch_bounds__(BLOCK, 1) gz_step(const Store *store, i64 envs, i64 count) {
   const Store s = *store;
-  const i64 i = env_index();
-  if (i >= s.num_envs) return;
+  const i64 k = env_index();
+  if (k >= count) return;
+  const i64 i = envs ? ((const i64 *)envs)[k] : k;
   const int mode = s.control->mode, max_steps = s.control->max_steps;
   advance(s, mode, max_steps, i);
   settle(s, mode, max_steps, i);
 }
 
-extern "C" __global__ void __launch_bounds__(BLOCK, 1) gz_rollout(const Store *store, int steps, int) {
+extern "C" __global__ void __launch_bounds__(BLOCK, 1) gz_rollout(const Store *store, i64 steps, i64 count) {
 #if LANES > 1
   const Store &s = *store;  // all its pointers in registers throughout the loop would be too many
 #else
   const Store s = *store;
 #endif
   const i64 i = env_index();
-  if (i >= s.num_envs) return;
+  if (i >= count) return;
   const int mode = s.control->mode, max_steps = s.control->max_steps;
-  for (int k = 0; k < steps; ++k) {
+  for (i64 k = 0; k < steps; ++k) {
     act(s, i);
     advance(s, mode, max_steps, i);
     settle(s, mode, max_steps, i);
   }
 }
 
-extern "C" __global__ void gz_act(const Store *store, int, int) {
+extern "C" __global__ void gz_act(const Store *store, i64, i64 count) {
   const Store s = *store;
   const i64 i = env_index();
-  if (i < s.num_envs) act(s, i);
+  if (i < count) act(s, i);
 }
 
 #ifdef GZ_SIMT
 
 struct SimtArguments {
-  void (*kernel)(const Store *, int, int);
+  void (*kernel)(const Store *, i64, i64);
   const Store *store;
-  int a, b;
+  i64 argument, count;
 };
 static void simt_body(const void *pointer) {
   const SimtArguments &x = *(const SimtArguments *)pointer;
-  x.kernel(x.store, x.a, x.b);
+  x.kernel(x.store, x.argument, x.count);
 }
-static void simt_run(void (*kernel)(const Store *, int, int), const Store *store, int a) {
-  const SimtArguments x = {kernel, store, a, 0};
-  simt_launch(simt_body, &x, (int)((store->num_envs * LANES + BLOCK - 1) / BLOCK), BLOCK);
+static void simt_run(void (*kernel)(const Store *, i64, i64), const Store *store, i64 argument, i64 count) {
+  const SimtArguments x = {kernel, store, argument, count};
+  simt_launch(simt_body, &x, (int)((count * LANES + BLOCK - 1) / BLOCK), BLOCK);
 }
-extern "C" void gz_launch_reset(const Store *store, int reset, int) { simt_run(gz_reset, store, reset); }
-extern "C" void gz_launch_step(const Store *store, int, int) { simt_run(gz_step, store, 0); }
-extern "C" void gz_launch_rollout(const Store *store, int steps, int) { simt_run(gz_rollout, store, steps); }
-extern "C" void gz_launch_act(const Store *store, int, int) { simt_run(gz_act, store, 0); }
+extern "C" void gz_launch_reset(const Store *s, i64 reset, i64 count, int) { simt_run(gz_reset, s, reset, count); }
+extern "C" void gz_launch_step(const Store *s, i64 envs, i64 count, int) { simt_run(gz_step, s, envs, count); }
+extern "C" void gz_launch_rollout(const Store *s, i64 steps, i64 count, int) { simt_run(gz_rollout, s, steps, count); }
+extern "C" void gz_launch_act(const Store *s, i64, i64 count, int) { simt_run(gz_act, s, 0, count); }
 
 #endif
 
 #else
 
+// `envs`: null, or the indices of those that are stepped.
 struct Call {
   const Store *store;
-  int argument;
+  const i64 *envs;
+  i64 steps;
   bool random;
+  int reset;
 };
 
 static void reset_range(const void *pointer, i64 begin, i64 end) {
   const Call &call = *(const Call *)pointer;
   const int max_steps = call.store->control->max_steps;
-  for (i64 i = begin; i < end; ++i) reset_env(*call.store, max_steps, i, call.argument);
+  for (i64 i = begin; i < end; ++i) reset_env(*call.store, max_steps, i, call.reset);
 }
 
 // For a tile of envs. With masks in two passes, as the random bits can be drawn in vector instructions and the choice
@@ -297,7 +303,7 @@ static void run_range(const void *pointer, i64 begin, i64 end) {
   const int mode = s.control->mode, max_steps = s.control->max_steps;
   for (i64 low = begin; low < end; low += TILE) {
     const i64 high = low + TILE < end ? low + TILE : end;
-    for (int k = 0; k < call.argument; ++k) {
+    for (i64 step = 0; step < call.steps; ++step) {
       if (call.random) act(s, low, high);
       if constexpr (GZ_BRANCHLESS) {
         GZ_INDEPENDENT
@@ -305,7 +311,8 @@ static void run_range(const void *pointer, i64 begin, i64 end) {
         for (i64 i = low; i < high; ++i)
           if (s.ended[i] | s.waiting[i]) settle(*call.store, mode, max_steps, i);
       } else {
-        for (i64 i = low; i < high; ++i) {
+        for (i64 k = low; k < high; ++k) {
+          const i64 i = call.envs ? call.envs[k] : k;
           advance(s, mode, max_steps, i);
           settle(*call.store, mode, max_steps, i);
         }
@@ -314,24 +321,39 @@ static void run_range(const void *pointer, i64 begin, i64 end) {
   }
 }
 
+// For branchless games, whose loop over neighbours is vectorised.
+static void some_range(const void *pointer, i64 begin, i64 end) {
+  const Call &call = *(const Call *)pointer;
+  const Store s = *call.store;
+  const int mode = s.control->mode, max_steps = s.control->max_steps;
+  for (i64 k = begin; k < end; ++k) {
+    const i64 i = call.envs[k];
+    advance(s, mode, max_steps, i);
+    if (s.ended[i] | s.waiting[i]) settle(*call.store, mode, max_steps, i);
+  }
+}
+
 static void act_range(const void *pointer, i64 begin, i64 end) {
   const Store s = *((const Call *)pointer)->store;
   for (i64 low = begin; low < end; low += TILE) act(s, low, low + TILE < end ? low + TILE : end);
 }
 
-static void run(Task task, const Store *store, int argument, bool random, int threads) {
-  const Call call = {store, argument, random};
-  parallel(task, &call, store->num_envs, TILE, threads);
+extern "C" void gz_launch_reset(const Store *store, i64 reset, i64 count, int threads) {
+  const Call call = {store, nullptr, 0, false, (int)reset};
+  parallel(reset_range, &call, count, TILE, threads);
 }
-
-extern "C" void gz_launch_reset(const Store *store, int reset, int threads) {
-  run(reset_range, store, reset, false, threads);
+extern "C" void gz_launch_step(const Store *store, i64 envs, i64 count, int threads) {
+  const Call call = {store, (const i64 *)envs, 1, false, 0};
+  parallel(GZ_BRANCHLESS && envs ? some_range : run_range, &call, count, TILE, threads);
 }
-extern "C" void gz_launch_step(const Store *store, int, int threads) { run(run_range, store, 1, false, threads); }
-extern "C" void gz_launch_rollout(const Store *store, int steps, int threads) {
-  run(run_range, store, steps, true, threads);
+extern "C" void gz_launch_rollout(const Store *store, i64 steps, i64 count, int threads) {
+  const Call call = {store, nullptr, steps, true, 0};
+  parallel(run_range, &call, count, TILE, threads);
 }
-extern "C" void gz_launch_act(const Store *store, int, int threads) { run(act_range, store, 0, false, threads); }
+extern "C" void gz_launch_act(const Store *store, i64, i64 count, int threads) {
+  const Call call = {store, nullptr, 0, true, 0};
+  parallel(act_range, &call, count, TILE, threads);
+}
 
 #endif
 
