@@ -3,10 +3,10 @@ PYTHON ?= python3
 BIN := .venv/bin
 .DEFAULT_GOAL := help
 
-.PHONY: help demo test bench docs lint clean
+.PHONY: help demo test test-integrations bench docs lint clean
 
 help:  ## what there is
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/ -/'
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/ -/'
 
 # torch comes first and in the tested version, so that no other package chooses one.
 .venv/base: pyproject.toml constraints.txt
@@ -26,6 +26,9 @@ demo: .venv/base  ## train agents and leave an animation and a learning curve in
 test: .venv/dev  ## run all tests
 	$(BIN)/python -m pytest -n auto --dist worksteal
 
+test-integrations:  ## test the adapters of RLlib, TorchRL, ..., each in an environment of its own in .venvs
+	PYTHON=$(PYTHON) scripts/test_integrations.sh
+
 bench: .venv/base  ## steps per second of every game
 	$(BIN)/gpuzoo bench
 
@@ -38,4 +41,4 @@ lint: .venv/dev  ## format check, lint, types
 	$(BIN)/mypy
 
 clean:  ## remove what the other commands made
-	rm -rf .venv out docs/_build docs/games docs/_static/games
+	rm -rf .venv .venvs out docs/_build docs/games docs/_static/games
