@@ -19,13 +19,12 @@ from gpuzoo.actions import ActionSlot
 from gpuzoo.batch import Output, apply_options, check_output, check_render_mode, draw
 from gpuzoo.core.definition import EnvDef, Layout, flat_size, layout, split_config, unknown
 from gpuzoo.core.simulator import Simulator
+from gpuzoo.opponents import Opponents, Policy
 from gpuzoo.recycling import Recycler, Rows
 from gpuzoo.spaces import common_spaces
 
 #: what a step returns, in arrays that a caller may keep
 _RETURNED = ("observation", "reward", "terminated", "truncated")
-
-Opponents = Literal["random"] | Callable[..., Any]
 
 
 class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
@@ -47,7 +46,8 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         group: only the agents of this group (or the one agent of this name) are rows.
         opponents: who plays the agents that are no rows: ``"random"`` (random legal actions), or a function of the
             batch ``f(observations, action_masks) -> actions`` with arrays (envs, other agents, ...) in ``output`` kind
-            (masks None where the game has none).
+            (masks None where the game has none). In a turn-based game they reply within the step, so that it is always
+            the row's turn; a step's reward is the sum over these moves.
         statistics: adds ``infos["episode"]`` with return ``r`` and length ``l`` where an agent finished. (Gymnasium's
             RecordEpisodeStatistics does the same and refuses to be used on top of it.)
         render_mode: ``"rgb_array"`` or None.
@@ -72,7 +72,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         output: Output = "numpy",
         copy: bool = True,
         group: str | None = None,
-        opponents: Opponents = "random",
+        opponents: Policy = "random",
         statistics: bool = False,
         render_mode: str | None = None,
         max_episode_steps: int | Literal["default"] | None = "default",
@@ -117,7 +117,10 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
             (self.num_envs, *action_shape),
             f"{self.num_envs} envs",
         )
-        self._others = _Others(self, opponents) if self._count < sim.layout.agents else None
+        self._opponents: Opponents | None = None
+        if self._count < sim.layout.agents:
+            rows = range(self._first, self._first + self._count)
+            self._opponents = Opponents(sim, rows, opponents, output)
         self._whole = self._count == sim.layout.agents and self._observation_size == sim.layout.observation_size
         swaps = output == "numpy" and copy and sim.xp is np and self._whole
         rows_of = functools.partial(_recycled_rows, self.num_envs, self._observation_shape)
@@ -149,6 +152,9 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
                 array = self._tensors[name] = tensors.as_tensor(self.simulator.arrays[name])
         else:
             array = self.simulator.arrays[name]
+        return self._as_rows(name, array)
+
+    def _as_rows(self, name: str, array: Any) -> Any:
         if not self._whole or array.ndim == 1:
             array = self._select(name, array)
         shape: tuple[int, ...] = (self.num_envs,)
@@ -222,8 +228,8 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         rows = self._recycler.keep() if self._recycler is not None else None
         apply_options(self.simulator, seed, options)
         self._stepped = False
-        if self._others is not None:
-            self._others.play()
+        if self._opponents is not None:
+            self._opponents.after_reset()
         infos: dict[str, Any] = {}
         if self._multi:
             infos["alive"], infos["_alive"] = self._kept("alive"), self._all_rows()
@@ -264,13 +270,19 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
             rows = self._recycler.next() if self._rewrites_all else self._recycler.keep()
             sim.step()
         else:
-            sim.step()
+            self._step()
             rows = tuple(self._rows_of(name) for name in _RETURNED)
         observations, rewards, terminations, truncations = rows
         infos = self._infos(terminations, truncations)
-        if self._others is not None:
-            self._others.play()
         return self._with_mask(observations), rewards, terminations, truncations, infos
+
+    def _step(self) -> None:
+        if self._opponents is None:
+            self.simulator.step()
+            return
+        self._opponents.before_step()
+        self.simulator.step()
+        self._opponents.after_step()
 
     def _infos(self, terminations: Any, truncations: Any) -> dict[str, Any]:
         infos: dict[str, Any] = {}
@@ -305,7 +317,11 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
 
         Always False but in next-step mode.
         """
-        just_begun = self._rows_of("elapsed_steps") == 0
+        if self._opponents is not None and self._opponents.turn is not None:
+            begun = self._opponents.just_begun
+            just_begun = self._as_rows("waiting", tensors.as_tensor(begun) if self._output == "torch" else begun)
+        else:
+            just_begun = self._rows_of("elapsed_steps") == 0
         return just_begun & (self._stepped and self.autoreset_mode == AutoresetMode.NEXT_STEP)
 
     @property
@@ -335,55 +351,6 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
 def _recycled_rows(num_envs: int, observation_shape: tuple[int, ...], arrays: Mapping[str, Any]) -> Rows:
     observation = arrays["observation"].reshape(num_envs, *observation_shape)
     return (observation, *(arrays[name].reshape(num_envs) for name in _RETURNED[1:]))
-
-
-class _Others:
-    """Plays the agents that are no rows. Their actions for the next step are written after each step and reset."""
-
-    def __init__(self, env: VectorEnv, policy: Opponents) -> None:
-        if policy != "random" and not callable(policy):
-            raise ValueError(f"opponents must be 'random' or a function, not {policy!r}.")
-        self._env: VectorEnv = weakref.proxy(env)  # a cycle would keep a dropped batch until the collector runs
-        self._policy = policy
-        lay = env.simulator.layout
-        mine = range(env._first, env._first + env._count)
-        self._index = [a for a in range(lay.agents) if a not in mine]
-        self._groups = list(dict.fromkeys(lay.group_of(a) for a in self._index))
-        self._space, action_space = common_spaces(lay, self._groups)
-        spans = [r for r in (range(mine.start), range(mine.stop, lay.agents)) if len(r)]
-        self._slots = []
-        for span in spans:
-            shape = (env.num_worlds, len(span), *(action_space.shape or ()))
-            self._slots.append(
-                (span, ActionSlot(env.simulator, span.start, len(span), action_space, shape, "opponents"))
-            )
-
-    def play(self) -> None:
-        sim = self._env.simulator
-        if self._policy == "random":
-            sim.random_actions()
-            return
-        assert callable(self._policy)
-        observation = self._part("observation")
-        mask = self._part("action_mask") if sim.layout.mask_size else None
-        actions = self._policy(observation, mask)
-        start = 0
-        for span, slot in self._slots:
-            slot.write(actions[:, start : start + len(span)])
-            start += len(span)
-
-    def _part(self, name: str) -> Any:
-        env = self._env
-        array: Any = env.simulator.arrays[name]
-        if env._output == "torch":
-            array = tensors.as_tensor(array)
-        elif env._output == "numpy":
-            array = env.simulator.backend.to_numpy(array)
-        array = array[:, self._index]
-        if name == "observation":
-            plain = self._space["observation"] if isinstance(self._space, spaces.Dict) else self._space
-            return array[..., : flat_size(plain)].reshape(env.num_worlds, len(self._index), *(plain.shape or ()))
-        return array
 
 
 def _layout_of(definition: EnvDef, kwargs: dict[str, Any]) -> Layout:

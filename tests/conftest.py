@@ -1,7 +1,7 @@
 """Tests take games as arguments and run for each one: a new folder in gpuzoo/envs brings its tests with it.
 
 ``game``: all; ``single_game``: of one agent; ``multi_game``: of several; ``parallel_game``: of several that act at the
-same time; ``wide_game``: with more than one lane. The toys of tests/toys have what no game may have. A game that is
+same time; ``turn_game``: of several that act in turns; ``wide_game``: with more than one lane. The toys of tests/toys have what no game may have. A game that is
 exempt from a test says why in `EnvDef.exempt`, under the test's name without ``test_``.
 """
 
@@ -35,6 +35,7 @@ CHOICES = {
     "single_game": lambda game: game.single(),
     "multi_game": lambda game: not game.single(),
     "parallel_game": lambda game: not game.single() and game.turn is None,
+    "turn_game": lambda game: game.turn is not None,
     "wide_game": wide,
     "registered_game": lambda game: game in GAMES,
 }

@@ -26,7 +26,8 @@ MAY = {
     "gpuzoo.recycling": {"gpuzoo.core"},
     "gpuzoo.batch": ADAPTED | {"gpuzoo.render"},
     "gpuzoo.single": ADAPTED | {"gpuzoo.batch", "gpuzoo.render"},
-    "gpuzoo.vector": ADAPTED | {"gpuzoo.batch", "gpuzoo.recycling"},
+    "gpuzoo.opponents": ADAPTED,
+    "gpuzoo.vector": ADAPTED | {"gpuzoo.batch", "gpuzoo.opponents", "gpuzoo.recycling"},
     "gpuzoo.parallel": ADAPTED | {"gpuzoo.batch", "gpuzoo.render"},
     "gpuzoo.aec": {"gpuzoo.core", "gpuzoo.registry", "gpuzoo.parallel"},
 }

@@ -385,10 +385,10 @@ def test_unlike_groups_are_padded():
 
 
 @pytest.mark.parametrize("output", ["numpy", "torch"])
-def test_opponents_by_function_are_the_same_as_all_rows(multi_game, output):
+def test_opponents_by_function_are_the_same_as_all_rows(parallel_game, output):
     if output == "torch":
         pytest.importorskip("torch")
-    lay = gpuzoo.Simulator(multi_game, 1, device="cpu").layout
+    lay = gpuzoo.Simulator(parallel_game, 1, device="cpu").layout
     group = list(lay.groups)[-1] if len(lay.groups) > 1 else lay.agent_names()[-1]
     seen = []
 
@@ -402,10 +402,10 @@ def test_opponents_by_function_are_the_same_as_all_rows(multi_game, output):
 
     rows = lay.groups.get(group, 1)
     part = VectorEnv(
-        multi_game, 3 * rows, group=group, opponents=second_choice, device="cpu", max_episode_steps=15, output=output,
-        autoreset_mode="same_step",
+        parallel_game, 3 * rows, group=group, opponents=second_choice, device="cpu", max_episode_steps=15,
+        output=output, autoreset_mode="same_step",
     )  # fmt: skip
-    whole = gpuzoo.Simulator(multi_game, 3, device="cpu", max_episode_steps=15, autoreset_mode="same_step")
+    whole = gpuzoo.Simulator(parallel_game, 3, device="cpu", max_episode_steps=15, autoreset_mode="same_step")
     whole.reset(seed=1)
     part.reset(seed=1)
     whole.arrays["action"][...] = 1
@@ -435,6 +435,100 @@ def test_random_opponents_play_and_are_reproducible(multi_game):
         stories.append((np.array(others), env.simulator.arrays["observation"].copy()))
     assert len(np.unique(stories[0][0])) > 1
     testing.assert_same("random opponents", *({"actions": s[0], "observation": s[1]} for s in stories))
+
+
+def some_choice(observation, mask):
+    """Any legal action, as a function of what is seen."""
+    legal = np.flatnonzero(mask)
+    return legal[(int(observation.sum()) * 7 + 3) % len(legal)] if len(legal) else 0
+
+
+class OneByOne:
+    """What a step with replies must be, by PettingZoo's interface: one env, one player, and the others in between."""
+
+    def __init__(self, game, seed, row, limit):
+        self.env, self.row = gpuzoo.aec_env(game, max_cycles=limit, device="cpu"), row
+        self.env.reset(seed=seed)
+        self._reply()
+
+    def _reply(self):
+        self.reward = 0.0
+        while self.env.agents and not self.done and self.env.agent_selection != self.row:
+            seen = self.env.observe(self.env.agent_selection)
+            self._move(some_choice(seen["observation"], seen["action_mask"]))
+
+    @property
+    def done(self):
+        return self.env.terminations[self.row] or self.env.truncations[self.row]
+
+    def _move(self, action):
+        self.env.step(action)
+        self.reward += self.env.rewards[self.row]
+
+    def step(self, action):
+        self.reward = 0.0
+        self._move(action)
+        gained, self.reward = self.reward, 0.0
+        self._reply()
+        self.reward += gained
+        return self.reward, self.env.terminations[self.row], self.env.truncations[self.row]
+
+    def seen(self):
+        return self.env.observe(self.row)
+
+
+@pytest.mark.parametrize("player", [0, 1])
+@pytest.mark.parametrize("mode", ["next_step", "same_step", "disabled"])
+@pytest.mark.parametrize("limit", [None, 7])
+def test_opponents_reply_in_turn_based_games(turn_game, player, mode, limit):
+    """Against PettingZoo's view of one env at a time, episode after episode until each has begun a third."""
+    n, row = 6, f"player_{player}"
+    limit = limit or turn_game.max_episode_steps
+
+    def reply(observations, masks):
+        return np.array([[some_choice(o[0], m[0])] for o, m in zip(observations, masks, strict=True)])
+
+    env = VectorEnv(
+        turn_game, n, group=row, opponents=reply, autoreset_mode=mode, max_episode_steps=limit, device="cpu"
+    )
+    rng = np.random.default_rng(3)
+    observations, _ = env.reset(seed=5)
+    single = [OneByOne(turn_game, 5 + k, row, limit) for k in range(n)]
+    done, episodes = np.zeros(n, bool), np.zeros(n, int)
+    for _ in range(60):
+        for k in range(n):
+            if mode == "same_step" or not done[k]:
+                for name, array in single[k].seen().items():
+                    assert (observations[name][k] == array).all(), (k, name)
+        assert (observations["action_mask"].any(1) | done | (mode == "same_step")).all(), "it is always the row's turn"
+        legal = observations["action_mask"].astype(bool)
+        actions = np.array([rng.choice(np.flatnonzero(m)) if m.any() else 0 for m in legal])
+        if mode == "disabled" and done.any():
+            observations, _ = env.reset(options={"reset_mask": done})
+            for k in np.flatnonzero(done):
+                single[k].env.reset()
+                single[k]._reply()
+            done = np.zeros(n, bool)
+            continue
+        observations, rewards, terminated, truncated, infos = env.step(actions)
+        assert (env.prev_done == (done & (mode == "next_step"))).all()
+        for k in range(n):
+            if mode == "next_step" and done[k]:
+                single[k].env.reset()
+                single[k]._reply()
+                want = (0.0, False, False)
+            else:
+                want = single[k].step(actions[k])
+            assert (rewards[k], terminated[k], truncated[k]) == want
+        done = terminated | truncated
+        episodes += done
+        if mode == "same_step":
+            for k in np.flatnonzero(done):
+                for name, array in single[k].seen().items():
+                    assert (infos["final_obs"][name][k] == array).all()
+                single[k].env.reset()
+                single[k]._reply()
+    assert episodes.min() >= 2
 
 
 def test_statistics_and_alive(game):

@@ -1,0 +1,137 @@
+"""Who plays the agents that are no rows of a `gpuzoo.VectorEnv`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+import numpy as np
+from gymnasium import spaces
+
+from gpuzoo import tensors
+from gpuzoo.actions import ActionSlot
+from gpuzoo.core.definition import flat_size
+from gpuzoo.core.simulator import Simulator
+from gpuzoo.spaces import common_spaces
+
+Policy = Literal["random"] | Callable[..., Any]
+#: what a row is told of a step; with replies in it, of all their moves together
+_SUMMED = ("reward", "terminated", "truncated")
+
+
+class Opponents:
+    """Plays all agents of a simulator but some neighbours. It acts after each reset and step, for the next step.
+
+    In a turn-based game it moves until it is a row's turn again, so that a step of a row has all replies in it: the
+    rewards of these moves are summed, and the row is done if one of them ended the episode. The reward of an opening
+    move counts in the step that follows.
+
+    Args:
+        simulator: whose agents.
+        rows: the agents that others play.
+        policy: ``"random"``, or a function ``f(observations, action_masks) -> actions``.
+        output: kind of arrays that the function is given.
+
+    Raises:
+        ValueError: another policy.
+    """
+
+    def __init__(self, simulator: Simulator, rows: range, policy: Policy, output: str) -> None:
+        if policy != "random" and not callable(policy):
+            raise ValueError(f"opponents must be 'random' or a function, not {policy!r}.")
+        self._simulator, self._policy, self._output = simulator, policy, output
+        lay, xp = simulator.layout, simulator.xp
+        self._index = [a for a in range(lay.agents) if a not in rows]
+        groups = list(dict.fromkeys(lay.group_of(a) for a in self._index))
+        self._space, action_space = common_spaces(lay, groups)
+        self._slots = []
+        for span in (range(rows.start), range(rows.stop, lay.agents)):
+            if span:
+                shape = (simulator.num_envs, len(span), *(action_space.shape or ()))
+                slot = ActionSlot(simulator, span.start, len(span), action_space, shape, "opponents")
+                self._slots.append((span, slot))
+        self.turn = simulator.env.turn
+        with simulator.backend.ordered():
+            self._theirs = xp.asarray(np.isin(np.arange(lay.agents), self._index))
+            self._opening = xp.zeros((simulator.num_envs, lay.agents), "float32")
+            #: envs whose last step was a reset in place of a transition; kept for turn-based games only
+            self.just_begun = xp.zeros(simulator.num_envs, "bool")
+
+    def after_reset(self) -> None:
+        """Chooses actions; in a turn-based game makes the moves before the first one of a row."""
+        sim = self._simulator
+        if self.turn is None:
+            self._act()
+            return
+        with sim.backend.ordered():
+            began = sim.arrays["elapsed_steps"] == 0
+            self._opening[began] = 0
+            self.just_begun[...] = False
+        self._reply(began)
+
+    def before_step(self) -> None:
+        """Notes which envs this step will only reset."""
+        if self.turn is not None:
+            with self._simulator.backend.ordered():
+                self.just_begun[...] = self._simulator.arrays["waiting"]
+
+    def after_step(self) -> None:
+        """As `after_reset`."""
+        sim = self._simulator
+        if self.turn is None:
+            self._act()
+            return
+        with sim.backend.ordered():
+            sim.arrays["reward"] += self._opening
+            self._opening[...] = 0
+            began = self.just_begun | sim.arrays["ended"]
+        self._reply(began)
+
+    def _reply(self, began: Any) -> None:
+        """Moves until it is a row's turn everywhere. What ``began`` an episode has no transition yet to add to."""
+        sim, arrays = self._simulator, self._simulator.arrays
+        while True:
+            with sim.backend.ordered():
+                pending = self._theirs[arrays[str(self.turn)]] & ~arrays["waiting"]
+                envs = sim.xp.flatnonzero(pending)
+            if not len(envs):
+                return
+            self._act()
+            with sim.backend.ordered():
+                before = {name: arrays[name][envs] for name in _SUMMED}
+            sim.step(envs)
+            with sim.backend.ordered():
+                opening = began[envs][:, None]
+                gained = arrays["reward"][envs]
+                self._opening[envs] += gained * opening
+                arrays["reward"][envs] = before["reward"] + gained * ~opening
+                for name in ("terminated", "truncated"):
+                    arrays[name][envs] |= before[name]
+                began = began | arrays["ended"]
+
+    def _act(self) -> None:
+        sim = self._simulator
+        if self._policy == "random":
+            sim.random_actions()
+            return
+        assert callable(self._policy)
+        observation = self._part("observation")
+        mask = self._part("action_mask") if sim.layout.mask_size else None
+        actions = self._policy(observation, mask)
+        start = 0
+        for span, slot in self._slots:
+            slot.write(actions[:, start : start + len(span)])
+            start += len(span)
+
+    def _part(self, name: str) -> Any:
+        sim = self._simulator
+        array: Any = sim.arrays[name]
+        if self._output == "torch":
+            array = tensors.as_tensor(array)
+        elif self._output == "numpy":
+            array = sim.backend.to_numpy(array)
+        array = array[:, self._index]
+        if name == "observation":
+            plain = self._space["observation"] if isinstance(self._space, spaces.Dict) else self._space
+            return array[..., : flat_size(plain)].reshape(sim.num_envs, len(self._index), *(plain.shape or ()))
+        return array
