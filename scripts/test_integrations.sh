@@ -31,5 +31,5 @@ for name in "${names[@]}"; do
     touch "$stamp"
   fi
   echo "== $name"
-  "$venv/bin/python" -m pytest "$folder"
+  "$venv/bin/python" -m pytest "$folder" tests/integrations/test_docs_of_library.py
 done

@@ -1,8 +1,9 @@
 """Tests take games as arguments and run for each one: a new folder in gpuzoo/envs brings its tests with it.
 
 ``game``: all; ``single_game``: of one agent; ``multi_game``: of several; ``parallel_game``: of several that act at the
-same time; ``turn_game``: of several that act in turns; ``wide_game``: with more than one lane. The toys of tests/toys have what no game may have. A game that is
-exempt from a test says why in `EnvDef.exempt`, under the test's name without ``test_``.
+same time; ``turn_game``: of several that act in turns; ``wide_game``: with more than one lane. The toys of tests/toys
+have what no game may have. A game that is exempt from a test says why in `EnvDef.exempt`, under the test's name without
+``test_``.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 Blocks of a page run in order, in one namespace, in a process and an empty folder of their own. A ``{code-block}`` with
 a ``:caption:`` is written to a file of that name first. ``<!-- needs-gpu -->`` above a block: it is only compiled.
+``<!-- integration: NAME -->``: it runs in that library's environment, by tests/integrations/test_docs_of_library.py.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import re
 import shlex
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -33,6 +35,7 @@ class Block:
     caption: str
     code: str
     needs_gpu: bool
+    integration: str  # or nothing
 
     @property
     def program(self) -> str:
@@ -55,7 +58,9 @@ def blocks(page: Path) -> list[Block]:
         end = lines.index(opening[1], start)
         code = "\n".join(lines[start:end]).strip("\n") + "\n"
         start += next((j for j, x in enumerate(lines[start:end]) if x.strip()), 0)
-        out.append(Block(page, start + 1, opening[2], caption, code, above.strip() == NEEDS_GPU))
+        library = re.fullmatch(r"<!-- integration: (\w+) -->", above.strip())
+        integration = library[1] if library else ""
+        out.append(Block(page, start + 1, opening[2], caption, code, above.strip() == NEEDS_GPU, integration))
         k = end + 1
     return out
 
@@ -78,8 +83,21 @@ for part in sorted(Path("blocks").iterdir()):
 
 @pytest.mark.parametrize("page", [p for p in PAGES if any(b.language == "python" for b in blocks(p))], ids=name)
 def test_code_runs(page: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run_blocks([b for b in blocks(page) if not b.integration], tmp_path, capsys, ["-W", "error"])
+
+
+def test_integrations_that_are_named_exist() -> None:
+    folders = {p.parent.name for p in (ROOT / "tests" / "integrations").glob("*/requirements.txt")}
+    assert {b.integration for b in BLOCKS if b.integration} <= folders
+
+
+def run_blocks(
+    chosen: list[Block], tmp_path: Path, capsys: pytest.CaptureFixture[str], options: Sequence[str] = ()
+) -> None:
+    """Runs blocks of one page, in their order, with options of the interpreter."""
     (tmp_path / "blocks").mkdir()
-    for k, block in enumerate(blocks(page)):
+    page = chosen[0].page
+    for k, block in enumerate(chosen):
         if block.caption and not block.language.startswith("{"):
             assert Path(block.caption).name == block.caption
             (tmp_path / block.caption).write_text(block.code)
@@ -89,7 +107,7 @@ def test_code_runs(page: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str
                 print(f"\n{name(page)}:{block.line}: compiled only, as it needs a GPU")
         elif block.language == "python":
             (tmp_path / "blocks" / f"{k:03}").write_text(block.program)
-    command = [sys.executable, "-W", "error", "-c", RUNNER, name(page)]
+    command = [sys.executable, *options, "-c", RUNNER, name(page)]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-6000:]
 
@@ -108,7 +126,7 @@ def test_commands_exist() -> None:
     typer = pytest.importorskip("typer")
     cli = pytest.importorskip("gpuzoo.cli")
     known = typer.main.get_command(cli.app).commands
-    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     found = {"gpuzoo": 0, "make": 0}
     for where, (program, *words) in commands():
         if program == "make":
