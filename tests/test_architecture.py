@@ -28,6 +28,8 @@ MAY = {
     "gpuzoo.single": ADAPTED | {"gpuzoo.batch", "gpuzoo.render"},
     "gpuzoo.opponents": ADAPTED,
     "gpuzoo.vector": ADAPTED | {"gpuzoo.batch", "gpuzoo.opponents", "gpuzoo.recycling"},
+    "gpuzoo.dm": {"gpuzoo.core"},
+    "gpuzoo.pool": ADAPTED | {"gpuzoo.batch", "gpuzoo.dm", "gpuzoo.recycling"},
     "gpuzoo.parallel": ADAPTED | {"gpuzoo.batch", "gpuzoo.render"},
     "gpuzoo.aec": {"gpuzoo.core", "gpuzoo.registry", "gpuzoo.parallel"},
 }
@@ -35,8 +37,13 @@ MAY = {
 ONLY = {
     "cupy": {"gpuzoo.core.backend_cuda", "gpuzoo.tensors"},
     "torch": {"gpuzoo.core.backend_cuda", "gpuzoo.tensors", "gpuzoo.wrappers"},
+    "dm_env": {"gpuzoo.dm"},
     "pettingzoo": {"gpuzoo.aec", "gpuzoo.parallel", "gpuzoo.registry"},
     "stable_baselines3": {"gpuzoo.wrappers"},
+    "ray": {"gpuzoo.wrappers"},
+    "torchrl": {"gpuzoo.wrappers.torchrl", "gpuzoo.wrappers.benchmarl"},
+    "tensordict": {"gpuzoo.wrappers.torchrl"},
+    "benchmarl": {"gpuzoo.wrappers.benchmarl"},
     "pygame": {"gpuzoo.render"},
     "PIL": {"gpuzoo.render"},
 }

@@ -1,0 +1,18 @@
+import os
+
+import pytest
+
+# Set before torch starts its threads, so that they do not spin beside the simulator's.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
+#: what BenchMARL and TorchRL do to each other
+IGNORED = (
+    "ignore:Creating .*WeightUpdater which inherits:DeprecationWarning",
+    "ignore::DeprecationWarning:torchrl",
+    "ignore:size_average and reduce args:UserWarning",
+)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    for line in IGNORED:
+        config.addinivalue_line("filterwarnings", line)
