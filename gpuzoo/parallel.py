@@ -12,7 +12,7 @@ from gpuzoo import registry
 from gpuzoo.actions import ActionSlot
 from gpuzoo.batch import apply_options, check_render_mode, draw
 from gpuzoo.core.definition import EnvDef, flat_size
-from gpuzoo.core.simulator import Simulator
+from gpuzoo.core.simulator import Simulator, Snapshot
 from gpuzoo.spaces import agent_observation_space
 
 
@@ -38,6 +38,7 @@ class AgentView:
         definition = registry.get(env)
         check_render_mode(render_mode)
         kwargs.setdefault("threads", 1)
+        self._arguments = {"env": definition, "render_mode": render_mode, "device": device, **kwargs}
         self.simulator = sim = Simulator(
             definition,
             1,
@@ -59,6 +60,13 @@ class AgentView:
             for k, (name, s) in enumerate(self.action_spaces.items())
         ]
         self._window: Any = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A copy (``copy.deepcopy``, pickle) is a simulator of its own in the same state; it has no window."""
+        sim = self.simulator
+        params = {name: float(value[0]) for name, value in sim.params.items()}
+        arguments = {**self._arguments, "max_cycles": sim.max_episode_steps, **params}
+        return _copied_view, (arguments, sim.snapshot().numpy() if sim.was_reset else None)
 
     def metadata(self, parallelizable: bool) -> dict[str, Any]:
         """PettingZoo's metadata."""
@@ -145,6 +153,13 @@ class AgentView:
             self._window.close()
             self._window = None
         self.simulator.close()
+
+
+def _copied_view(arguments: dict[str, Any], snapshot: Snapshot | None) -> AgentView:
+    view = AgentView(**arguments)
+    if snapshot is not None:
+        view.simulator.restore(snapshot)
+    return view
 
 
 class ViewedEnv:

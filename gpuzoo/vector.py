@@ -122,10 +122,11 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
             rows = range(self._first, self._first + self._count)
             self._opponents = Opponents(sim, rows, opponents, output)
         self._whole = self._count == sim.layout.agents and self._observation_size == sim.layout.observation_size
-        swaps = output == "numpy" and copy and sim.xp is np and self._whole
+        # In disabled mode a step leaves rows as they are, so the memory that it writes is not given away.
+        rewrites_all = sim.autoreset_mode != AutoresetMode.DISABLED
+        swaps = output == "numpy" and copy and sim.xp is np and self._whole and rewrites_all
         rows_of = functools.partial(_recycled_rows, self.num_envs, self._observation_shape)
         self._recycler = Recycler(sim, _RETURNED, rows_of) if swaps else None
-        self._rewrites_all = sim.autoreset_mode != AutoresetMode.DISABLED
         self._multi = sim.layout.agents > 1
         self._same_step = sim.autoreset_mode == AutoresetMode.SAME_STEP
         self._stepped = False
@@ -267,7 +268,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         self._slot.write(actions)
         self._stepped = True
         if self._recycler is not None:
-            rows = self._recycler.next() if self._rewrites_all else self._recycler.keep()
+            rows = self._recycler.next()
             sim.step()
         else:
             self._step()

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Tests the adapter of each RL library in a virtual environment of its own, .venvs/NAME: their pins collide. Each folder
-# of tests/integrations has its tests, requirements.txt (what is tested) and constraints.txt (with which versions).
+# of tests/integrations has its tests, requirements.txt (what is tested) and constraints.txt (with which versions). It may
+# have tests.txt with arguments of pytest, one a line: "oldest" runs tests of the main environment.
 #
 #   scripts/test_integrations.sh            all
 #   scripts/test_integrations.sh rllib ...  some
@@ -9,12 +10,13 @@ cd "$(dirname "$0")/.."
 python=${PYTHON:-python3}
 folders=tests/integrations
 names=("$@")
-[ $# -gt 0 ] || mapfile -t names < <(cd $folders && ls -d -- */ | tr -d /)
+there=$(cd $folders && ls -- */requirements.txt | xargs -n 1 dirname)
+[ $# -gt 0 ] || mapfile -t names <<<"$there"
 
 for name in "${names[@]}"; do
   folder=$folders/$name venv=.venvs/$name
   if [ ! -f "$folder/requirements.txt" ]; then
-    echo "there is no $folder/requirements.txt; there are: $(cd $folders && ls -d -- */ | tr -d / | tr '\n' ' ')" >&2
+    echo "there is no $folder/requirements.txt; there are:" $there >&2
     exit 2
   fi
   stamp=$venv/$(cat pyproject.toml "$folder"/*.txt | sha256sum | cut -c1-16).done
@@ -31,5 +33,7 @@ for name in "${names[@]}"; do
     touch "$stamp"
   fi
   echo "== $name"
-  "$venv/bin/python" -m pytest "$folder" tests/integrations/test_docs_of_library.py
+  arguments=("$folder" tests/integrations/test_docs_of_library.py)
+  [ ! -f "$folder/tests.txt" ] || mapfile -t arguments < <(grep -v '^#' "$folder/tests.txt")
+  "$venv/bin/python" -m pytest "${arguments[@]}"
 done

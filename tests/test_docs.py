@@ -8,6 +8,7 @@ a ``:caption:`` is written to a file of that name first. ``<!-- needs-gpu -->`` 
 from __future__ import annotations
 
 import dataclasses
+import os
 import re
 import shlex
 import subprocess
@@ -108,7 +109,8 @@ def run_blocks(
         elif block.language == "python":
             (tmp_path / "blocks" / f"{k:03}").write_text(block.program)
     command = [sys.executable, *options, "-c", RUNNER, name(page)]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    env = {**os.environ, "OMP_NUM_THREADS": "1"}  # examples are small, and tests run side by side
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300, env=env)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-6000:]
 
 

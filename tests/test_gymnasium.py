@@ -561,54 +561,6 @@ def test_statistics_and_alive(game):
 # ---- wrappers ----
 
 
-def test_numpy_to_torch_wrapper():
-    torch = pytest.importorskip("torch")
-    pytest.importorskip("array_api_compat", reason="Gymnasium's wrapper needs array-api-compat")
-    from gymnasium.wrappers.vector import NumpyToTorch
-
-    for mode in MODES:
-        env = NumpyToTorch(VectorEnv("CartPole-v1", 3, device="cpu", autoreset_mode=mode, max_episode_steps=9))
-        observations, _ = env.reset(seed=0)
-        assert isinstance(observations, torch.Tensor)
-        for _ in range(8):
-            values = env.step(torch.zeros(3, dtype=torch.int64))
-            assert all(isinstance(v, torch.Tensor) for v in values[:4])
-
-
-def test_gymnasiums_vector_wrappers():
-    from gymnasium.wrappers import vector as wrappers
-
-    def make(mode: str = "next_step") -> Any:
-        return VectorEnv("CartPole-v1", 3, device="cpu", autoreset_mode=mode, max_episode_steps=9)
-
-    for mode in MODES:
-        for wrapped in (
-            wrappers.RecordEpisodeStatistics(make(mode)),
-            wrappers.ClipReward(make(mode), 0, 1),
-            wrappers.NormalizeReward(make(mode)),
-        ):
-            wrapped.reset(seed=0)
-            for _ in range(9 if mode == "disabled" else 12):
-                wrapped.step(wrapped.action_space.sample())
-    for mode in ("next_step", "disabled"):
-        wrapped = wrappers.FlattenObservation(make(mode))
-        wrapped.reset(seed=0)
-        wrapped.step(wrapped.action_space.sample())
-    wrapped = wrappers.NormalizeObservation(make())
-    wrapped.reset(seed=0)
-    wrapped.step(wrapped.action_space.sample())
-    with pytest.raises(ValueError, match="NEXT_STEP"):
-        wrappers.NormalizeObservation(make("same_step"))
-    same = wrappers.TransformObservation(make(), lambda o: o * 2)
-    same.reset(seed=0)
-    listed = wrappers.DictInfoToList(VectorEnv("CartPole-v1", 3, device="cpu", statistics=True, max_episode_steps=4))
-    listed.reset(seed=0)
-    for _ in range(4):
-        infos = listed.step(np.zeros(3, np.int64))[4]
-        assert isinstance(infos, list)
-    assert infos[0]["episode"]["l"] == 4
-
-
 def test_batched_spaces_are_lazy():
     env = VectorEnv("CartPole-v1", 4, device="cpu")
     assert "observation_space" not in vars(env)

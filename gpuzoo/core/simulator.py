@@ -273,6 +273,11 @@ class Simulator:
 
     # ---- running ----
 
+    @property
+    def was_reset(self) -> bool:
+        """Whether there has been a first `reset`, without which there is no state."""
+        return self._seeded
+
     def check_usable(self) -> None:
         """Raises RuntimeError after `close`, and in another process than the one that made this batch."""
         if self._closed:
