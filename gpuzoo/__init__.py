@@ -9,6 +9,7 @@ from gpuzoo.batch import BatchEnv
 from gpuzoo.core.definition import Config, EnvDef, Field, param
 from gpuzoo.core.simulator import Simulator, Snapshot
 from gpuzoo.parallel import parallel_env
+from gpuzoo.pool import EnvPool, make_pool
 from gpuzoo.registry import get, ids, register
 from gpuzoo.render import Canvas
 from gpuzoo.single import SingleEnv
@@ -21,6 +22,7 @@ __all__ = [
     "Canvas",
     "Config",
     "EnvDef",
+    "EnvPool",
     "Field",
     "Simulator",
     "SingleEnv",
@@ -30,6 +32,7 @@ __all__ = [
     "get",
     "ids",
     "make",
+    "make_pool",
     "make_vec",
     "parallel_env",
     "param",

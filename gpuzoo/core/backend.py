@@ -47,6 +47,26 @@ class Unit(Protocol):
         """
 
 
+class Event(Protocol):
+    """A point in the work that a stream was given."""
+
+    def done(self) -> bool:
+        """Whether the device has come past it."""
+
+    def join(self) -> None:
+        """Makes later work on the current stream wait for it; the host does not."""
+
+
+class Stream(Protocol):
+    """A queue of work of its own, beside the current stream."""
+
+    def run(self, work: Callable[[], None]) -> Event:
+        """Gives it launches and array operations, after all that the current stream was given so far.
+
+        Arrays that the work reads must be kept until the event it returns is done or joined.
+        """
+
+
 class Backend(Protocol):
     """Arrays, compiler and launch for one device.
 
@@ -91,6 +111,9 @@ class Backend(Protocol):
 
     def ordered(self) -> AbstractContextManager[Any]:
         """Array operations inside are ordered with the kernels that are launched before and after."""
+
+    def new_stream(self) -> Stream:
+        """A stream beside the current one; where the device has no streams, one whose work is done at once."""
 
     def synchronize(self) -> None:
         """Waits until all launched work is done."""

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 import platformdirs
 
-from gpuzoo.core.backend import KERNELS, Kernels, Unit
+from gpuzoo.core.backend import KERNELS, Event, Kernels, Stream, Unit
 from gpuzoo.core.codegen import Program
 
 FLAGS = (
@@ -140,6 +140,10 @@ class _CpuKernels:
     def launch(self, kernel: str, store: Any, count: int, argument: int = 0) -> None:
         self._functions[kernel](store, argument, count, self._threads)
 
+    def address(self, kernel: str) -> int:
+        """Of a kernel's entry, for other host code."""
+        return int(ctypes.cast(self._functions[kernel], ctypes.c_void_p).value or 0)  # type: ignore[arg-type]
+
 
 class _CpuUnit:
     def __init__(self, path: Path, kernels: Sequence[str]) -> None:
@@ -150,6 +154,20 @@ class _CpuUnit:
 
     def bind(self, kernel: str, words: Sequence[int]) -> Callable[[int], None]:
         return functools.partial(self._functions[kernel], (ctypes.c_longlong * len(words))(*words))
+
+
+class _Done:
+    def done(self) -> bool:
+        return True
+
+    def join(self) -> None:
+        pass
+
+
+class _NoStream:
+    def run(self, work: Callable[[], None]) -> Event:
+        work()
+        return _Done()
 
 
 class CpuBackend:
@@ -188,6 +206,9 @@ class CpuBackend:
 
     def ordered(self) -> AbstractContextManager[Any]:
         return nullcontext()
+
+    def new_stream(self) -> Stream:
+        return _NoStream()
 
     def synchronize(self) -> None:
         pass

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from gpuzoo.core import nvrtc
-from gpuzoo.core.backend import KERNELS, Kernels, Unit
+from gpuzoo.core.backend import KERNELS, Event, Kernels, Stream, Unit
 from gpuzoo.core.codegen import Program
 
 _MISSING = "device='cuda' needs CuPy: pip install 'gpuzoo[cuda13]', or 'gpuzoo[cuda12]' for a CUDA 12 driver."
@@ -64,6 +64,36 @@ class _CudaUnit:
         return call
 
 
+class _CudaEvent:
+    def __init__(self, backend: CudaBackend, event: Any) -> None:
+        self._backend, self._event = backend, event
+
+    def done(self) -> bool:
+        return bool(self._event.done)
+
+    def join(self) -> None:
+        with self._backend.ordered():
+            self._backend.xp.cuda.get_current_stream().wait_event(self._event)
+
+
+class _CudaStream:
+    def __init__(self, backend: CudaBackend) -> None:
+        self._backend = backend
+        with backend.ordered():
+            self._stream = backend.xp.cuda.Stream(non_blocking=True)
+
+    def run(self, work: Callable[[], None]) -> Event:
+        backend, new_event = self._backend, self._backend.xp.cuda.Event
+        with backend.ordered():
+            before, after = new_event(disable_timing=True), new_event(disable_timing=True)
+            before.record()
+            self._stream.wait_event(before)
+            with backend.only(self._stream):
+                work()
+            after.record(self._stream)
+        return _CudaEvent(backend, after)
+
+
 class CudaBackend:
     """One NVIDIA GPU.
 
@@ -92,20 +122,38 @@ class CudaBackend:
         self.xp: ModuleType = cupy
         self.interleaves = True
         self._streams: dict[int, Any] = {}
+        self._only: Any = None
 
     @contextlib.contextmanager
     def ordered(self) -> Iterator[None]:
         """The stream for launches and array operations, looked up at each use.
 
-        It is torch's current one if torch is loaded and uses CUDA, else CuPy's.
+        It is torch's current one if torch is loaded and uses CUDA, else CuPy's; inside `only`, that one.
         """
         torch = sys.modules.get("torch")
         with self._cupy.cuda.Device(self._index):
+            if self._only is not None:
+                with self._only:
+                    yield
+                return
             if torch is None or not torch.cuda.is_initialized():
                 yield
                 return
             with self._stream(torch.cuda.current_stream(self._index).cuda_stream):
                 yield
+
+    @contextlib.contextmanager
+    def only(self, stream: Any) -> Iterator[None]:
+        """Everything inside goes to this stream of CuPy's."""
+        before, self._only = self._only, stream
+        try:
+            with stream:
+                yield
+        finally:
+            self._only = before
+
+    def new_stream(self) -> Stream:
+        return _CudaStream(self)
 
     def _stream(self, handle: int) -> Any:
         stream = self._streams.get(handle)

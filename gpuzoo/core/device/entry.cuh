@@ -321,15 +321,24 @@ static void run_range(const void *pointer, i64 begin, i64 end) {
   }
 }
 
-// For branchless games, whose loop over neighbours is vectorised.
+// For branchless games: long runs of neighbours are vectorised, the rest goes env by env.
 static void some_range(const void *pointer, i64 begin, i64 end) {
+  constexpr i64 LONG = 8;
   const Call &call = *(const Call *)pointer;
+  const Call whole = {call.store, nullptr, 1, false, 0};
   const Store s = *call.store;
   const int mode = s.control->mode, max_steps = s.control->max_steps;
-  for (i64 k = begin; k < end; ++k) {
-    const i64 i = call.envs[k];
-    advance(s, mode, max_steps, i);
-    if (s.ended[i] | s.waiting[i]) settle(*call.store, mode, max_steps, i);
+  for (i64 k = begin, next; k < end; k = next) {
+    const i64 first = call.envs[k];
+    for (next = k + 1; next < end && call.envs[next] == first + (next - k);) ++next;
+    if (next - k >= LONG) {
+      run_range(&whole, first, first + (next - k));
+      continue;
+    }
+    for (i64 i = first; i < first + (next - k); ++i) {
+      advance(s, mode, max_steps, i);
+      if (s.ended[i] | s.waiting[i]) settle(*call.store, mode, max_steps, i);
+    }
   }
 }
 

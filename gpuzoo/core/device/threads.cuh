@@ -91,11 +91,9 @@ static void parallel(Task task, const void *arguments, i64 n, i64 tile, int thre
   const i64 tiles = (n + tile - 1) / tile;
   if (threads > tiles) threads = (int)tiles;
   if (threads > MAX_THREADS) threads = MAX_THREADS;
+  if (threads <= 1) return task(arguments, 0, n);
   if (p.owner != (long)getpid()) p = Pool();
-  if (threads <= 1 || __atomic_exchange_n(&p.busy, 1, __ATOMIC_ACQUIRE)) {
-    task(arguments, 0, n);
-    return;
-  }
+  if (__atomic_exchange_n(&p.busy, 1, __ATOMIC_ACQUIRE)) return task(arguments, 0, n);
   for (pthread_t id; p.workers < threads - 1; ++p.workers) {
     if (pthread_create(&id, nullptr, pool_worker, (void *)(i64)(p.workers + 1)) != 0) break;
     pthread_detach(id);

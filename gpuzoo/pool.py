@@ -1,0 +1,503 @@
+"""EnvPool's interface: send actions to some envs, receive those that are finished first."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import os
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+from gymnasium.vector import AutoresetMode
+
+from gpuzoo import registry, tensors
+from gpuzoo.actions import ActionSlot
+from gpuzoo.batch import Output, check_output
+from gpuzoo.core.actions import illegal_action
+from gpuzoo.core.backend_cpu import available_threads
+from gpuzoo.core.definition import EnvDef
+from gpuzoo.core.pool import Column, HostQueue, Queue, Rows, StreamQueue
+from gpuzoo.core.simulator import Simulator
+from gpuzoo.dm import COLUMNS, DmPool
+from gpuzoo.recycling import Recycler
+from gpuzoo.spaces import common_spaces
+
+#: what a step of the whole batch writes in full
+_WRITTEN = ("observation", "reward", "terminated", "truncated")
+#: fewest streams, where there are streams
+_STREAMS = 2
+_INT32 = np.dtype(np.int32)
+
+
+@dataclasses.dataclass(frozen=True)
+class PoolSpec:
+    """What is known of a pool without stepping it, as EnvPool's ``spec``.
+
+    Attributes:
+        id: the game.
+        config: as `EnvPool.config`.
+        observation_space: of one row.
+        action_space: of one row.
+        reward_threshold: return at which the game counts as solved, or None.
+    """
+
+    id: str
+    config: dict[str, Any]
+    observation_space: spaces.Space[Any]
+    action_space: spaces.Space[Any]
+    reward_threshold: float | None
+
+
+class EnvPool(gymnasium.vector.VectorEnv[Any, Any, Any]):
+    """A batch of a game with EnvPool's interface; `make_pool` makes one.
+
+    An env is in flight from `send`, `async_reset` or `reset` until `recv` returns it. In between its actions are
+    copied, native threads step it, and the caller does something else. What an env does depends on its seed and its
+    actions alone, not on when or with whom it is stepped.
+
+    Autoreset is Gymnasium's next-step mode, as EnvPool's: the send after an end begins the next episode, its action is
+    ignored, its reward is 0 and its ``elapsed_step`` 0.
+
+    ``num_envs`` and ``batch_size`` count envs. A row is one agent of one env, an env's rows together and in the order
+    of its agents, as EnvPool's players; of a single-agent game a row is an env. Where a game has action masks,
+    observations are ``{"observation", "action_mask"}``.
+
+    Args:
+        env: id or declaration of the game.
+        num_envs: as for `make_pool`, like all that follows.
+        batch_size: see there.
+        num_threads: see there.
+        seed: see there.
+        device: see there.
+        output: see there.
+        max_episode_steps: see there.
+        columns: names of further arrays of the simulator, one value per env or per agent, that `column` gives.
+        **kwargs: further arguments of `Simulator` (``debug``, ``lanes``) and the game's parameters.
+
+    Attributes:
+        simulator: the engine below.
+        batch_size: how many envs `recv` waits for.
+        observation_space, action_space: of one row (``single_observation_space`` and ``single_action_space`` are
+            the same).
+        spec: a `PoolSpec`.
+    """
+
+    def __init__(
+        self,
+        env: str | EnvDef | type[EnvDef],
+        num_envs: int = 1,
+        batch_size: int | None = None,
+        num_threads: int | None = None,
+        *,
+        seed: int | Any | None = 42,
+        device: str = "auto",
+        output: Output | None = None,
+        max_episode_steps: int | Literal["default"] | None = "default",
+        columns: tuple[str, ...] = (),
+        **kwargs: Any,
+    ) -> None:
+        self._finalizer: Callable[[], Any] = lambda: None
+        if "autoreset_mode" in kwargs:
+            raise TypeError("a pool resets in next-step mode, as EnvPool does; for the other modes take make_vec.")
+        definition = registry.get(env)
+        threads = _count("num_threads", available_threads() if num_threads is None else num_threads, None)
+        self.simulator = sim = Simulator(
+            definition, num_envs, device=device, max_episode_steps=max_episode_steps, threads=threads, **kwargs
+        )
+        self.num_envs = sim.num_envs
+        self.batch_size = _count("batch_size", self.num_envs if batch_size is None else batch_size, self.num_envs)
+        on_gpu = sim.device.startswith("cuda")
+        self._output: str = output or ("torch" if on_gpu else "numpy")
+        check_output(self._output, sim.device)
+        self.autoreset_mode = sim.autoreset_mode
+        self.metadata = {"autoreset_mode": AutoresetMode.NEXT_STEP, "render_modes": []}
+        lay = sim.layout
+        self._agents, self._multi, self._masks = lay.agents, lay.agents > 1, lay.mask_size > 0
+        self.single_observation_space, self.single_action_space = common_spaces(lay, list(lay.groups))
+        self.observation_space, self.action_space = self.single_observation_space, self.single_action_space
+        space = self.single_observation_space
+        plain = space["observation"] if isinstance(space, spaces.Dict) else space
+        self._action_shape = self.single_action_space.shape or ()
+        self._floats = lay.action_dtype == "float32"
+        received = [
+            Column("observation", lay.agents, plain.shape or ()),
+            *(Column(name, lay.agents, ()) for name in _WRITTEN[1:]),
+            Column("elapsed_steps", 1, ()),
+        ]
+        if lay.mask_size:
+            received.append(Column("action_mask", lay.agents, (lay.mask_size,)))
+        names = [*(("alive",) if lay.agents > 1 else ()), *columns]
+        received += [Column(name, 1 if sim.arrays[name].ndim == 1 else lay.agents, ()) for name in dict.fromkeys(names)]
+        self._columns = received
+        self._unwritten = [_rows(sim.arrays, c, self.num_envs) for c in received[len(_WRITTEN) :]]
+        self._whole = self.batch_size == self.num_envs
+        self._place = {c.name: k + 2 for k, c in enumerate(received)}
+        self._seed, self._begun = seed, False
+        self._all = np.arange(self.num_envs, dtype=np.int32)
+        self._slot = ActionSlot(
+            sim, 0, lay.agents, self.single_action_space, self._rows_shape(self.num_envs), f"{self.num_envs} envs"
+        )
+        self._usual = (self.batch_size,), self._rows_shape(self.batch_size), np.dtype(lay.action_dtype)
+        self._queue: Queue
+        if on_gpu or sim.backend.interleaves:
+            streams = max(_STREAMS, -(-self.num_envs // self.batch_size))
+            self._queue = StreamQueue(sim, self.batch_size, received, min(streams, 16))
+        else:
+            self._queue = HostQueue(sim, threads, received, self._action_shape)
+        rows_of = functools.partial(_recycled, self.num_envs, received[: len(_WRITTEN)])
+        self._recycler = None if on_gpu else Recycler(sim, _WRITTEN, rows_of)
+        self._converts = on_gpu or self._output != "numpy"
+        self._lent = False  # whether the caller has the arrays that the next step would write
+        self._config = {
+            "num_envs": self.num_envs,
+            "batch_size": self.batch_size,
+            "num_threads": threads,
+            "max_num_players": lay.agents,
+            "seed": seed,
+            "max_episode_steps": sim.max_episode_steps,
+            "reward_threshold": definition.reward_threshold,
+            "device": sim.device,
+            **dataclasses.asdict(sim.cfg),
+        }
+        self.spec = PoolSpec(  # type: ignore[assignment]
+            definition.id, self.config, self.observation_space, self.action_space, definition.reward_threshold
+        )
+        self._finalizer = weakref.finalize(self, _close, os.getpid(), self._queue, sim)
+
+    # ---- what EnvPool's users look up ----
+
+    def __len__(self) -> int:
+        return self.num_envs
+
+    def __repr__(self) -> str:
+        return f"EnvPool({self.simulator.env.id}, " + ", ".join(f"{k}={v!r}" for k, v in self._config.items()) + ")"
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """``num_envs``, ``batch_size``, ``num_threads``, ``seed`` and so on, and the game's parameters."""
+        return dict(self._config)
+
+    @property
+    def all_env_ids(self) -> np.ndarray[Any, np.dtype[np.int32]]:
+        """0 to ``num_envs - 1``, int32."""
+        return self._all.copy()
+
+    @property
+    def is_async(self) -> bool:
+        """Whether `recv` waits for some of the envs only."""
+        return not self._whole
+
+    # ---- rows ----
+
+    def _rows_shape(self, count: int) -> tuple[int, ...]:
+        return (count * self._agents, *self._action_shape)
+
+    def _own_memory(self) -> None:
+        """Takes the next steps to arrays that no caller has, with the present contents."""
+        if self._lent:
+            assert self._recycler is not None
+            self._recycler.keep()
+            self._lent = False
+
+    def _checked(self, action: Any, env_id: Any) -> tuple[Any, Any]:
+        """Actions as an array and envs as an array of indices, or one of the errors that `send` names."""
+        if isinstance(action, Mapping):
+            env_id = action.get("env_id") if env_id is None else env_id
+            action = action["action"]
+        if env_id is None:
+            env_id = self._all
+        elif type(env_id) is not np.ndarray or env_id.dtype != np.int32 or env_id.ndim != 1:
+            env_id = self._indices(env_id)
+        if type(action) is not np.ndarray and (self._recycler is not None or not hasattr(action, "shape")):
+            action = np.asarray(action)
+        shape = (len(env_id) * self._agents, *self._action_shape)
+        if action.shape != shape:
+            rows = f"{len(env_id)} envs" if self._agents == 1 else f"{len(env_id)} envs of {self._agents} agents"
+            raise ValueError(f"action for {rows} must have shape {shape}, not {tuple(action.shape)}.")
+        kind = action.dtype.kind if hasattr(action.dtype, "kind") else _torch_kind(action.dtype)
+        if kind not in ("fiu" if self._floats else "iu"):
+            wanted = "numbers" if self._floats else "integers"
+            raise TypeError(f"action must be {wanted} in {self.single_action_space}, not {action.dtype}.")
+        return action, env_id
+
+    def _indices(self, env_id: Any) -> np.ndarray[Any, Any]:
+        ids = np.atleast_1d(np.asarray(env_id.get() if hasattr(env_id, "get") else env_id))
+        if ids.ndim != 1 or (ids.size and ids.dtype.kind not in "iu"):
+            raise TypeError(f"env_id must be a sequence of integers, not {ids.dtype} of shape {ids.shape}.")
+        if ids.size and (ids.min() < 0 or ids.max() >= self.num_envs):
+            raise self._refusal(ids)
+        return ids.astype(np.int32)
+
+    def _refusal(self, ids: np.ndarray[Any, Any]) -> Exception:
+        """Why some envs cannot be sent or reset."""
+        for env in (int(x) for x in ids):
+            if not 0 <= env < self.num_envs:
+                return IndexError(f"env_id must be from 0 to {self.num_envs - 1}, not {env}; nothing was changed.")
+            if self._queue.flight[env]:
+                return RuntimeError(f"env {env} is still in flight: recv() it first; nothing was changed.")
+        twice = np.flatnonzero(np.bincount(ids) > 1)[0]
+        return ValueError(f"env {twice} is named twice in env_id; nothing was changed.")
+
+    # ---- send and receive ----
+
+    def send(self, action: Any, env_id: Any = None) -> None:
+        """Has some envs stepped, and does not wait for them.
+
+        Args:
+            action: (envs, ...), or (envs * agents, ...) with an env's rows together; copied. Or EnvPool's dictionary
+                ``{"action": ..., "env_id": ...}``.
+            env_id: integers (envs,), as ``info["env_id"]`` has them, in any order; all envs by default.
+
+        Raises:
+            IndexError: an env that is out of range.
+            ValueError: one that is named twice, or actions of the wrong shape; with ``debug``, an illegal action.
+            TypeError: indices that are no integers, or actions of the wrong kind.
+            RuntimeError: an env that is in flight; a pool that was not reset, was closed or comes from before a fork.
+                After any error nothing is changed.
+        """
+        sim = self.simulator
+        if not self._queue.usable:
+            sim.check_usable()
+        if not self._begun:
+            raise RuntimeError(f"{sim.env.id}: call reset() or async_reset() before send().")
+        if not (
+            type(action) is np.ndarray
+            and type(env_id) is np.ndarray
+            and env_id.dtype is _INT32
+            and env_id.shape == self._usual[0]
+            and action.shape == self._usual[1]
+            and action.dtype is self._usual[2]
+        ):  # this is what the loop of a trainer has each time
+            action, env_id = self._checked(action, env_id)
+        if sim.debug:
+            self._check_actions(action, len(env_id))
+        if self._lent:
+            self._own_memory()
+        if not self._queue.send(env_id, action):
+            raise self._refusal(env_id)
+
+    def _check_actions(self, action: Any, count: int) -> None:
+        host = np.asarray(
+            action.get() if hasattr(action, "get") else action.cpu() if hasattr(action, "cpu") else action
+        )
+        lay = self.simulator.layout
+        message = illegal_action(lay, host.reshape(count, lay.agents, lay.action_size))
+        if message:
+            raise ValueError(f"{self.simulator.env.id}: {message}")
+
+    def recv(self) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+        """Waits for the ``batch_size`` envs that are finished first, or for all in flight if these are fewer.
+
+        On a CPU the thread that waits steps envs itself meanwhile. On a GPU the envs of a `send` are stepped in batches
+        of at most ``batch_size``, each on a stream, and the oldest finished batch is returned; the current stream waits
+        for it, not the host.
+
+        Returns:
+            Observations, rewards (float32), terminations, truncations (bool), each (rows, ...), in arrays of the
+            caller's own, and infos: ``env_id`` int32 (envs,), ``players`` with ``env_id`` of each row, ``elapsed_step``
+            int32 (envs,), and with several agents ``alive`` (rows,), whether an agent acts next.
+
+        Raises:
+            RuntimeError: nothing is in flight, so that this would wait forever; closed; or after a fork.
+        """
+        return self._gymnasium(self.rows())
+
+    def rows(self) -> Rows:
+        """As `recv`, as a bare tuple; for other interfaces."""
+        if not self._queue.usable:
+            self.simulator.check_usable()
+        rows = self._queue.receive(self.batch_size)
+        return self._converted(rows) if self._converts else rows
+
+    def _converted(self, rows: Rows) -> Rows:
+        """Columns in the kind that was asked for."""
+        if self._output == "cupy":
+            return rows
+        convert = tensors.as_tensor if self._output == "torch" else self.simulator.backend.to_numpy
+        return rows[:2] + tuple(convert(x) for x in rows[2:])
+
+    def _gymnasium(self, rows: Rows) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+        infos = {"env_id": rows[0], "players": {"env_id": rows[1]}, "elapsed_step": rows[6]}
+        if self._multi:
+            infos["alive"] = rows[self._place["alive"]]
+        observation = self.observation(rows) if self._masks else rows[2]
+        return observation, rows[3], rows[4], rows[5], infos
+
+    def observation(self, rows: Rows) -> Any:
+        """The observation of `rows`, with the masks if the game has masks."""
+        if not self._masks:
+            return rows[2]
+        return {"observation": rows[2], "action_mask": rows[self._place["action_mask"]]}
+
+    def column(self, rows: Rows, name: str) -> Any:
+        """An array of `rows` by its name in the simulator."""
+        return rows[self._place[name]]
+
+    def step(self, action: Any, env_id: Any = None) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+        """`send` and `recv`; of all envs at once where ``batch_size`` is ``num_envs``.
+
+        Raises:
+            As `send` and `recv`.
+        """
+        return self._gymnasium(self.step_rows(action, env_id))
+
+    def step_rows(self, action: Any, env_id: Any = None) -> Rows:
+        """As `step`, as a bare tuple; for other interfaces."""
+        whole = env_id is None and self._begun and self._whole and not self._queue.in_flight
+        if not whole or (type(action) is not np.ndarray and isinstance(action, Mapping)):
+            self.send(action, env_id)
+            return self.rows()
+        sim, recycler = self.simulator, self._recycler
+        if not self._queue.usable:
+            sim.check_usable()
+        self._slot.write(action)
+        envs = self._all.copy()
+        players = self._all.repeat(self._agents) if self._multi else envs
+        if recycler is not None:
+            written, self._lent = recycler.next(), True
+            sim.step()
+            rows = (envs, players, *written, *[array.copy() for array in self._unwritten])
+        else:
+            sim.step()
+            with sim.backend.ordered():
+                columns = [_rows(sim.arrays, c, self.num_envs).copy() for c in self._columns]
+            rows = (envs, players, *columns)
+        return self._converted(rows) if self._converts else rows
+
+    # ---- reset ----
+
+    def async_reset(self) -> None:
+        """Resets all envs, which are then in flight until `recv` returns them. The first call takes the pool's seed.
+
+        Raises:
+            RuntimeError: an env is in flight.
+        """
+        self._reset(self._all, None)
+
+    def _reset(self, env_id: Any, seed: Any) -> None:
+        sim = self.simulator
+        sim.check_usable()
+        if not self._begun and len(env_id) < self.num_envs:
+            raise RuntimeError(f"{sim.env.id}: the first reset must be of all envs.")
+        mask = None
+        if len(env_id) < self.num_envs:
+            mask = np.zeros(self.num_envs, np.bool_)
+            mask[env_id] = True
+        if seed is None and not self._begun:
+            seed = self._seed
+
+        def work() -> None:
+            self._own_memory()
+            sim.reset(seed, mask)
+
+        if not self._queue.reset(env_id, work):
+            raise self._refusal(env_id)
+        self._begun = True
+
+    def reset(
+        self, env_id: Any = None, *, seed: int | Any | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        """Begins new episodes and receives a batch.
+
+        Args:
+            env_id: the envs to reset; all by default.
+            seed: env ``i`` is seeded ``seed + i``; or a seed for each env of the pool. By default the pool's seed the
+                first time, and afterwards the next episode of each env's own sequence.
+            options: ``reset_mask``: bool (num_envs,) of the envs to reset, in place of ``env_id``.
+
+        Returns:
+            Observations and infos of `recv`. In asynchronous mode these are of ``batch_size`` envs, and not
+            of those that were reset if others are in flight: there `async_reset` is the clearer call.
+
+        Raises:
+            RuntimeError: one of these envs is in flight, or the first reset is not of all.
+            IndexError, ValueError, TypeError: ``env_id``, ``seed`` or ``options`` that are none.
+        """
+        observations, _, _, _, infos = self._gymnasium(self.reset_rows(env_id, seed=seed, options=options))
+        return observations, infos
+
+    def reset_rows(self, env_id: Any = None, *, seed: Any = None, options: dict[str, Any] | None = None) -> Rows:
+        """As `reset`, as a bare tuple; for other interfaces."""
+        mask = (options or {}).get("reset_mask")
+        if mask is not None:
+            mask = np.asarray(mask)
+            if env_id is not None:
+                raise ValueError("give either env_id or options['reset_mask'], not both.")
+            if mask.dtype != np.bool_ or mask.shape != (self.num_envs,) or not mask.any():
+                raise ValueError(f"options['reset_mask'] must be bool, of shape ({self.num_envs},), with a True in it.")
+            env_id = np.flatnonzero(mask)
+        ids = self._all if env_id is None else self._indices(env_id)
+        if not len(ids):
+            raise ValueError("env_id must name at least one env to reset.")
+        self._reset(ids, seed)
+        return self.rows()
+
+    def close_extras(self, **kwargs: Any) -> None:
+        """Ends the threads and frees the arrays, whatever is in flight; `close` calls it once."""
+        self._finalizer()
+
+
+def _recycled(num_envs: int, columns: Sequence[Column], arrays: Mapping[str, Any]) -> Rows:
+    return tuple(_rows(arrays, c, num_envs) for c in columns)
+
+
+def _rows(arrays: Mapping[str, Any], column: Column, num_envs: int) -> Any:
+    return arrays[column.name].reshape(num_envs * column.rows, *column.shape)
+
+
+def _close(pid: int, queue: Queue, simulator: Simulator) -> None:
+    if os.getpid() == pid:  # a child of a fork has the memory, but not the threads
+        queue.close()
+    simulator.close()
+
+
+def _count(name: str, value: Any, most: int | None) -> int:
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+        raise TypeError(f"{name} must be an int, not {value!r}.")
+    if value < 1 or (most is not None and value > most):
+        raise ValueError(f"{name} must be at least 1{'' if most is None else f' and at most {most}'}, not {value}.")
+    return int(value)
+
+
+def _torch_kind(dtype: Any) -> str:
+    return "f" if dtype.is_floating_point else "b" if str(dtype) == "torch.bool" else "i"
+
+
+def make_pool(
+    env: str | EnvDef | type[EnvDef],
+    num_envs: int = 1,
+    batch_size: int | None = None,
+    num_threads: int | None = None,
+    *,
+    env_type: Literal["gymnasium", "dm"] = "gymnasium",
+    **kwargs: Any,
+) -> Any:
+    """A pool of envs with EnvPool's interface: an `EnvPool`, or for dm_env a `gpuzoo.dm.DmPool`.
+
+    Args:
+        env: id or declaration of the game.
+        num_envs: number of envs (of a game with several agents the rows are as many times more).
+        batch_size: how many envs `EnvPool.recv` waits for; by default all, which is the synchronous mode.
+        num_threads: native threads that step the envs, beside the one that waits; by default as many as there are
+            CPUs. On a GPU they do nothing.
+        env_type: ``"gymnasium"``, or ``"dm"`` for time steps as in dm_env.
+        seed: env ``i`` is seeded ``seed + i``; or a sequence of seeds; None draws one. EnvPool's default, 42.
+        device: ``"cpu"``, ``"cuda"``, ``"cuda:k"`` or ``"auto"``.
+        output: kind of the arrays: ``"numpy"`` (default on a CPU), ``"torch"`` (on a GPU) or ``"cupy"``.
+        max_episode_steps: time limit; None or -1 means none.
+        **kwargs: these, and the game's parameters.
+
+    Raises:
+        ValueError, TypeError: an unknown game or argument, or one out of range.
+    """
+    if env_type not in ("gymnasium", "dm"):
+        raise ValueError(f"env_type must be 'gymnasium' or 'dm', not {env_type!r}; EnvPool's 'gym' is 'gymnasium'.")
+    if env_type == "dm":
+        if kwargs.setdefault("output", "numpy") != "numpy":
+            raise ValueError(f"time steps come in NumPy arrays, so output must be 'numpy', not {kwargs['output']!r}.")
+        return DmPool(EnvPool(env, num_envs, batch_size, num_threads, columns=COLUMNS, **kwargs))
+    return EnvPool(env, num_envs, batch_size, num_threads, **kwargs)
