@@ -13,40 +13,18 @@ same seed and counter, and a game with the same seed, have other numbers than a 
 from __future__ import annotations
 
 import functools
-import re
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
 
-from gpuzoo.core.backend import Unit, make_backend
-from gpuzoo.core.codegen import DEVICE
+from baselines.units import Call, Word, check, compile_unit, device_name, prepare, shape_of, unit_code
+from gpuzoo.core.backend import Unit
 
-SOURCES = Path(__file__).parent / "kernels"
 MAX_ROWS = 1 << 32  # a row's number is one word of the generator's counter
 
-Call = Callable[[int], None]
 
-
-# ---- compiling ----
-
-
-def unit_code(*files: str, constants: str = "") -> str:
-    """A translation unit of the engine's headers and of files of this folder.
-
-    Args:
-        files: names of files in ``kernels``, which stand in this order after ``launch.cuh``.
-        constants: C++ that stands before them.
-    """
-
-    def text(path: Path) -> str:
-        return f'#line 1 "{path.name}"\n{path.read_text()}'
-
-    parts = ["#define LANES 1", text(DEVICE / "base.cuh"), "#ifdef GZ_SIMT", text(DEVICE / "simt.cuh"), "#endif"]
-    parts += [text(DEVICE / "math.cuh"), text(DEVICE / "rng.cuh"), "#if !defined(GZ_CUDA) && !defined(GZ_SIMT)"]
-    parts += [text(DEVICE / "threads.cuh"), "#endif", text(SOURCES / "launch.cuh"), constants]
-    return "\n".join([*parts, *(text(SOURCES / name) for name in files), ""])
+# ---- programs ----
 
 
 def categorical_code(nvec: Sequence[int], masked: bool) -> str:
@@ -73,70 +51,8 @@ def tools_code() -> str:
     return unit_code("shuffle.cuh", "scan.cuh", "adam.cuh")
 
 
-@functools.cache
-def _unit(code: str, device: str, *kernels: str) -> Unit:
-    return make_backend(device).compile_unit(code, kernels[0], kernels)
-
-
 def _tools(device: str) -> Unit:
-    return _unit(tools_code(), device, "shuffle", "scan", "adam")
-
-
-def _device(device: str | torch.device) -> str:
-    """The device as the engine names it."""
-    if not re.fullmatch(r"cpu|cuda(:\d+)?", str(device)):
-        raise ValueError(f"device must be 'cpu', 'cuda' or 'cuda:<index>', not {str(device)!r}.")
-    place = torch.device(device)
-    if place.type == "cpu" or place.index is not None:
-        return str(place)
-    return f"cuda:{torch.cuda.current_device() if torch.cuda.is_available() else 0}"
-
-
-# ---- checks ----
-
-
-def _shape(name: str, x: Tensor, meaning: str) -> torch.Size:
-    """The shape of something that must be a tensor with as many axes as ``meaning`` has words."""
-    if not isinstance(x, Tensor):
-        raise TypeError(f"{name} must be a torch tensor, not {type(x).__name__}.")
-    if x.dim() != len(meaning.split(",")):
-        raise ValueError(f"{name} must have the shape ({meaning}), not {tuple(x.shape)}.")
-    return x.shape
-
-
-def _check(name: str, x: Tensor, dtype: torch.dtype, shape: Sequence[int], device: str, strided: int = 0) -> None:
-    """Refuses a tensor that a kernel would misread.
-
-    Args:
-        name: what messages call it.
-        x: the tensor.
-        dtype: what it must have.
-        shape: what it must have.
-        device: where it must be.
-        strided: number of leading axes that may have any stride.
-    """
-    if not isinstance(x, Tensor):
-        raise TypeError(f"{name} must be a torch tensor, not {type(x).__name__}.")
-    if x.dtype != dtype:
-        raise TypeError(f"{name} must be {dtype}, not {x.dtype}: convert it with .to({dtype}).")
-    if str(x.device) != device:
-        raise ValueError(f"{name} must be on {device} like the kernel, not on {x.device}.")
-    if x.shape != torch.Size(shape):
-        raise ValueError(f"{name} must have the shape {tuple(shape)}, not {tuple(x.shape)}.")
-    if x.numel() and not x[(0,) * strided].is_contiguous():
-        axes = " in its last axis" if strided else ""
-        raise ValueError(f"{name} must be contiguous{axes}: its strides are {x.stride()}; see .contiguous().")
-
-
-def _call(unit: Unit, kernel: str, arguments: Sequence[int | Tensor]) -> Call:
-    """A prepared call that keeps its tensors alive; `arguments` without the number of threads."""
-    words = [x.data_ptr() if isinstance(x, Tensor) else x for x in arguments]
-    call = unit.bind(kernel, [words[0], torch.get_num_threads(), *words[1:]])
-
-    def run(offset: int = 0, _tensors: Sequence[int | Tensor] = arguments) -> None:
-        call(offset)
-
-    return run
+    return compile_unit(tools_code(), device, "shuffle", "scan", "adam")
 
 
 # ---- sampling ----
@@ -148,8 +64,8 @@ class _Sampler:
     _kernel: str
 
     def __init__(self, code: str, device: str | torch.device) -> None:
-        self.device = _device(device)
-        self._unit = _unit(code, self.device, self._kernel)
+        self.device = device_name(device)
+        self._unit = compile_unit(code, self.device, self._kernel)
 
     def _bind(
         self,
@@ -164,14 +80,14 @@ class _Sampler:
         greedy: bool,
     ) -> Call:
         members, rows = data.shape[:2]
-        _check("seeds", seeds, torch.int64, (members,), self.device)
-        _check("counter", counter, torch.int64, (1,), self.device)
-        _check("log_prob", log_prob, torch.float32, (members, rows), self.device, strided=2)
+        check("seeds", seeds, torch.int64, (members,), self.device)
+        check("counter", counter, torch.int64, (1,), self.device)
+        check("log_prob", log_prob, torch.float32, (members, rows), self.device, strided=2)
         if not 0 <= first_row <= MAX_ROWS - rows:
             raise ValueError(f"first_row must be from 0 to 2**32 - {rows}, the number of rows, not {first_row}.")
-        arguments: list[int | Tensor] = [members * rows, rows, first_row, int(greedy), seeds, counter, data]
+        arguments: list[Word] = [members * rows, rows, first_row, int(greedy), seeds, counter, data]
         arguments += [more if more is not None else 0, more_stride, action, action.stride(0), action.stride(1)]
-        return _call(self._unit, self._kernel, [*arguments, log_prob, log_prob.stride(0), log_prob.stride(1)])
+        return prepare(self._unit, self._kernel, [*arguments, log_prob, log_prob.stride(0), log_prob.stride(1)])
 
 
 class CategoricalSampler(_Sampler):
@@ -232,15 +148,15 @@ class CategoricalSampler(_Sampler):
             ValueError: a wrong shape, device or stride, or a mask where there must be none.
         """
         width, parts = max(self.nvec), len(self.nvec)
-        members, rows, _ = _shape("logits", logits, f"members, rows, {parts * width}")
-        _check("logits", logits, torch.float32, (members, rows, parts * width), self.device)
-        _check("action", action, torch.int32, (members, rows, parts), self.device, strided=2)
+        members, rows, _ = shape_of("logits", logits, f"members, rows, {parts * width}")
+        check("logits", logits, torch.float32, (members, rows, parts * width), self.device)
+        check("action", action, torch.int32, (members, rows, parts), self.device, strided=2)
         if self.masked is (mask is None):
             raise ValueError(
                 f"this sampler was made with masked={self.masked}: mask must {'not ' * self.masked}be None."
             )
         if mask is not None:
-            _check("mask", mask, torch.int8, (members, rows, sum(self.nvec)), self.device)
+            check("mask", mask, torch.int8, (members, rows, sum(self.nvec)), self.device)
         return self._bind(seeds, counter, logits, mask, 0, action, log_prob, first_row, greedy)
 
 
@@ -297,10 +213,10 @@ class NormalSampler(_Sampler):
             TypeError: a wrong dtype.
             ValueError: a wrong shape, device or stride.
         """
-        members, rows, _ = _shape("mean", mean, f"members, rows, {self.size}")
-        _check("mean", mean, torch.float32, (members, rows, self.size), self.device)
-        _check("log_std", log_std, torch.float32, (members, self.size), self.device, strided=1)
-        _check("action", action, torch.float32, (members, rows, self.size), self.device, strided=2)
+        members, rows, _ = shape_of("mean", mean, f"members, rows, {self.size}")
+        check("mean", mean, torch.float32, (members, rows, self.size), self.device)
+        check("log_std", log_std, torch.float32, (members, self.size), self.device, strided=1)
+        check("action", action, torch.float32, (members, rows, self.size), self.device, strided=2)
         return self._bind(seeds, counter, mean, log_std, log_std.stride(0), action, log_prob, first_row, greedy)
 
 
@@ -323,16 +239,16 @@ def shuffle(seeds: Tensor, counter: Tensor, offset: int, counts: Tensor, out: Te
         TypeError: a wrong dtype.
         ValueError: a wrong shape, device or stride.
     """
-    members, width = _shape("out", out, "members, elements")
-    device = _device(out.device)
-    _check("out", out, torch.int64, (members, width), device, strided=1)
-    _check("seeds", seeds, torch.int64, (members,), device)
-    _check("counter", counter, torch.int64, (1,), device)
-    _check("counts", counts, torch.int64, (members,), device)
+    members, width = shape_of("out", out, "members, elements")
+    device = device_name(out.device)
+    check("out", out, torch.int64, (members, width), device, strided=1)
+    check("seeds", seeds, torch.int64, (members,), device)
+    check("counter", counter, torch.int64, (1,), device)
+    check("counts", counts, torch.int64, (members,), device)
     if width > 1 << 31:
         raise ValueError(f"out must have at most 2**31 columns, not {width}.")
-    arguments: list[int | Tensor] = [members * width, width, seeds, counter, counts, out, out.stride(0)]
-    _call(_tools(device), "shuffle", arguments)(offset)
+    arguments: list[Word] = [members * width, width, seeds, counter, counts, out, out.stride(0)]
+    prepare(_tools(device), "shuffle", arguments)(offset)
 
 
 # ---- scanning ----
@@ -359,12 +275,12 @@ def scan(x: Tensor, decay: Tensor, out: Tensor | None = None, forward: bool = Fa
     """
     if not isinstance(x, Tensor) or x.dim() == 0:
         raise TypeError(f"x must be a torch tensor with at least one axis, not {x!r}.")
-    device = _device(x.device)
+    device = device_name(x.device)
     out = torch.empty_like(x) if out is None else out
     for name, tensor in (("x", x), ("decay", decay), ("out", out)):
-        _check(name, tensor, torch.float32, x.shape, device)
+        check(name, tensor, torch.float32, x.shape, device)
     columns = x[0].numel() if len(x) else 0
-    _call(_tools(device), "scan", [columns, len(x), int(forward), x, decay, out])(0)
+    prepare(_tools(device), "scan", [columns, len(x), int(forward), x, decay, out])(0)
     return out
 
 
@@ -392,12 +308,12 @@ def bind_adam(
         TypeError: a wrong dtype.
         ValueError: a wrong shape or device, or a tensor that is not contiguous.
     """
-    _shape("parameters", parameters, "members, parameters")
+    shape_of("parameters", parameters, "members, parameters")
     members, size = parameters.shape
-    device = _device(parameters.device)
+    device = device_name(parameters.device)
     for name, x in {"parameters": parameters, "gradient": gradient, "momentum": momentum, "square": square}.items():
-        _check(name, x, torch.float32, (members, size), device)
+        check(name, x, torch.float32, (members, size), device)
     for name, x, shape in (("factor", factor, (members, 1)), ("rate", rate, (members, 1)), ("count", count, (1,))):
-        _check(name, x, torch.float32, shape, device)
-    arguments: list[int | Tensor] = [members * size, size, parameters, gradient, momentum, square, factor, rate, count]
-    return _call(_tools(device), "adam", arguments)
+        check(name, x, torch.float32, shape, device)
+    arguments: list[Word] = [members * size, size, parameters, gradient, momentum, square, factor, rate, count]
+    return prepare(_tools(device), "adam", arguments)

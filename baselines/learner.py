@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -10,17 +9,17 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from baselines import distributed
 from baselines.checkpoint import below
 from baselines.kernels import bind_adam, scan, shuffle
+from baselines.layers import Scale
 from baselines.losses import Slopes
-from baselines.networks import Policy, Scale
+from baselines.minibatch import Minibatch, Prepared, share_of
+from baselines.networks import Policy
 from baselines.rollout import Places, Player, Rollout
 
 # Members' parameters lie in one tensor, so that a parameter has gaps between its members; torch warns of that as slow.
 warnings.filterwarnings("ignore", message="grad and param do not obey the gradient layout contract")
-
-#: what a rollout knows about a transition
-COLUMNS = ("advantage", "target", "old_value", "old_log_prob")
 
 
 def advantages(
@@ -77,59 +76,6 @@ def advantages(
     return gain, gain + values[:-1], valid
 
 
-class Minibatch:
-    """Transitions of each member, (members, rows, ...) each.
-
-    Attributes:
-        policy: as it now is.
-        out: outputs of the actor, with gradients.
-        value: of the critic, with gradients.
-        back: makes the policy's gradient, from gradients of ``out`` and ``value``.
-        mask: of legal choices, or None.
-        action: what was done.
-        weight: 1 for transitions, 0 for rows that fill up a member's share.
-        share: the weight, divided by its sum over all processes.
-        packed: (members, rows, columns), what the rollout knows about the transitions, in the order of `COLUMNS`.
-    """
-
-    def __init__(
-        self,
-        policy: Policy,
-        out: Tensor,
-        value: Tensor,
-        back: Callable[[Tensor, Tensor], None],
-        mask: Tensor | None,
-        action: Tensor,
-        packed: Tensor,
-        weight: Tensor,
-        total: Callable[[Tensor], Tensor],
-    ) -> None:
-        self.policy, self.out, self.value, self.back, self.mask, self.action = policy, out, value, back, mask, action
-        self.packed, self.weight, self.total = packed, weight, total
-        self.share = weight / total(weight.sum(1, keepdim=True)).clamp(min=1)
-
-    @property
-    def columns(self) -> dict[str, Tensor]:
-        """What the rollout knows about the transitions, by name; views of `packed`."""
-        return dict(zip(COLUMNS, self.packed.unbind(-1), strict=True))
-
-    @functools.cached_property
-    def distribution(self) -> tuple[Tensor, Tensor]:
-        """Log-probabilities of the actions, and entropies, with gradients: for a loss that is written in torch."""
-        return self.policy.actions.evaluate(self.out, self.policy.log_std, self.mask, self.action)
-
-    def mean(self, x: Tensor) -> Tensor:
-        """(members, rows) -> (members, 1), over the transitions of all processes; with gradients, this one's share."""
-        x = (x * self.share).sum(1, keepdim=True)
-        return x if x.requires_grad else self.total(x)
-
-    def normalize(self, name: str) -> None:
-        """Gives a column mean 0 and deviation 1 within each member's minibatch."""
-        x = self.columns[name]
-        x -= self.mean(x)
-        x /= self.mean(x.square()).sqrt() + 1e-8
-
-
 class Learner:
     """A player that learns: its optimiser, and the minibatches of its rollout.
 
@@ -161,6 +107,8 @@ class Learner:
         self._valid = self._packed = self._seen = self._action = torch.empty(0)
         self._state: Tensor | None = None
         self._mask: Tensor | None = None
+        self._alone = distributed.world_size() == 1
+        self._prepared: dict[int, Prepared] = {}
 
     @property
     def name(self) -> str:
@@ -196,10 +144,10 @@ class Learner:
         )
         self._valid = valid
         self._packed = torch.stack([gain, target, old[:-1], player.log_prob], -1)
-        self._seen = player.observations(rollout.observation[:-1])
+        self._seen = player.observations(rollout.observation[:-1]).contiguous()
         self._state = player.states(rollout.observation[:-1])
-        self._mask = None if rollout.mask is None else player.masks(rollout.mask[:-1])
-        self._action = player.rows(rollout.action, 1)[..., : self.policy.actions.parts]
+        self._mask = None if rollout.mask is None else player.masks(rollout.mask[:-1]).contiguous()
+        self._action = player.rows(rollout.action, 1)[..., : self.policy.actions.parts].contiguous()
         weight = valid.to(gain.dtype)
         count = self.total(weight.sum((0, 2))).clamp(min=1)
 
@@ -267,15 +215,26 @@ class Learner:
             rows = torch.zeros(M, T * R + 1, dtype=torch.int64, device=device).scatter_(1, place, numbers)
             filled = order >= 0
             order = rows.gather(1, order.clamp(min=0))
+        fits = self.rollout.looks and not self.bf16 and Prepared.fits(self.policy, self._seen)
         for part in range(parts):
-            yield self._evaluate(order[:, part::parts], None if filled is None else filled[:, part::parts], None)
+            chosen, real = order[:, part::parts], None if filled is None else filled[:, part::parts]
+            yield self._evaluate_prepared(part, chosen, real) if fits and part < n else self._evaluate(chosen, real)
 
     def _shuffled(self, counts: Tensor, n: int, epoch: int) -> Tensor:
         out = torch.empty(len(counts), n, dtype=torch.int64, device=counts.device)
         shuffle(self.rollout.seeds, self.counter, epoch, counts, out)
         return out
 
-    def _evaluate(self, index: Tensor, filled: Tensor | None, first: Tensor | None) -> Minibatch:
+    def _evaluate_prepared(self, part: int, index: Tensor, filled: Tensor | None) -> Minibatch:
+        """`_evaluate`, in the memory that this part of a pass had before."""
+        sources = [self._seen, self._action, self._packed, *([] if self._mask is None else [self._mask])]
+        found = self._prepared.get(part)
+        if found is None or found.count != index.shape[1]:
+            found = Prepared(self.policy, self.player.shape, index.shape[1], sources, self.total, self._alone)
+            self._prepared[part] = found
+        return found.load(index, filled, sources)
+
+    def _evaluate(self, index: Tensor, filled: Tensor | None, first: Tensor | None = None) -> Minibatch:
         player, policy = self.player, self.policy
         T, M, R = player.shape
         place, seats = Places((T, M, R), index), len(player.agents)
@@ -304,7 +263,8 @@ class Learner:
                 out, value = out.transpose(0, 1).flatten(1, 2).float(), value.transpose(0, 1).flatten(1).float()
                 back = policy.through_autograd(out, value)
                 weight = place.take(self._valid).to(packed.dtype)
-        return Minibatch(policy, out, value, back, mask, action, packed, weight, self.total)
+        share = share_of(weight, self.total)
+        return Minibatch(policy, out, value, back, mask, action, packed, weight, share, self.total)
 
     # ---- steps ----
 

@@ -5,21 +5,23 @@ makes the loss of the action's log-probability, the entropy, the value, the row'
 distributions it knows nothing. The kernel is compiled from one source for CUDA and for the CPU and gives the same bits
 on both. Nothing in it waits for the device, so a call can be part of a CUDA graph.
 
-    loss = Loss("ppo.cuh", ("advantage", ...), ("clip_eps", ...), ("kl", ...), actions, False, "cpu", clip_values=False)
+    loss = Loss(Formula("ppo.cuh", ("advantage", ...), ("clip_eps", ...), ("kl", ...), actions), "cpu")
     slopes = loss(out, value, log_std, None, action, columns, weight, hyper)
     torch.autograd.backward([out, value], [slopes.out, slopes.value])
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import dataclasses
+import functools
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from baselines.actions import Actions
-from baselines.kernels import _check, _device, _shape, _unit, unit_code
+from baselines.units import check, compile_unit, device_name, shape_of, unit_code
 
 #: what a formula knows of a row besides its columns
 KNOWN = ("log_prob", "entropy", "value")
@@ -36,34 +38,66 @@ def _struct(name: str, fields: Sequence[str]) -> str:
     )
 
 
-def loss_code(
-    formula: str,
-    columns: Sequence[str],
-    hyper: Sequence[str],
-    numbers: Sequence[str],
-    actions: Actions,
-    masked: bool,
-    **constants: bool | int,
-) -> str:
-    """The program of a `Loss`, which says what the arguments are."""
-    nvec = actions.nvec
-    cases = "".join(f"part == {p} ? {n} : " for p, n in enumerate(nvec[:-1])) if len(set(nvec)) > 1 else ""
-    lines = [
-        '#line 1 "generated"',
-        "namespace gz {",
-        _struct("Columns", columns),
-        _struct("Hyper", hyper),
-        _struct("Numbers", numbers),
-        f"constexpr int COLUMNS = {len(columns)}, HYPERS = {len(hyper)}, NUMBERS = {len(numbers) + 1};",
-        f"constexpr int OUTPUTS = {actions.outputs}, PARTS = {actions.parts}, WIDTH = {actions.width};",
-        f"using Action = {'i32' if nvec else 'float'};",
-        *(f"constexpr int {name.upper()} = {int(value)};" for name, value in constants.items()),
-    ]
-    if nvec:
-        lines.append(f"constexpr int MASK_SIZE = {sum(nvec) if masked else 0};")
-        lines.append(f"GZ int choices(int part) {{ (void)part; return {cases}{nvec[-1]}; }}")
-    distribution = "categorical_loss.cuh" if nvec else "normal_loss.cuh"
-    return unit_code("dual.cuh", formula, "loss.cuh", distribution, constants="\n".join([*lines, "}"]))
+@dataclasses.dataclass(frozen=True)
+class Formula:
+    """What a `Loss` is compiled from.
+
+    Attributes:
+        file: in ``kernels``, or the path of another one, that defines ``loss(Transition, Hyper, Numbers)``.
+        columns: names of what is known of a row: members of ``Transition`` beside its ``log_prob``, ``entropy`` and
+            ``value``.
+        hyper: names of the hyper-parameters: members of ``Hyper``.
+        numbers: names of what the formula notes: members of ``Numbers``. What it does not note is 0.
+        actions: what the outputs of the network mean.
+        masked: whether there are masks of legal choices.
+        constants: what it is compiled for, under their names in capitals.
+
+    Raises:
+        ValueError: names that cannot be those of members, or masks for a Box.
+    """
+
+    file: str
+    columns: Sequence[str]
+    hyper: Sequence[str]
+    numbers: Sequence[str]
+    actions: Actions
+    masked: bool = False
+    constants: Mapping[str, bool | int] = dataclasses.field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for what, taken in (("columns", KNOWN), ("hyper", ()), ("numbers", ("loss",))):
+            names = getattr(self, what)
+            fit = [n for n in names if n.isascii() and n.isidentifier() and n not in taken]
+            if len(set(fit)) < len(names):
+                but = f" other than {', '.join(taken)}" if taken else ""
+                raise ValueError(f"{what} must be different names{but}, not {tuple(names)}.")
+        if not self.columns or not self.hyper:
+            raise ValueError("a loss needs at least one column and one hyper-parameter.")
+        if self.masked and not self.actions.discrete:
+            raise ValueError("only choices can be masked: for a Box, masked must be False.")
+
+    def code(self) -> str:
+        """The program."""
+        actions = self.actions
+        nvec = actions.nvec
+        cases = "".join(f"part == {p} ? {n} : " for p, n in enumerate(nvec[:-1])) if len(set(nvec)) > 1 else ""
+        lines = [
+            '#line 1 "generated"',
+            "namespace gz {",
+            _struct("Columns", self.columns),
+            _struct("Hyper", self.hyper),
+            _struct("Numbers", self.numbers),
+            f"constexpr int COLUMNS = {len(self.columns)}, HYPERS = {len(self.hyper)}, "
+            f"NUMBERS = {len(self.numbers) + 1};",
+            f"constexpr int OUTPUTS = {actions.outputs}, PARTS = {actions.parts}, WIDTH = {actions.width};",
+            f"using Action = {'i32' if nvec else 'float'};",
+            *(f"constexpr int {name.upper()} = {int(value)};" for name, value in self.constants.items()),
+        ]
+        if nvec:
+            lines.append(f"constexpr int MASK_SIZE = {sum(nvec) if self.masked else 0};")
+            lines.append(f"GZ int choices(int part) {{ (void)part; return {cases}{nvec[-1]}; }}")
+        distribution = "categorical_loss.cuh" if nvec else "normal_loss.cuh"
+        return unit_code("dual.cuh", self.file, "loss.cuh", distribution, constants="\n".join([*lines, "}"]))
 
 
 class Slopes(NamedTuple):
@@ -100,48 +134,21 @@ class Loss:
     the samplers give. The slopes at corners (``min``, ``max``, ``clamp``) are those of torch.
 
     Args:
-        formula: a file in ``kernels``, or the path of another one, that defines ``loss(Transition, Hyper, Numbers)``.
-        columns: names of what is known of a row: members of ``Transition`` beside its ``log_prob``, ``entropy`` and
-            ``value``.
-        hyper: names of the hyper-parameters: members of ``Hyper``.
-        numbers: names of what the formula notes: members of ``Numbers``. What it does not note is 0.
-        actions: what the outputs of the network mean.
-        masked: whether there are masks of legal choices.
+        formula: what it is compiled from.
         device: ``"cpu"``, ``"cuda"`` or ``"cuda:k"``.
-        **constants: what the formula is compiled for, under their names in capitals.
 
     Attributes:
         numbers: ``"loss"`` and the names of what the formula notes, as they stand in `Slopes.numbers`.
 
     Raises:
-        ValueError: names that cannot be those of members, masks for a Box, or another device.
+        ValueError: another device.
         RuntimeError, ImportError: it cannot be compiled on this machine; the message says why.
     """
 
-    def __init__(
-        self,
-        formula: str,
-        columns: Sequence[str],
-        hyper: Sequence[str],
-        numbers: Sequence[str],
-        actions: Actions,
-        masked: bool,
-        device: str | torch.device,
-        **constants: bool | int,
-    ) -> None:
-        for what, names, taken in (("columns", columns, KNOWN), ("hyper", hyper, ()), ("numbers", numbers, ("loss",))):
-            fit = [n for n in names if n.isascii() and n.isidentifier() and n not in taken]
-            if len(set(fit)) < len(names):
-                but = f" other than {', '.join(taken)}" if taken else ""
-                raise ValueError(f"{what} must be different names{but}, not {tuple(names)}.")
-        if not columns or not hyper:
-            raise ValueError("a loss needs at least one column and one hyper-parameter.")
-        if masked and not actions.discrete:
-            raise ValueError("only choices can be masked: for a Box, masked must be False.")
-        self.device, self.actions, self.masked = _device(device), actions, masked
-        self.columns, self.hyper, self.numbers = tuple(columns), tuple(hyper), ("loss", *numbers)
-        code = loss_code(formula, columns, hyper, numbers, actions, masked, **constants)
-        self._unit = _unit(code, self.device, "slopes")
+    def __init__(self, formula: Formula, device: str | torch.device) -> None:
+        self.device, self.formula = device_name(device), formula
+        self.numbers = ("loss", *formula.numbers)
+        self._unit = compile_unit(formula.code(), self.device, "slopes")
         self._plans: dict[tuple[object, ...], _Plan] = {}
 
     def __call__(
@@ -180,6 +187,20 @@ class Loss:
             TypeError: a wrong dtype.
             ValueError: a wrong shape, device or stride, or a mask where there must be none.
         """
+        return self.bind(out, value, log_std, mask, action, columns, weight, hyper)()
+
+    def bind(
+        self,
+        out: Tensor,
+        value: Tensor,
+        log_std: Tensor,
+        mask: Tensor | None,
+        action: Tensor,
+        columns: Tensor,
+        weight: Tensor,
+        hyper: Tensor,
+    ) -> Callable[[], Slopes]:
+        """Prepares a call for the memory that these tensors have now, which it keeps alive; see `__call__`."""
         inputs = (out, value, weight, columns, hyper, log_std, action, mask)
         key = tuple([None if x is None else (x.shape, x.stride(), x.dtype, x.device) for x in inputs])
         plan = self._plans.get(key)
@@ -189,10 +210,14 @@ class Loss:
             if len(self._plans) == 8 and self.device == "cpu":
                 self._plans.clear()
             self._plans[key] = plan
+        addresses = [0 if x is None else x.data_ptr() for x in inputs]
+        words = [plan.items, torch.get_num_threads(), *addresses, *plan.words]
+        return functools.partial(self._launch, self._unit.bind("slopes", words), plan, inputs)
+
+    def _launch(self, call: Callable[[int], None], plan: _Plan, kept: object) -> Slopes:
         if plan.items:
-            addresses = [0 if x is None else x.data_ptr() for x in inputs]
-            self._unit.bind("slopes", [plan.items, torch.get_num_threads(), *addresses, *plan.words])(0)
-        if not self.actions.discrete:
+            call(0)
+        if not self.formula.actions.discrete:
             torch.sum(plan.log_std, 1, out=plan.slopes.log_std)
         return plan.slopes
 
@@ -207,20 +232,21 @@ class Loss:
         action: Tensor,
         mask: Tensor | None,
     ) -> _Plan:
-        actions, device, real = self.actions, self.device, torch.float32
-        M, B, _ = _shape("out", out, f"members, rows, {actions.outputs}")
+        actions, device, real = self.formula.actions, self.device, torch.float32
+        M, B, _ = shape_of("out", out, f"members, rows, {actions.outputs}")
         scales = 0 if actions.discrete else actions.parts
-        _check("out", out, real, (M, B, actions.outputs), device, strided=2)
-        _check("value", value, real, (M, B), device, strided=2)
-        _check("weight", weight, real, (M, B), device, strided=2)
-        _check("columns", columns, real, (M, B, len(self.columns)), device, strided=2)
-        _check("hyper", hyper, real, (M, len(self.hyper)), device)
-        _check("log_std", log_std, real, (M, scales), device, strided=1)
-        _check("action", action, torch.int32 if actions.discrete else real, (M, B, actions.parts), device, strided=2)
-        if self.masked is (mask is None):
-            raise ValueError(f"this loss was made with masked={self.masked}: mask must {'not ' * self.masked}be None.")
+        check("out", out, real, (M, B, actions.outputs), device, strided=2)
+        check("value", value, real, (M, B), device, strided=2)
+        check("weight", weight, real, (M, B), device, strided=2)
+        check("columns", columns, real, (M, B, len(self.formula.columns)), device, strided=2)
+        check("hyper", hyper, real, (M, len(self.formula.hyper)), device)
+        check("log_std", log_std, real, (M, scales), device, strided=1)
+        check("action", action, torch.int32 if actions.discrete else real, (M, B, actions.parts), device, strided=2)
+        masked = self.formula.masked
+        if masked is (mask is None):
+            raise ValueError(f"this loss was made with masked={masked}: mask must {'not ' * masked}be None.")
         if mask is not None:
-            _check("mask", mask, torch.int8, (M, B, sum(actions.nvec)), device, strided=2)
+            check("mask", mask, torch.int8, (M, B, sum(actions.nvec)), device, strided=2)
         strides = [s for x in (out, value, weight, columns, action) for s in x.stride()[:2]]
         strides += (0, 0) if mask is None else mask.stride()[:2]
         new = [torch.empty(*shape, device=device) for shape in (

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from baselines import checkpoint, trainer
+from baselines import checkpoint, loading
 from baselines.evaluation import Evaluation
 from baselines.networks import Policy
 from gpuzoo import registry
@@ -76,7 +76,7 @@ def arrange(
             return None
         if (file, group) not in found:
             name = abouts[file]["args"]["policies"].get(group, group)
-            form, weights = trainer.load(file, name, game, lay, group)
+            form, weights = loading.load(file, name, game, lay, group)
             new = Policy(lay.observation_spaces[group], lay.action_spaces[group], [0], device=device, **form)
             new.load_state_dict(weights)
             found[file, group] = new

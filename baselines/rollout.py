@@ -8,8 +8,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from baselines.kernels import Call, CategoricalSampler, NormalSampler
+from baselines.kernels import CategoricalSampler, NormalSampler
 from baselines.networks import Policy
+from baselines.steps import Steps
+from baselines.units import Call
 from gpuzoo.core.definition import flat_size
 from gpuzoo.core.simulator import Simulator
 from gpuzoo.tensors import as_tensor
@@ -29,6 +31,11 @@ class Player:
 
     Attributes:
         agents: index of its agents within an env.
+        in_place: whether its observations are read where the env writes them.
+        out: (M, R, outputs) of the actor, from which actions are drawn.
+        draws: for each step.
+        legal: (M, R, choices), copy of the masks for the draws, if there are masks.
+        chosen: (envs, agents, parts), the actions drawn, where they must be copied to get between other ones.
         value: (T + 1, M, R) of the observations before each step, and of the last one.
         log_prob: (T, M, R) of the actions.
         memory: (T + 1, M, R, size) before each step.
@@ -49,37 +56,37 @@ class Player:
         self.log_prob = torch.zeros(T, M, R, device=rollout.device)
         self.memory = torch.zeros(T + 1, M, R, policy.memory_size, device=rollout.device)
         self.seat = torch.arange(len(self.agents), device=rollout.device).repeat(rollout.envs)
-        self._draws = self._bind()
+        self.legal: Tensor | None = None
+        self.draws = self._bind()
         seen = self.observations(rollout.observation)
-        in_place = seen.data_ptr() == rollout.observation[..., self.agents[0], :].data_ptr()
-        self._seen = seen.unbind(0) if in_place else ()
+        self.in_place = seen.data_ptr() == rollout.observation[..., self.agents[0], :].data_ptr()
+        self._seen = seen.unbind(0) if self.in_place else ()
 
     def _bind(self) -> list[Call]:
-        """A prepared draw for each step, from `_out` to the rollout's actions."""
+        """A prepared draw for each step, from `out` to the rollout's actions."""
         rollout, actions = self._rollout, self.policy.actions
         T, M, R = self.shape
         device = rollout.device
-        self._out = torch.zeros(M, R, actions.outputs, device=device)
+        self.out = torch.zeros(M, R, actions.outputs, device=device)
         # Where other policies' actions, or longer ones, lie between its own, they go through a place of their own.
         alone = len(self.agents) == rollout.action.shape[2] and actions.parts == rollout.action.shape[3]
         chosen = self.rows(rollout.action, 1) if alone else torch.zeros(1, M, R, actions.parts).to(rollout.action)
-        self._chosen = None if alone else chosen[0].unflatten(1, (-1, len(self.agents))).flatten(0, 1)
+        self.chosen = None if alone else chosen[0].unflatten(1, (-1, len(self.agents))).flatten(0, 1)
         targets, first = chosen.expand(T, M, R, actions.parts), rollout.first_env * len(self.agents)
         seeds = rollout.seeds + (len(rollout.players) << 32)  # no two policies draw the same numbers
-        common = (seeds, rollout.counter, self._out)
+        common = (seeds, rollout.counter, self.out)
         if not actions.discrete:
             normal, std = NormalSampler(actions.parts, device), self.policy.log_std
             return [normal.bind(*common, std, targets[t], self.log_prob[t], first) for t in range(T)]
         categorical = CategoricalSampler(actions.nvec, rollout.mask is not None, device)
-        self._legal = None
         if rollout.mask is not None:
-            self._legal = torch.ones(M, R, sum(actions.nvec), dtype=torch.int8, device=device)
-        return [categorical.bind(*common, self._legal, targets[t], self.log_prob[t], first) for t in range(T)]
+            self.legal = torch.ones(M, R, sum(actions.nvec), dtype=torch.int8, device=device)
+        return [categorical.bind(*common, self.legal, targets[t], self.log_prob[t], first) for t in range(T)]
 
     def act(self, t: int) -> None:
         """Chooses the actions of step ``t``, and keeps their log-probabilities and what the critic expects."""
         x, policy = self._rollout.observation[t], self.policy
-        seen = self._seen[t] if self._seen else self.observations(x)
+        seen = self.observed(t)
         state = self.state_of_rows(x)
         if policy.recurrent:
             state = None if state is None else state.unsqueeze(0)
@@ -93,6 +100,10 @@ class Player:
         self.value[t].copy_(value)
         self._draw(out, t)
 
+    def observed(self, t: int) -> Tensor:
+        """What its agents see before step ``t``, (M, R, ...)."""
+        return self._seen[t] if self._seen else self.observations(self._rollout.observation[t])
+
     def look_ahead(self) -> None:
         """Keeps what the critic expects from the last observations on."""
         x, memory = self._rollout.observation[-1], None
@@ -105,12 +116,12 @@ class Player:
         return self._rollout.begins[t].repeat_interleave(len(self.agents), -1)
 
     def _draw(self, out: Tensor, t: int) -> None:
-        self._out.copy_(out)
-        if self._rollout.mask is not None and self._legal is not None:
-            self._legal.copy_(self.masks(self._rollout.mask[t]))
-        self._draws[t](t)
-        if self._chosen is not None:
-            self._rollout.action[t][:, self._part, : self._chosen.shape[-1]] = self._chosen
+        self.out.copy_(out)
+        if self._rollout.mask is not None and self.legal is not None:
+            self.legal.copy_(self.masks(self._rollout.mask[t]))
+        self.draws[t](t)
+        if self.chosen is not None:
+            self._rollout.action[t][:, self._part, : self.chosen.shape[-1]] = self.chosen
 
     def rows(self, x: Tensor, *shape: int) -> Tensor:
         """The player's rows of (steps, envs, agents, ...) or (envs, agents, ...), without a copy if possible."""
@@ -149,11 +160,14 @@ class Rollout:
         first_env: number of a member's first env here, where several processes share its envs.
 
     Attributes:
+        outputs: of the simulator, a step each.
         observation: (steps + 1, envs, agents, size); ``final_observation`` where an agent was truncated.
         acting: (steps + 1, envs, agents), whether the agent decides on that observation.
         action, reward, terminated, truncated: (steps, envs, agents, ...).
         ended: (steps, envs); ``final_return`` (steps, envs, agents) holds where it is true.
         players: by policy name.
+        now: the simulator's arrays.
+        copies_return: whether ``final_return`` must be copied from there.
     """
 
     def __init__(self, simulator: Simulator, steps: int, seeds: Sequence[int], first_env: int = 0) -> None:
@@ -176,9 +190,9 @@ class Rollout:
             "final_return": zeros((T, E, lay.agents), "float32"),
         }
         #: an agent that has left keeps its return until the env's episode ends, so there it must be copied
-        self._copies_return = lay.agents > 1
-        written = {n: a for n, a in arrays.items() if n != "final_return" or not self._copies_return}
-        self._outputs = [
+        self.copies_return = lay.agents > 1
+        written = {n: a for n, a in arrays.items() if n != "final_return" or not self.copies_return}
+        self.outputs = [
             simulator.new_outputs({n: a[t + 1 if n == "observation" else t] for n, a in written.items()})
             for t in range(T)
         ]
@@ -190,18 +204,22 @@ class Rollout:
         if lay.mask_size:
             self.mask = torch.zeros(T + 1, E, lay.agents, lay.mask_size, dtype=torch.int8, device=self.device)
         self.begins = torch.ones(T + 1, self.members, self.envs, device=self.device)
-        self._now = {name: as_tensor(array) for name, array in simulator.arrays.items()}
+        self.now = {name: as_tensor(array) for name, array in simulator.arrays.items()}
         turn = simulator.env.turn
-        self._turn = None if turn is None else self._now[turn].unsqueeze(-1)
+        #: (envs,), who is to move
+        self.turn = None if turn is None else self.now[turn]
         self._agents = torch.arange(lay.agents, device=self.device)
         #: agents wait: without a legal action, or until it is their turn; or have left
         self.waits = lay.mask_size > 0 or turn is not None
         #: where a turn-based game stops, nobody says who would have moved next
         self.knows_final = turn is None
         self.players: dict[str, Player] = {}
-        self.opponents: Callable[[int], None] = lambda t: None
+        #: moves of those who are no players, before each step
+        self.opponents: Callable[[int], None] | None = None
         #: (envs, agents), false where an opponent decides; None: nowhere
         self.mine: Tensor | None = None
+        self._played: object = None
+        self._steps: Steps | None = None
 
     def add(self, name: str, policy: Policy, groups: Sequence[str]) -> Player:
         """Lets a policy play some groups."""
@@ -215,25 +233,25 @@ class Rollout:
     def begin(self) -> None:
         """Takes the present of the simulator, after a reset or a restore, as the end of the last rollout."""
         self._observe(self.steps)
-        self.observation[-1].copy_(self._now["observation"])
+        self.observation[-1].copy_(self.now["observation"])
 
     def _observe(self, t: int) -> None:
         """Keeps whether agents act before step ``t``, and their masks."""
         acting = self.acting[t]
         if self.simulator.layout.agents > 1 or self.mask is not None:
-            acting.copy_(self._now["alive"])
+            acting.copy_(self.now["alive"])
         if self.mask is not None:
-            self.mask[t].copy_(self._now["action_mask"])
+            self.mask[t].copy_(self.now["action_mask"])
             acting &= self.mask[t].any(-1)
-        if self._turn is not None:
-            acting &= self._turn == self._agents
+        if self.turn is not None:
+            acting &= self.turn.unsqueeze(-1) == self._agents
         if self.mine is not None:
             acting &= self.mine
 
     @torch.no_grad()
     def play(self) -> None:
         """Plays a rollout, going on from the last one. Nothing here waits for a GPU."""
-        simulator, recurrent = self.simulator, any(p.policy.recurrent for p in self.players.values())
+        simulator = self.simulator
         self.observation[0].copy_(self.observation[-1])
         self.acting[0].copy_(self.acting[-1])
         self.begins[0].copy_(self.begins[-1])
@@ -241,22 +259,43 @@ class Rollout:
             self.mask[0].copy_(self.mask[-1])
         for player in self.players.values():
             player.memory[0].copy_(player.memory[-1])
-        for t in range(self.steps):
-            for player in self.players.values():
-                player.act(t)
-            self.opponents(t)
-            simulator.use_outputs(self._outputs[t])
-            simulator.step()
-            if self._copies_return:
-                self.final_return[t].copy_(self._now["final_return"])
-            if recurrent:
-                self.begins[t + 1].copy_(self.ended[t].view(self.members, self.envs))
-            if self.knows_final and self.look(self.truncated[t]):
-                self.final_observation[t].copy_(self._now["final_observation"])
-            self._observe(t + 1)
+        steps = self._prepared()
+        if steps is None:
+            self._play_each()
+        else:
+            simulator.check_usable()
+            simulator.use_outputs(self.outputs[-1])
+            steps.play()
         for player in self.players.values():
             player.look_ahead()
         self.counter += self.steps
+
+    def _play_each(self) -> None:
+        """The steps one after another, as a GPU captures them."""
+        simulator, recurrent = self.simulator, any(p.policy.recurrent for p in self.players.values())
+        for t in range(self.steps):
+            for player in self.players.values():
+                player.act(t)
+            if self.opponents is not None:
+                self.opponents(t)
+            simulator.use_outputs(self.outputs[t])
+            simulator.step()
+            if self.copies_return:
+                self.final_return[t].copy_(self.now["final_return"])
+            if recurrent:
+                self.begins[t + 1].copy_(self.ended[t].view(self.members, self.envs))
+            if self.knows_final and self.look(self.truncated[t]):
+                self.final_observation[t].copy_(self.now["final_observation"])
+            self._observe(t + 1)
+
+    def _prepared(self) -> Steps | None:
+        """The steps as one plan, where that can be, from the second rollout of the same players on."""
+        form = (*self.players.values(), self.opponents, self.looks, torch.get_num_threads())
+        if form != self._played:
+            self._played, self._steps = form, None
+        elif self._steps is None and Steps.fits(self):
+            self._steps = Steps(self)
+        return self._steps
 
     @torch.no_grad()
     def final_values(self, player: Player) -> Tensor | None:

@@ -24,9 +24,10 @@ from torch import Tensor
 
 from baselines import distributed, plots
 from baselines.files import replacing
-from baselines.kernels import Call, CategoricalSampler, NormalSampler
+from baselines.kernels import CategoricalSampler, NormalSampler
 from baselines.networks import Policy
 from baselines.rollout import Rollout
+from baselines.units import Call
 from gpuzoo import registry
 from gpuzoo.core.definition import EnvDef
 from gpuzoo.core.simulator import Simulator

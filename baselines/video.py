@@ -96,25 +96,19 @@ def film(
     config: Mapping[str, Any] | None = None,
     device: str = "cpu",
     *,
-    envs: int = 4,
     seconds: float = 10.0,
-    member: int = 0,
-    greedy: bool = False,
-    seed: int = 0,
+    **options: Any,
 ) -> int:
     """Writes an animation of agents that play, with a progress bar in a terminal.
 
     Args:
-        game: see `pictures`, and so are the others.
-        players: who plays.
+        game: its id.
+        players: who plays, see `pictures`.
         path: of a .gif, .png (animated), .mp4 or .webm file, which appears whole or not at all.
         config: parameters of the game.
         device: where to play.
-        envs: how many, tiled.
         seconds: length of the animation.
-        member: who of a population plays.
-        greedy: take the likeliest actions.
-        seed: of the first env and of the actions.
+        **options: of `pictures`.
 
     Returns:
         The number of pictures.
@@ -126,7 +120,7 @@ def film(
     """
     fps, _ = rate(game)
     count = max(1, round(seconds * fps))
-    shown = pictures(game, players, config, device, envs=envs, member=member, greedy=greedy, seed=seed)
+    shown = pictures(game, players, config, device, **options)
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     with (
@@ -143,19 +137,15 @@ def show(
     players: Players,
     config: Mapping[str, Any] | None = None,
     device: str = "cpu",
-    *,
-    envs: int = 4,
-    member: int = 0,
-    greedy: bool = False,
-    seed: int = 0,
+    **options: Any,
 ) -> None:
-    """Shows agents that play in a window, until it is closed; see `pictures`.
+    """Shows agents that play in a window, until it is closed; its arguments are those of `pictures`.
 
     Raises:
         ImportError: pygame is missing.
     """
     window = Window(registry.get(game).id, rate(game)[0])
-    shown = pictures(game, players, config, device, envs=envs, member=member, greedy=greedy, seed=seed)
+    shown = pictures(game, players, config, device, **options)
     with contextlib.closing(window), contextlib.closing(shown):
         for picture in shown:
             if not window.show(picture):

@@ -25,7 +25,7 @@ from torch import Tensor
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from baselines.actions import Actions
-from baselines.losses import Loss
+from baselines.losses import Formula, Loss
 
 COLUMNS = ("advantage", "target", "old_value", "old_log_prob")
 HYPER = ("clip_eps", "vf_coef", "ent_coef")
@@ -86,7 +86,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=1.0)
     args = parser.parse_args()
     actions = Actions(spaces.Discrete(args.choices), args.device)
-    loss = Loss("ppo.cuh", COLUMNS, HYPER, NUMBERS, actions, False, args.device, clip_values=False)
+    loss = Loss(Formula("ppo.cuh", COLUMNS, HYPER, NUMBERS, actions, False, {"clip_values": False}), args.device)
     print("threads    rows      torch     kernel   ratio")
     for threads in args.threads:
         torch.set_num_threads(threads)

@@ -3,51 +3,66 @@
     python scripts/bench_sampler.py [--rows 4 1024 65536] [--device cpu cuda] [--seconds 0.5] [--threads 1] [--json]
 
 Each contestant draws actions from the same logits and gives their log-probabilities: ours, torch by hand (log_softmax,
-Gumbel noise, argmax, gather) and torch.distributions.Categorical. The ratio is their median time over ours.
+Gumbel noise, argmax, gather) and torch.distributions.Categorical; and likewise actions with a number of normal
+components from the same means. The ratio is their median time over ours.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from baselines.kernels import CategoricalSampler
+from baselines.kernels import CategoricalSampler, NormalSampler
 from gpuzoo import bench
 from gpuzoo.core.backend import make_backend
 
-SPACES = ((2,), (8,), (5, 5))
+#: choices of each component, or the number of normal components
+SPACES: tuple[tuple[int, ...] | int, ...] = ((2,), (8,), (5, 5), 1, 6)
+Space = tuple[int, ...] | int
 Work = Callable[[], Any]
 
 
-def ours(nvec: Sequence[int], logits: Tensor) -> Work:
-    rows, device = len(logits), logits.device
-    action = torch.empty(1, rows, len(nvec), dtype=torch.int32, device=device)
+def ours(space: Space, x: Tensor) -> Work:
+    rows, device = len(x), x.device
     seeds, counter = (torch.zeros(1, dtype=torch.int64, device=device) for _ in range(2))
-    log_prob = torch.empty(1, rows, device=device)
-    return CategoricalSampler(nvec, device=device).bind(
-        seeds, counter, logits.view(1, rows, -1), None, action, log_prob
-    )
+    out, log_prob = x.view(1, rows, -1), torch.empty(1, rows, device=device)
+    if isinstance(space, int):
+        action, log_std = torch.empty(1, rows, space, device=device), torch.zeros(1, space, device=device)
+        return NormalSampler(space, device).bind(seeds, counter, out, log_std, action, log_prob)
+    action = torch.empty(1, rows, len(space), dtype=torch.int32, device=device)
+    return CategoricalSampler(space, device=device).bind(seeds, counter, out, None, action, log_prob)
 
 
-def by_hand(nvec: Sequence[int], logits: Tensor) -> Work:
-    noise = torch.empty_like(logits)
+def by_hand(space: Space, x: Tensor) -> Work:
+    noise = torch.empty_like(x)
+    log_std = torch.zeros_like(x[0])
 
-    def work() -> Tensor:
-        log_probs = torch.log_softmax(logits, -1)
+    def choices() -> Tensor:
+        log_probs = torch.log_softmax(x, -1)
         action = (log_probs - noise.exponential_().log_()).argmax(-1, keepdim=True)
         return log_probs.gather(-1, action).sum((-2, -1))
 
-    return work
+    def normal() -> tuple[Tensor, Tensor]:
+        action = torch.addcmul(x, log_std.exp(), noise.normal_())
+        return action, (-0.5 * noise.square() - log_std - 0.5 * math.log(2 * math.pi)).sum(-1)
+
+    return normal if isinstance(space, int) else choices
 
 
-def distributions(nvec: Sequence[int], logits: Tensor) -> Work:
+def distributions(space: Space, x: Tensor) -> Work:
+    log_std = torch.zeros_like(x[0])
+
     def work() -> Tensor:
-        distribution = torch.distributions.Categorical(logits=logits, validate_args=False)
+        if isinstance(space, int):
+            distribution = torch.distributions.Normal(x, log_std.exp(), validate_args=False)
+        else:
+            distribution = torch.distributions.Categorical(logits=x, validate_args=False)
         return distribution.log_prob(distribution.sample()).sum(-1)
 
     return work
@@ -66,17 +81,22 @@ def repeated(work: Work, device: str) -> Callable[[int], None]:
     return loop
 
 
+def described(space: Space) -> str:
+    return f"Box({space})" if isinstance(space, int) else "x".join(map(str, space))
+
+
 @torch.inference_mode()
-def compare(nvec: Sequence[int], rows: int, device: str, seconds: float) -> list[dict[str, Any]]:
-    logits = torch.randn(rows, len(nvec), max(nvec), device=device)
-    clocks = [bench.Clock(repeated(make(nvec, logits), device), seconds / 8) for make in CONTESTANTS.values()]
+def compare(space: Space, rows: int, device: str, seconds: float) -> list[dict[str, Any]]:
+    shape = (space,) if isinstance(space, int) else (len(space), max(space))
+    x = torch.randn(rows, *shape, device=device)
+    clocks = [bench.Clock(repeated(make(space, x), device), seconds / 8) for make in CONTESTANTS.values()]
     bench.take_turns(clocks, 8)
     return [
         {
             "kind": "sampler",
             "name": name,
             "device": device,
-            "nvec": list(nvec),
+            "actions": described(space),
             "rows": rows,
             "microseconds": clock.seconds * 1e6,
             "ours_is_faster_by": clock.seconds / clocks[0].seconds,
@@ -101,16 +121,15 @@ def main() -> None:
             print(json.dumps(machine), flush=True)
         else:
             print(f"{machine['gpu'] or machine['cpu']}, torch {torch.__version__}, {machine['threads']} CPU threads")
-            print(f"{'':20} {'choices':>8} {'rows':>7} {'microseconds':>13} {'ours is faster by':>18}")
-        for nvec in SPACES:
+            print(f"{'':20} {'actions':>8} {'rows':>7} {'microseconds':>13} {'ours is faster by':>18}")
+        for space in SPACES:
             for rows in chosen.rows:
-                for row in compare(nvec, rows, device, chosen.seconds):
+                for row in compare(space, rows, device, chosen.seconds):
                     if chosen.json:
                         print(json.dumps(row), flush=True)
                         continue
-                    choices = "x".join(map(str, nvec))
                     ratio = row["ours_is_faster_by"]
-                    print(f"{row['name']:20} {choices:>8} {rows:7} {row['microseconds']:13.1f} {ratio:18.2f}")
+                    print(f"{row['name']:20} {row['actions']:>8} {rows:7} {row['microseconds']:13.1f} {ratio:18.2f}")
 
 
 if __name__ == "__main__":

@@ -24,7 +24,8 @@ from training import ROOT, small, toy  # noqa: E402
 from baselines import a2c, checkpoint, ppo, run  # noqa: E402
 from baselines.a2c import A2C  # noqa: E402
 from baselines.evaluation import evaluate  # noqa: E402
-from baselines.learner import COLUMNS, advantages  # noqa: E402
+from baselines.learner import advantages  # noqa: E402
+from baselines.minibatch import COLUMNS  # noqa: E402
 from baselines.ppo import PPO, Args  # noqa: E402
 from baselines.run import parse, train  # noqa: E402
 

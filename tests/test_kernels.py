@@ -134,7 +134,7 @@ def simt(monkeypatch):
         return backend.compile_unit(code, names[0], names)
 
     def use():
-        monkeypatch.setattr(kernels, "_unit", thread_form)
+        monkeypatch.setattr(kernels, "compile_unit", thread_form)
 
     return use
 
@@ -326,6 +326,23 @@ def test_log_prob_of_a_normal_action(size):
     expected = torch.distributions.Normal(mean.double(), scale).log_prob(action.double()).sum(-1)
     # Roundings of each term, whose size is up to 15 (5 deviations), and of the sum.
     torch.testing.assert_close(log_prob.double(), expected, rtol=0, atol=size * 64 * 2**-23)
+
+
+@pytest.mark.parametrize("members", [1, 3])
+def test_single_components_do_not_depend_on_the_batch(members):
+    """Neighbouring rows share a pair of numbers, and tiles of them go another way than what is left over."""
+    log_std = torch.linspace(-1, 1, members).view(-1, 1)
+    mean = random_logits((1,), members, 203)
+    action, log_prob = normal(mean, log_std)
+    for first, count in ((0, 1), (1, 1), (1, 64), (2, 64), (33, 170)):
+        some = mean[:, first : first + count].contiguous()
+        parts = action[:, first : first + count], log_prob[:, first : first + count]
+        same(normal(some, log_std, first_row=first), parts)
+    wide, sampler = torch.zeros(members, 203, 2), kernels.NormalSampler(1)
+    sampler.bind(seeds_of(members), counter_at(), mean, log_std, wide[..., 1:], log_prob.clone())()
+    assert torch.equal(wide[..., 1:], action)
+    z = ((action - mean) / log_std.exp().unsqueeze(1))[:, :202, 0].double()
+    assert (z[:, ::2] * z[:, 1::2]).mean(1).abs().max() < 4.9 * 101**-0.5  # neighbours are independent
 
 
 def test_greedy_normal_is_the_mean():

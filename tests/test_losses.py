@@ -21,18 +21,21 @@ actions = pytest.importorskip("baselines.actions")
 networks = pytest.importorskip("baselines.networks")
 
 PPO = {
-    "formula": "ppo.cuh",
+    "file": "ppo.cuh",
     "columns": ("advantage", "target", "old_value", "old_log_prob"),
     "hyper": ("clip_eps", "vf_coef", "ent_coef"),
     "numbers": ("policy_loss", "value_loss", "entropy", "kl", "clipped"),
 }
 A2C = {
-    "formula": "a2c.cuh",
+    "file": "a2c.cuh",
     "columns": ("advantage", "target"),
     "hyper": ("vf_coef", "ent_coef"),
     "numbers": ("policy_loss", "value_loss", "entropy"),
 }
-KINDS = {"ppo": PPO | {"clip_values": False}, "ppo-clip_values": PPO | {"clip_values": True}, "a2c": A2C}
+KINDS = {
+    "ppo": PPO | {"constants": {"clip_values": False}}, "ppo-clip_values": PPO | {"constants": {"clip_values": True}},
+    "a2c": A2C,
+}  # fmt: skip
 SPACES = {
     "Discrete(2)": spaces.Discrete(2), "Discrete(7)": spaces.Discrete(7), "Discrete(600)": spaces.Discrete(600),
     "MultiDiscrete": spaces.MultiDiscrete([3, 5, 2]), "MultiDiscrete equal": spaces.MultiDiscrete([4, 4]),
@@ -60,7 +63,7 @@ class Batch(NamedTuple):
 
 
 def make_loss(kind, space, masked=False, device="cpu"):
-    return losses.Loss(**kind, actions=actions.Actions(space), masked=masked, device=device)
+    return losses.Loss(losses.Formula(**kind, actions=actions.Actions(space), masked=masked), device)
 
 
 def distribution(space, out, log_std, mask, action):
@@ -86,14 +89,14 @@ def formula(kind, log_prob, entropy, value, column, hyper):
     h = {name: x.unsqueeze(-1) for name, x in zip(kind["hyper"], hyper.unbind(-1), strict=True)}
     c = dict(zip(kind["columns"], column.unbind(-1), strict=True))
     error = (value - c["target"]).square()
-    if kind["formula"] == "a2c.cuh":
+    if kind["file"] == "a2c.cuh":
         policy_loss, more = -c["advantage"] * log_prob, []
     else:
         change = log_prob - c["old_log_prob"]
         ratio = change.exp()
         clipped = torch.clamp(ratio, 1 - h["clip_eps"], 1 + h["clip_eps"])
         policy_loss = -torch.minimum(c["advantage"] * ratio, c["advantage"] * clipped)
-        if kind["clip_values"]:
+        if kind["constants"]["clip_values"]:
             near = c["old_value"] + torch.clamp(value - c["old_value"], -h["clip_eps"], h["clip_eps"])
             error = torch.maximum(error, (near - c["target"]).square())
         more = [ratio - 1 - change, ((ratio - 1).abs() > h["clip_eps"]).to(ratio)]
@@ -184,7 +187,9 @@ def same(ours, theirs):
 def simt(monkeypatch):
     """The thread form of the kernels, on the host."""
     backend = make_backend("simt")
-    monkeypatch.setattr(losses, "_unit", lambda code, device, *names: backend.compile_unit(code, names[0], names))
+    monkeypatch.setattr(
+        losses, "compile_unit", lambda code, device, *names: backend.compile_unit(code, names[0], names)
+    )
 
 
 # ---- against autograd ----
@@ -314,7 +319,7 @@ def test_slopes_are_those_of_torch(name, tmp_path):
         f"{{ return {text} + 0.f * t.log_prob + 0.f * t.entropy; }} }}"
     )
     space = spaces.Discrete(2)
-    loss = losses.Loss(str(path), ("a",), ("unused",), (), actions.Actions(space), False, "cpu")
+    loss = losses.Loss(losses.Formula(str(path), ("a",), ("unused",), (), actions.Actions(space)), "cpu")
     points = torch.tensor(list(itertools.product([-2, -1.5, -1, -0.5, 0, 0.5, 1, 1.5, 2], [-2, -1, 0, 0.5, 1, 2])))
     value, a = points.T.float().unsqueeze(1).contiguous().requires_grad_()
     rows = points.shape[0]
@@ -340,7 +345,7 @@ def test_borders_of_the_clip_range(tmp_path):
     batch = random_batch(kind, space, 1, rows)
     batch.weight[:] = 1.0
     meaning = actions.Actions(space)
-    look = losses.Loss(str(path), kind["columns"], kind["hyper"], ("ratio",), meaning, False, "cpu")
+    look = losses.Loss(losses.Formula(str(path), kind["columns"], kind["hyper"], ("ratio",), meaning), "cpu")
     ratio = look(*batch).numbers[0, :, 1]
     within = ((ratio > 0.5) & (ratio < 2) & ((ratio - 1).abs() > 2**-10)).nonzero().ravel()
     assert len(within) > 50
@@ -559,7 +564,7 @@ def test_other_refusals():
     with pytest.raises(ValueError, match="device must be 'cpu', 'cuda' or 'cuda:<index>', not 'gpu'"):
         make_loss(A2C, spaces.Discrete(2), device="gpu")
     with pytest.raises(ValueError, match="this loss was made with masked=False: mask must be None"):
-        make_loss(PPO | {"clip_values": True}, spaces.MultiDiscrete([2, 3]))(*GOOD)
+        make_loss(PPO | {"constants": {"clip_values": True}}, spaces.MultiDiscrete([2, 3]))(*GOOD)
     with pytest.raises(RuntimeError, match=r"a2c.cuh"):  # the compiler's message names the file
         make_loss(A2C | {"columns": ("advantage",)}, spaces.Discrete(2))
 
@@ -574,7 +579,7 @@ COMPILED = [("ppo", "Discrete(2)", False), ("ppo-clip_values", "MultiDiscrete", 
 @pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_90", "sm_120"])
 @pytest.mark.parametrize(("kind", "name", "masked"), COMPILED)
 def test_nvrtc_compiles_it_without_spills(kind, name, masked, arch):
-    code = losses.loss_code(**KINDS[kind], actions=actions.Actions(SPACES[name]), masked=masked)
+    code = losses.Formula(**KINDS[kind], actions=actions.Actions(SPACES[name]), masked=masked).code()
     cubin, log = nvrtc.compile_cubin(code, "slopes", arch, (*nvrtc.OPTIONS, "--ptxas-options=-v"))
     assert cubin[:4] == b"\x7fELF"
     seen = dict(re.findall(r"Function properties for gz_(\w+)\nptxas[ .]*([^\n]*)", log))

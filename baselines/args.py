@@ -1,0 +1,207 @@
+"""What a training run depends on, and what of it cannot work."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from pathlib import Path
+from typing import Any, ClassVar
+
+from baselines import distributed
+from baselines.networks import CRITICS, ENCODERS
+from baselines.sweep import parse_sweep
+from gpuzoo import registry
+from gpuzoo.core.definition import EnvDef, Layout, choices, layout, split_config, unknown
+
+
+def option(default: Any, doc: str, *, sweep: bool = False) -> Any:
+    """A hyper-parameter with its line of help; ``sweep`` if the members of a population may differ in it."""
+    return dataclasses.field(default=default, metadata={"doc": doc, "sweep": sweep})
+
+
+@dataclasses.dataclass
+class Args:
+    """Everything that a run depends on, whatever the algorithm."""
+
+    algorithm: ClassVar[str]
+
+    game: str | type[EnvDef]
+    num_envs: int = option(64, "envs that are stepped together, for each member of a population")
+    num_steps: int = option(128, "steps of each env between two updates")
+    total_steps: int = option(1_000_000, "steps to train for, those of all envs of a member together")
+    seed: int = option(1, "seed of envs, weights, actions and minibatches")
+    device: str = option("auto", "cpu, cuda, cuda:k or auto")
+    out: str = option("", "folder for checkpoint, log and learning curve; none by default")
+    resume: bool = option(False, "go on from the checkpoint in the folder, if there is one")
+    config: dict[str, Any] = dataclasses.field(default_factory=dict)
+    population: int = option(1, "agents trained side by side, with the seeds seed, seed + 1, ...")
+    sweep: str = option("", "NAME=LOW:HIGH, NAME=log:LOW:HIGH or NAME=A/B/C, with commas between: hyper-parameters "
+                            "in which the members of the population differ")  # fmt: skip
+    policies: dict[str, str] = dataclasses.field(
+        default_factory=dict, metadata={"doc": "group=name,...: which policy plays a group; equal names share one"}
+    )
+    load: dict[str, str] = dataclasses.field(
+        default_factory=dict,
+        metadata={"doc": "name=FILE,...: begin with a policy from a checkpoint; FILE#k takes member k"},
+    )
+    freeze: tuple[str, ...] = option((), "names of policies that play but do not learn")
+    pool: int = option(0, "turn-based games: play half of the envs against so many past selves")
+    pool_every: int = option(10, "iterations between two past selves")
+    hidden: tuple[int, ...] = option((64, 64), "sizes of the dense layers")
+    activation: str = option("tanh", "tanh or relu")
+    encoder: str = option("auto", "mlp, cnn, or auto: a CNN where observations are images")
+    channels: tuple[int, ...] = option((16, 32), "of the CNN's 3x3 convolutions")
+    memory: int = option(0, "size of a GRU, for policies that remember; 0: none")
+    sequence: int = option(0, "steps that a recurrent policy is trained through; 0: the whole rollout")
+    critic: str = option("separate", "separate, shared (all layers but the last are the actor's) or central (a network "
+                                     "that sees what all agents see)")  # fmt: skip
+    lr: float = option(2.5e-4, "Adam's step size", sweep=True)
+    anneal_lr: bool = option(True, "lower the learning rate linearly to 0")
+    gamma: float = option(0.99, "discount of the future", sweep=True)
+    gae_lambda: float = option(0.95, "0: one-step advantages, 1: whole returns", sweep=True)
+    ent_coef: float = option(0.01, "weight of the entropy bonus", sweep=True)
+    vf_coef: float = option(0.5, "weight of the value loss", sweep=True)
+    max_grad_norm: float = option(0.5, "longer gradients are shortened to this", sweep=True)
+    normalize_advantages: bool = option(True, "in each minibatch, to mean 0 and deviation 1")
+    normalize_observations: bool = option(False, "by their running mean and deviation")
+    normalize_rewards: bool = option(False, "by the running deviation of the discounted return")
+    bf16: bool = option(False, "compute the networks in bfloat16")
+    stagger: bool = option(False, "begin the envs at different times, so that not all episodes end in the same step")
+    save_every: float = option(60.0, "seconds between two checkpoints")
+    eval_every: int = option(0, "iterations between two evaluations on seeds of their own; 0: none")
+    eval_episodes: int = option(64, "episodes of an evaluation")
+    video: bool = option(False, "leave an animation of the trained agents")
+    track: bool = option(False, "send the log to Weights & Biases")
+    threads: int = option(0, "torch's CPU threads; 0: one for small minibatches, else all")
+
+    @classmethod
+    def of(cls, game: str | type[EnvDef], **values: Any) -> Any:
+        """The defaults, what ``baselines/configs`` says about the game, and then ``values``."""
+        path = Path(__file__).parent / "configs" / f"{type(registry.get(game)).id}.json"
+        found: dict[str, Any] = json.loads(path.read_text()) if path.is_file() else {}
+        names = {f.name for f in dataclasses.fields(cls)}
+        found = {k: tuple(v) if isinstance(v, list) else v for k, v in found.items() if k in names}
+        return cls(game, **found | values | {"config": found.get("config", {}) | values.get("config", {})})
+
+    @property
+    def iterations(self) -> int:
+        """Rollouts, and as many updates, in a run."""
+        return self.total_steps // (self.num_envs * distributed.world_size() * self.num_steps)
+
+    def minibatch_count(self) -> int:
+        """Into how many minibatches a rollout is divided."""
+        return 1
+
+    def check(self) -> tuple[Layout, dict[str, list[str]]]:
+        """Refuses what cannot work, before anything is compiled.
+
+        Returns:
+            The layout of the game, and the groups of each policy.
+
+        Raises:
+            ValueError, TypeError: with one sentence about what is wrong.
+        """
+        self._check_numbers()
+        if not self.iterations:
+            raise ValueError(
+                f"total_steps={self.total_steps} is less than one rollout of num_envs * num_steps = "
+                f"{self.num_envs * distributed.world_size() * self.num_steps} steps."
+            )
+        if self.num_steps % (self.sequence or self.num_steps):
+            raise ValueError(f"sequence={self.sequence} does not divide num_steps={self.num_steps}.")
+        if self.resume and not self.out:
+            raise ValueError("resume goes on from the checkpoint in a folder: give out=FOLDER.")
+        parse_sweep(self)
+        env = registry.get(self.game)
+        cfg, _ = split_config(env, self.num_envs, {k: v for k, v in self.config.items() if k != "max_episode_steps"})
+        lay = layout(env, cfg)
+        if self.critic == "central" and lay.agents == 1:
+            raise ValueError(
+                f"a central critic needs a state beyond one agent's observation, which {env.id} with its one agent "
+                "does not have: take critic='separate'."
+            )
+        for group in self.policies:
+            if group not in lay.groups:
+                raise ValueError(unknown(f"{env.id} has no group", group, lay.groups))
+        players: dict[str, list[str]] = {}
+        for group in lay.groups:
+            players.setdefault(self.policies.get(group, group), []).append(group)
+        for name in (*self.load, *self.freeze):
+            if name not in players:
+                raise ValueError(unknown("there is no policy", name, players))
+        for name, groups in players.items():
+            for mine in (lay.observation_spaces, lay.action_spaces):
+                if any(mine[g] != mine[groups[0]] for g in groups):
+                    raise ValueError(
+                        f"the groups {' and '.join(groups)} cannot share the policy {name!r}: their spaces differ."
+                    )
+            space = lay.observation_spaces[groups[0]]
+            if self.encoder == "cnn" and (choices(space) or len(space.shape or ()) != 3):
+                raise ValueError(f"a CNN needs observations of shape (height, width, channels), not {space}.")
+            self._check_batch(name, sum(lay.groups[g] for g in groups))
+        if self.pool:
+            self._check_pool(env, lay.agents, len(players))
+        return lay, players
+
+    def _check_numbers(self) -> None:
+        for name in (
+            "num_envs",
+            "num_steps",
+            "population",
+            "max_grad_norm",
+            "save_every",
+            "eval_episodes",
+            "pool_every",
+        ):
+            if getattr(self, name) <= 0:
+                raise ValueError(f"{name} must be positive, not {getattr(self, name)}.")
+        for name in ("memory", "pool", "eval_every", "threads", "lr", "seed", "sequence"):
+            if getattr(self, name) < 0:
+                raise ValueError(f"{name} must not be negative: {getattr(self, name)}.")
+        for name, number in vars(self).items():
+            if isinstance(number, float) and not math.isfinite(number):
+                raise ValueError(f"{name} must be a finite number, not {number}.")
+        for name in ("hidden", "channels"):
+            if any(n < 1 for n in getattr(self, name)):
+                raise ValueError(f"{name} must be positive sizes, not {getattr(self, name)}.")
+        for name in ("gamma", "gae_lambda"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise ValueError(f"{name} must lie between 0 and 1, not {getattr(self, name)}.")
+        for name, known in (("encoder", ENCODERS), ("critic", CRITICS), ("activation", ("tanh", "relu"))):
+            if getattr(self, name) not in known:
+                raise ValueError(f"{name} must be one of {', '.join(known)}, not {getattr(self, name)!r}.")
+
+    def _check_batch(self, name: str, agents: int) -> None:
+        rows = self.num_envs * agents
+        what = "transitions (num_envs * num_steps * agents)"
+        count = rows * self.num_steps
+        if self.memory:
+            what = "sequences (num_envs * agents * num_steps / sequence)"
+            count = rows * (self.num_steps // (self.sequence or self.num_steps))
+        if name not in self.freeze and count % self.minibatch_count():
+            raise ValueError(
+                f"the {count} {what} of policy {name!r} cannot be divided into {self.minibatch_count()} minibatches."
+            )
+
+    def _check_pool(self, env: EnvDef, agents: int, policies: int) -> None:
+        for fits, rule, fault in (
+            (env.turn is not None, "turn-based games", f"{env.id} is none"),
+            (agents == 2, "games of two agents", f"{env.id} has {agents}"),
+            (policies == 1, "one policy that plays both seats", f"here are {policies}, see policies"),
+            (not self.freeze, "a policy that learns", "it is frozen"),
+            (self.population == 1, "population=1", f"this is one of {self.population}"),
+        ):
+            if not fits:
+                raise ValueError(f"a pool of past selves is for {rule}: {fault}; take pool=0.")
+        if self.num_envs % (4 * self.pool):
+            raise ValueError(
+                f"num_envs={self.num_envs} must be a multiple of 4 * pool = {4 * self.pool}: half of the envs are for "
+                "the past selves, and each plays as often in either seat."
+            )
+
+    def about(self) -> dict[str, Any]:
+        """What a checkpoint says of the run, as JSON."""
+        found = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
+        found = {k: list(v) if isinstance(v, tuple) else v for k, v in found.items()}
+        return found | {"game": registry.get(self.game).id, "algorithm": self.algorithm}

@@ -1,0 +1,69 @@
+"""Policies from checkpoints."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch import Tensor
+
+from baselines import checkpoint
+from baselines.networks import Policy
+from gpuzoo import registry
+from gpuzoo.core.definition import EnvDef, Layout, unknown
+
+
+def describe(policy: Policy) -> dict[str, Any]:
+    """A policy's form and spaces, as a checkpoint says them."""
+    spaces = {"observation space": brief(policy.observation_space), "action space": brief(policy.action_space)}
+    return {**spaces, "form": policy.form}
+
+
+def brief(space: Any) -> str:
+    """A space without its bounds."""
+    return f"Box{space.shape} {space.dtype}" if type(space).__name__ == "Box" else str(space)
+
+
+def load(
+    path: str, name: str, game: str | type[EnvDef], lay: Layout, group: str
+) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """The form and the weights (1, ...) of a policy in a checkpoint: the one of that name, or else the only one.
+
+    Args:
+        path: the file; with ``#k`` behind it, member k of a population.
+        name: of the policy.
+        game: the game it is to play.
+        lay: the game's layout.
+        group: the group it is to play.
+
+    Raises:
+        ValueError: no checkpoint, or one that does not fit.
+    """
+    file, _, member = path.partition("#")
+    tensors, about = checkpoint.load(file)
+    env_id = registry.get(game).id
+    if about["game"] != env_id:
+        raise ValueError(f"{file} holds policies for {about['game']}, not for {env_id}.")
+    found = about["policies"]
+    if name not in found and len(found) > 1:
+        raise ValueError(unknown(f"{file} has no policy", name, found))
+    kept = name if name in found else next(iter(found))
+    for key, space in (("observation", lay.observation_spaces[group]), ("action", lay.action_spaces[group])):
+        if found[kept][f"{key} space"] != brief(space):
+            raise ValueError(
+                f"policy {name!r} in {file} was trained with the {key} space {found[kept][f'{key} space']}, but with "
+                f"these parameters {env_id} has {brief(space)} for {group}."
+            )
+    seen = lay.agents * lay.observation_size
+    if found[kept]["form"]["critic"] == "central" and found[kept]["form"]["state_size"] != seen:
+        raise ValueError(
+            f"the critic of policy {name!r} in {file} sees {found[kept]['form']['state_size']} numbers of the state, "
+            f"but with these parameters {env_id} has {seen}."
+        )
+    prefix = f"policy/{kept}/weights/"
+    weights = {k.removeprefix(prefix): v for k, v in tensors.items() if k.startswith(prefix)}
+    members = about["args"]["population"]
+    if member and not (member.isdigit() and int(member) < members):
+        held = "one member, number 0" if members == 1 else f"{members} members, numbered from 0"
+        raise ValueError(f"{file} has {held}, and no {member!r}.")
+    k = int(member or 0)
+    return found[kept]["form"], {n: v[k : k + 1] for n, v in weights.items()}

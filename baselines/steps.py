@@ -1,0 +1,102 @@
+"""The steps of a rollout as one plan, where a CPU can make all of them without Python."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from baselines.native import KINDS, Rows, acting, copy, features
+from baselines.plan import Plan, env_step
+from gpuzoo.core.definition import flat_size
+
+if TYPE_CHECKING:
+    from baselines.rollout import Player, Rollout
+
+
+class Steps:
+    """What `Rollout.play` does from the first step to the last, with the same bits.
+
+    Args:
+        rollout: which `fits`.
+    """
+
+    def __init__(self, rollout: Rollout) -> None:
+        self._plan = Plan()
+        self._normalized: list[tuple[Player, Tensor]] = []
+        players = [(player, self._seen(player)) for player in rollout.players.values()]
+        for t, outputs in enumerate(rollout.outputs):
+            for player, seen in players:
+                self._act(rollout, player, seen, t)
+            step = env_step(rollout.simulator, outputs)
+            assert step is not None
+            self._plan.add(step)
+            self._keep(rollout, t)
+
+    @staticmethod
+    def fits(rollout: Rollout) -> bool:
+        """Whether a plan can have all of its steps: feed-forward networks that are fused, and nobody else plays."""
+        if not rollout.looks or rollout.opponents is not None or rollout.mine is not None:
+            return False
+        if rollout.observation.dtype not in KINDS or env_step(rollout.simulator, rollout.outputs[0]) is None:
+            return False
+        if rollout.turn is not None and rollout.turn.dtype != torch.int32:
+            return False
+        return all(p.policy.is_fused and not p.policy.one_hot for p in rollout.players.values())
+
+    def _seen(self, player: Player) -> Tensor | None:
+        """Where the features of a step go, or None if the networks read the observations in place."""
+        if player.in_place and player.value.dtype == player.observed(0).dtype and not player.policy.normalize:
+            return None
+        _, M, R = player.shape
+        if player.policy.normalize:
+            self._normalized.append((player, torch.empty_like(player.policy.scale.mean)))
+        return torch.empty(M, R, flat_size(player.policy.observation_space))
+
+    def _act(self, rollout: Rollout, player: Player, seen: Tensor | None, t: int) -> None:
+        add, (_, M, R), policy = self._plan.add, player.shape, player.policy
+        if seen is None:
+            x = player.observed(t).reshape(M, R, -1)
+        else:
+            factors = [factor for who, factor in self._normalized if who is player]
+            mean = policy.scale.mean if factors else None
+            now = rollout.observation[t]
+            places = [agent * now.shape[-1] for agent in player.agents]
+            add(features(seen, Rows(now, places), mean, factors[0] if factors else None))
+            x = seen
+        for call in policy.bind(x, player.out, player.value[t]):
+            add(call)
+        if rollout.mask is not None and player.legal is not None:
+            size, masks = player.legal.shape[-1], rollout.mask[t]
+            to = player.legal.view(len(masks), -1)
+            places = [agent * masks.shape[-1] for agent in player.agents]
+            add(copy(Rows(to, range(0, to.shape[1], size)), Rows(masks, places), size))
+        add(player.draws[t], t)
+        if player.chosen is not None:
+            size, action = player.chosen.shape[-1], rollout.action[t]
+            chosen = player.chosen.view(len(action), -1)
+            places = [agent * action.shape[-1] for agent in player.agents]
+            add(copy(Rows(action, places), Rows(chosen, range(0, chosen.shape[1], size)), size))
+
+    def _keep(self, rollout: Rollout, t: int) -> None:
+        """What a step leaves in the simulator's memory, where the next one overwrites it."""
+        add, now, lay = self._plan.add, rollout.now, rollout.simulator.layout
+
+        def all_of(x: Tensor) -> Rows:
+            return Rows(x.view(1, -1))
+
+        if rollout.copies_return:
+            add(copy(all_of(rollout.final_return[t]), all_of(now["final_return"]), now["final_return"].numel()))
+        if rollout.knows_final:
+            size, when = now["final_observation"].numel(), rollout.truncated[t]
+            add(copy(all_of(rollout.final_observation[t]), all_of(now["final_observation"]), size, when))
+        if lay.agents > 1 or rollout.waits:
+            mask, kept = (None, None) if rollout.mask is None else (now["action_mask"], rollout.mask[t + 1])
+            add(acting(now["alive"], mask, rollout.turn, rollout.acting[t + 1], kept))
+
+    def play(self) -> None:
+        """Plays all steps."""
+        for player, factor in self._normalized:
+            factor.copy_(player.policy.scale.factor())
+        self._plan.run()
