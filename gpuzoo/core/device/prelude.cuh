@@ -10,7 +10,7 @@ template <int N> struct Const {
   constexpr GZ_MEMBER operator int() const { return N; }
 };
 
-template <int K, int N, class F> GZ void unrolled(F f) {
+template <int K, int N, class F> GZ void unrolled(const F &f) {
   if constexpr (K < N) {
     f(K);
     unrolled<K + 1, N>(f);
@@ -137,7 +137,7 @@ GZ u64 *scratch() {
   return partials;
 }
 
-template <class Op, class E, class F> GZ auto reduce(const E &, int n, F f) -> decltype(f(0)) {
+template <class Op, class E, class F> GZ auto reduce(const E &, int n, const F &f) -> decltype(f(0)) {
   using T = decltype(f(0));
   constexpr int STACK = GROUP / WIDTH;  // elements of a group that one lane holds
   constexpr int WARPS = LANES / WIDTH;  // groups that are reduced side by side
@@ -228,7 +228,7 @@ template <class F> GZ void each(int n, F f) {
 #endif
 
 template <class E, class F> GZ void lanes(const E &, int n, F f) { each(n, f); }
-template <class E, int N, class F> GZ void lanes(const E &, Const<N>, F f) {
+template <class E, int N, class F> GZ void lanes(const E &, Const<N>, const F &f) {
 #ifndef GZ_LANE_ORDER
   if constexpr (LANES == 1 && N <= 16)
     unrolled<0, N>(f);
@@ -241,7 +241,7 @@ template <class E, class N, class M, class F> GZ void lanes(const E &, N n, M m,
 }
 template <class E, class F> GZ void once(const E &, F f) { f(); }
 
-template <class Op, class E, class F> GZ auto reduce(const E &, int n, F f) -> decltype(f(0)) {
+template <class Op, class E, class F> GZ auto reduce(const E &, int n, const F &f) -> decltype(f(0)) {
   using T = decltype(f(0));
   T total = Op::template identity<T>();
   if constexpr (!Rounds<T>::value) {  // integers: every order gives the same bits
