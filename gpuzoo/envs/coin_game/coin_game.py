@@ -1,0 +1,107 @@
+"""The coin game."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+from numpy.typing import NDArray
+
+from gpuzoo.core.definition import Config, EnvDef, Field, param
+from gpuzoo.render import Canvas
+
+COLOURS = ("red", "blue")
+
+
+@dataclasses.dataclass(frozen=True)
+class CoinGameConfig(Config):
+    """Rounds, what is seen, and what coins are worth."""
+
+    num_inner_steps: int = param(10, low=1, doc="steps of a round")
+    num_outer_steps: int = param(10, low=1, doc="rounds of an episode")
+    cnn: bool = param(False, doc="observations as planes (3, 3, 4) in place of 36 numbers")
+    egocentric: bool = param(False, doc="an agent sees itself in the middle of the board")
+    shared_rewards: bool = param(False, doc="both get the sum of the rewards")
+    red_takes_red: float = param(1.0, doc="red's reward for a red coin")
+    red_takes_blue: float = param(1.0, doc="red's reward for a blue coin")
+    red_loses: float = param(-2.0, doc="red's reward when blue takes a red coin")
+    blue_takes_red: float = param(1.0, doc="blue's reward for a red coin")
+    blue_takes_blue: float = param(1.0, doc="blue's reward for a blue coin")
+    blue_loses: float = param(-2.0, doc="blue's reward when red takes a blue coin")
+
+
+class CoinGame(EnvDef):
+    """Two players collect coins; each pays when the other takes one of its colour.
+
+    A red and a blue player move on a board of 3 x 3 cells without borders: who leaves on one side comes
+    back on the other. There are a red and a blue coin. Any coin is worth 1 to who takes it, but a coin
+    of the other's colour costs the other 2. Taking only one's own coins is to cooperate. Lerer and
+    Peysakhovich, "Maintaining cooperation in complex social dilemmas using deep reinforcement learning"
+    (2017). Players and coins may share a cell, and both players may take the same coin.
+
+    **Agents.** `player_0` is red, `player_1` blue.
+
+    **Actions.** `Discrete(5)`: column + 1, column - 1, row + 1, row - 1, stay.
+
+    **Observation.** `Box(0, 1, (36,), int8)`, or (3, 3, 4) with `cnn`: for each row, column and plane
+    whether there is: the player itself, the other one, its own coin, the other's coin. With
+    `egocentric` the board is moved so that the player is in the middle.
+
+    **Reward.** `red_takes_red` and so on, for all that happens in a step together; with
+    `shared_rewards` the sum for both.
+
+    **End.** A round has `num_inner_steps` steps. Its last step gives no reward, and everything is placed
+    anew. The episode ends, by termination, after `num_outer_steps` rounds. A coin that was taken comes
+    back in any cell, that of a player included.
+
+    These are the rules of JaxMARL 0.2.0, the reward that is missing in the last step of a round
+    included. Its `payoff_matrix` ``[[rr, rb, rp], [br, bb, bp]]`` is `red_takes_red`,
+    `red_takes_blue`, `red_loses`; `blue_takes_red`, `blue_takes_blue`, `blue_loses`.
+    """
+
+    id = "CoinGame-v0"
+    Config = CoinGameConfig
+    invalid_action = 4
+    reference = "jaxmarl 0.2.0 coin_game"
+    render_fps = 4
+
+    def agents(self, cfg: CoinGameConfig) -> dict[str, int]:
+        return {"player": 2}
+
+    def observation_space(self, cfg: CoinGameConfig, group: str) -> spaces.Box:
+        return spaces.Box(0, 1, (3, 3, 4) if cfg.cnn else (36,), np.int8)
+
+    def action_space(self, cfg: CoinGameConfig, group: str) -> spaces.Discrete:
+        return spaces.Discrete(5)
+
+    def fields(self, cfg: CoinGameConfig) -> dict[str, Field]:
+        cell = "cell 3 * row + column"
+        return {
+            "red": Field("int32", doc=f"{cell} of the red player"),
+            "blue": Field("int32", doc=f"{cell} of the blue player"),
+            "red_coin": Field("int32", doc=f"{cell} of the red coin"),
+            "blue_coin": Field("int32", doc=f"{cell} of the blue coin"),
+            "own_coins": Field("int32", doc="coins of their own colour that the players took in this episode"),
+            "other_coins": Field("int32", doc="coins of the other's colour that they took"),
+        }
+
+    def render(self, cfg: CoinGameConfig, state: Mapping[str, NDArray[Any]], canvas: Canvas) -> None:
+        canvas.background("paper")
+        canvas.view(-0.1, -0.1, 3.1, 3.1, y_down=True, hud=True)
+        canvas.rect(0, 0, 3, 3, fill="white", outline="line")
+        for k in (1, 2):
+            canvas.line(k, 0, k, 3, colour="line")
+            canvas.line(0, k, 3, k, colour="line")
+        for k, name in enumerate(("red_coin", "blue_coin")):
+            row, column = divmod(int(state[name]), 3)
+            x, y = column + 0.28 + 0.44 * k, row + 0.74
+            canvas.circle(x, y, 0.13, fill="yellow", outline=COLOURS[k], width=3)
+        for k, name in enumerate(COLOURS):
+            row, column = divmod(int(state[name]), 3)
+            canvas.circle(column + 0.3 + 0.4 * k, row + 0.32, 0.2, fill=name, outline="white")
+        t = int(state["elapsed_steps"])
+        coins = f"own coins {int(state['own_coins'])}, the other's {int(state['other_coins'])}"
+        canvas.hud(left="Coin game", right=f"{coins}   round {t // cfg.num_inner_steps + 1} of {cfg.num_outer_steps}")
