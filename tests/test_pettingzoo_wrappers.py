@@ -421,11 +421,11 @@ def test_supersuits_black_death(parallel_game, supersuit):
 
 @pytest.mark.parametrize("copies", [1, 2])
 def test_supersuits_vector_envs(parallel_game, supersuit, copies):
-    plain = [suited(supersuit, parallel_game) for _ in range(copies)] if suits(parallel_game) else []
-    if not plain:
+    if not suits(parallel_game):
         with pytest.raises(AssertionError):
-            supersuit.pettingzoo_env_to_vec_env_v1(parallel_env(parallel_game))
+            suited(supersuit, parallel_game).reset()
         return
+    plain = [suited(supersuit, parallel_game) for _ in range(copies)]
     agents = plain[0].possible_agents
     env = supersuit.pettingzoo_env_to_vec_env_v1(suited(supersuit, parallel_game))
     env = supersuit.concat_vec_envs_v1(env, copies, num_cpus=0, base_class="gymnasium")

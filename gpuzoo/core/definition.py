@@ -296,6 +296,13 @@ def flat_size(space: spaces.Space[Any]) -> int:
     return int(np.prod(space.shape or (), dtype=np.int64))
 
 
+def _in_32_bits(space: spaces.Space[Any]) -> spaces.Space[Any]:
+    """A MultiDiscrete space of int32, the dtype of such observations: PettingZoo's tests want the space's own."""
+    if isinstance(space, spaces.MultiDiscrete) and space.dtype != np.int32:
+        return spaces.MultiDiscrete(space.nvec, dtype=np.int32, start=space.start)
+    return space
+
+
 def layout(env: EnvDef, cfg: Config) -> Layout:
     """Derives the layout of the arrays from the declared agents and spaces, and checks the declaration.
 
@@ -307,7 +314,7 @@ def layout(env: EnvDef, cfg: Config) -> Layout:
     for group, count in groups.items():
         if not _NAME.match(group) or count < 1:
             raise ValueError(f"{name}: group {group!r} with {count} agents: want a lower-case name and at least one.")
-    observation_spaces = {g: env.observation_space(cfg, g) for g in groups}
+    observation_spaces = {g: _in_32_bits(env.observation_space(cfg, g)) for g in groups}
     action_spaces = {g: env.action_space(cfg, g) for g in groups}
     dtypes, kinds = set(), set()
     for space in observation_spaces.values():

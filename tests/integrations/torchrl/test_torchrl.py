@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from gymnasium import spaces
 from tensordict import TensorDict
 from torchrl.collectors import Collector
 from torchrl.data import MultiCategorical
@@ -148,6 +149,8 @@ def test_equals_torchrls_pettingzoo_wrapper(multi_game: Any) -> None:
             seen = other["observation"]
             if isinstance(seen, TensorDict):
                 seen = seen["observation"]
+            if isinstance(env.simulator.layout.observation_spaces[g], spaces.MultiDiscrete):
+                seen = seen.argmax(-1).to(mine["observation"].dtype)  # TorchRL encodes them one-hot
             equal(mine["observation"][alive], seen[alive], where)
             equal(mine["reward"], other["reward"], where)
             equal(mine["done"], other["done"], where)
