@@ -100,7 +100,7 @@ def test_flat_observations():
         np.testing.assert_array_equal(one[0], other[0].reshape(2, 6))
     np.testing.assert_array_equal(one[4]["final_observation"][1], other[4]["final_observation"][1].reshape(6))
     lamps = cleanrl.make(Lamps, 2, device="cpu", flatten=True)
-    assert lamps.single_observation_space == spaces.MultiDiscrete([4, 3, 2])
+    assert lamps.single_observation_space == spaces.MultiDiscrete([4, 3, 2], dtype=np.int32)
     lamps.reset(seed=0)
     assert lamps.step(np.zeros((2, 2), int))[0].shape == (2, 3)
 
