@@ -1,4 +1,4 @@
-"""The command ``gpuzoo``."""
+"""The command ``gpuzoo``: one function for each subcommand, and how it prints; what they do is in other modules."""
 
 from __future__ import annotations
 

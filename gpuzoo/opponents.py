@@ -24,7 +24,7 @@ class Opponents:
 
     In a turn-based game it moves until it is a row's turn again, so that a step of a row has all replies in it: the
     rewards of these moves are summed, and the row is done if one of them ended the episode. The reward of an opening
-    move counts in the step that follows.
+    move counts in the step that follows. On a GPU each reply waits for the device, to know whose turn it is.
 
     Args:
         simulator: whose agents.

@@ -1,4 +1,7 @@
-"""EnvPool's interface: send actions to some envs, receive those that are finished first."""
+"""EnvPool's interface: send actions to some envs, receive those that are finished first.
+
+One class and its constructor; much of the length is what its methods refuse, as a wrong id would be a data race.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Gymnasium: batches of any game as a ``gymnasium.vector.VectorEnv``."""
+"""Gymnasium: batches of any game as a ``gymnasium.vector.VectorEnv``.
+
+One class; its length is that of three kinds of arrays, copied or not, for all agents or some.
+"""
 
 from __future__ import annotations
 

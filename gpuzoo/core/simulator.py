@@ -1,4 +1,7 @@
-"""A batch of envs on one device: owns every array and launches the kernels. Knows no RL library."""
+"""A batch of envs on one device: owns every array and launches the kernels. Knows no RL library.
+
+One class, as all that it does is to the same arrays: settings, steps, state and snapshots.
+"""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 They go around ``gpuzoo.VectorEnv(..., output="torch")``, in all three autoreset modes. Nothing waits for the device but
 what says so. Wrappers that only apply a function to rewards or actions are Gymnasium's own: ``TransformReward`` and
-``TransformAction`` take tensors as they are.
+``TransformAction`` take tensors as they are. One file, as in Gymnasium, where people import them from one module.
 """
 
 from __future__ import annotations
