@@ -195,9 +195,10 @@ GZ void act(const Store &s, i64 i) {
   barrier();
 }
 
-// A kernel's argument and the number of envs it works on. For gz_step the argument is null or the address of as many
-// indices of envs, all different: then these alone are stepped.
 GZ i64 env_index() { return ((i64)blockIdx.x * BLOCK + threadIdx.x) / LANES; }
+
+// The kernels get an argument and the number of envs to work on. That of gz_step is null, or the address of as many
+// indices of envs, all different: then these alone are stepped.
 
 extern "C" __global__ void __launch_bounds__(BLOCK, 1) gz_reset(const Store *store, i64 reset, i64 count) {
   const Store s = *store;
