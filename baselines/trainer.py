@@ -137,11 +137,11 @@ class Trainer:
 
     def loss_of(self, learner: Learner) -> Loss:
         """The loss that a learner goes down."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} is no algorithm: see baselines/ppo.py")
 
     def learn(self, learner: Learner, loss: Loss) -> dict[str, Tensor]:
         """Improves a policy by the rollout; returns numbers (members,) to log."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} is no algorithm: see baselines/ppo.py")
 
     # ---- what it does that with ----
 
