@@ -15,6 +15,7 @@ from toys import faulty
 from toys.glide import Glide
 from toys.herd import Herd
 from toys.lamps import Lamps
+from toys.screen import Screen
 
 import gpuzoo
 from gpuzoo import Simulator, testing
@@ -377,3 +378,19 @@ def test_debug_looks_only_at_the_envs_that_are_stepped():
     sim.step([0, 2])
     with pytest.raises(ValueError, match="99"):
         sim.step([1])
+
+
+def test_text_constants_and_tables():
+    """What follows from a text in the configuration reaches the rules as constants and tables."""
+    simulator = Simulator(Screen, 5, device="cpu", picture="..#/#.#/...", max_episode_steps=None)
+    assert simulator.arrays["seen"].shape == (5, 3, 3)
+    simulator.reset(seed=0)
+    simulator.rollout(50)
+    dark = np.array([[0, 0, 1], [1, 0, 1], [0, 0, 0]], bool)
+    picture = simulator.backend.to_numpy(simulator.arrays["observation"]).reshape(5, 3, 3, 3)
+    assert not picture[:, dark].any()
+    assert picture[:, ~dark, 2].all()
+    other = Simulator(Screen, 1, device="cpu", picture="../..")
+    other.reset(seed=0)
+    with pytest.raises(ValueError, match="does not fit"):
+        other.restore(simulator.snapshot(0))

@@ -14,6 +14,7 @@ from gymnasium import spaces
 from toys.glide import Glide
 from toys.herd import Herd
 from toys.lamps import Lamps
+from toys.screen import Screen
 
 import gpuzoo
 from gpuzoo import Config, EnvDef, Field, Simulator, VectorEnv, make_vec
@@ -301,8 +302,14 @@ def test_declaration(case):
 def test_more_declarations():
     with pytest.raises(ValueError, match="Field dtype 'float64' is not supported: use one of float32, "):
         Field("float64")
-    with pytest.raises(TypeError, match="a Config holds int, bool, float and Literal strings"):
+    with pytest.raises(TypeError, match="a Config holds int, bool, float and strings"):
         make(declared(Config=OddConfig), names=[1])
+    with pytest.raises(ValueError, match="the name of the constant 'rows' must be upper-case"):
+        make(declared(constants=lambda self, cfg: {"rows": 3}))
+    with pytest.raises(ValueError, match="the constant ROWS must be a 32-bit integer, not 2147483648"):
+        make(declared(constants=lambda self, cfg: {"ROWS": 2**31}))
+    with pytest.raises(TypeError, match="Screen-v0: picture must be a str, not 3"):
+        make(Screen, picture=3)
     with pytest.raises(NotImplementedError, match=r"Toy must define fields\(cfg\)"):
         make(declared(fields=EnvDef.fields))
 

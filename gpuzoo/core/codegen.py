@@ -26,6 +26,7 @@ from gpuzoo.core.definition import (
     choices,
     config_types,
     layout,
+    resolve_constants,
     resolve_fields,
 )
 from gpuzoo.core.dialect import check_rules, inline_includes
@@ -118,6 +119,8 @@ def _constants(program: dict[str, Any]) -> Iterable[str]:
         if group != "agent":
             yield f"constexpr Const<{count}> {group.upper()}S;"
         yield f"constexpr int FIRST_{group.upper()} = {lay.first[group]};"
+    for name, value in resolve_constants(program["env"], program["cfg"]).items():
+        yield f"constexpr Const<{value}> {name};"
     yield f"constexpr int OBSERVATION_SIZE = {lay.observation_size};"
     yield f"constexpr int ACTION_SIZE = {lay.action_size};"
     yield f"constexpr int MASK_SIZE = {lay.mask_size};"
@@ -139,7 +142,7 @@ def _config(env: EnvDef, cfg: Config, per_env: frozenset[str]) -> Iterable[str]:
             for k, option in enumerate(options):
                 yield f"constexpr int {name.upper()}_{str(option).upper().replace('-', '_')} = {k};"
             members.append(f"  static constexpr int {name} = {options.index(value)};")
-        else:
+        elif kind is not str:
             c_type = "bool" if kind is bool else "int"
             members.append(f"  static constexpr {c_type} {name} = {str(value).lower()};")
     yield "struct Config {"
@@ -329,6 +332,7 @@ def program(env: EnvDef, cfg: Config, per_env: Iterable[str] = (), lanes: int | 
     tile = max(1, min(512, 65536 // env_bytes))
     facts: dict[str, Any] = {
         "env": env,
+        "cfg": cfg,
         "layout": lay,
         "fields": fields,
         "tables": tables,

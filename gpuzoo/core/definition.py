@@ -32,6 +32,7 @@ C_TYPES: Mapping[str, str] = {
 
 _ID = re.compile(r"^[A-Z][A-Za-z0-9-]*-v\d+$")
 _NAME = re.compile(r"^[a-z][a-z0-9_]*$")
+_CONSTANT = re.compile(r"^[A-Z][A-Z0-9_]*$")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,7 +42,8 @@ class Field:
     Args:
         dtype: one of float32, int32, uint32, uint64, int8, uint8, bool.
         shape: the shape within one env; an entry is an integer or the name of a size: ``"agents"``, a group's name
-            with an ``s`` (``"taggers"``), or an integer of the configuration. ``()`` is one value per env.
+            with an ``s`` (``"taggers"``), an integer of the configuration, or one of `EnvDef.constants`. ``()`` is one
+            value per env.
         doc: one line for the documentation.
     """
 
@@ -63,7 +65,8 @@ def param(default: Any, *, low: float | None = None, high: float | None = None, 
     """A field of a ``Config`` with a range and a line of documentation.
 
     Integers, booleans and ``Literal`` strings become compile-time constants of the kernel. Floats are run-time values:
-    they may be changed at any time and may differ from env to env.
+    they may be changed at any time and may differ from env to env. A free text (``str``) does not reach the kernel:
+    `EnvDef.constants`, `EnvDef.tables` and the spaces say what follows from it.
 
     Args:
         default: the value when none is given; its type is the type of the parameter.
@@ -76,7 +79,7 @@ def param(default: Any, *, low: float | None = None, high: float | None = None, 
 
 @dataclasses.dataclass(frozen=True)
 class Config:
-    """Base of every game's configuration: an immutable dataclass of ints, bools, floats and ``Literal`` strings."""
+    """Base of every game's configuration: an immutable dataclass of ints, bools, floats and strings."""
 
 
 class EnvDef:
@@ -129,8 +132,15 @@ class EnvDef:
         """The state of one env."""
         raise NotImplementedError(f"{type(self).__name__} must define fields(cfg)")
 
+    def constants(self, cfg: Any) -> dict[str, int]:
+        """Integers that follow from the configuration, compile-time constants of the rules under these names.
+
+        They may be sizes of fields as well: ``Field("int8", ("SHELVES", 2))``. Names are in upper case.
+        """
+        return {}
+
     def tables(self, cfg: Any) -> dict[str, NDArray[Any]]:
-        """Constant arrays that all envs share, read-only in the kernel."""
+        """Constant arrays that all envs share, read-only in the kernel, which reads them flat: ``e.name[k]``."""
         return {}
 
     def check(self, cfg: Any) -> None:
@@ -187,8 +197,12 @@ def _checked(owner: str, field: dataclasses.Field[Any], kind: Any, value: Any) -
         if isinstance(value, (bool, str)) or not np.isscalar(value) or not np.isreal(value):
             raise TypeError(f"{name} must be a float, not {value!r}.")
         value = float(typing.cast(float, value))
+    elif kind is str:
+        if not isinstance(value, str):
+            raise TypeError(f"{name} must be a str, not {value!r}.")
+        return value
     else:
-        raise TypeError(f"{name}: a Config holds int, bool, float and Literal strings, not {kind!r}.")
+        raise TypeError(f"{name}: a Config holds int, bool, float and strings, not {kind!r}.")
     low, high = field.metadata.get("low"), field.metadata.get("high")
     if not (low is None or value >= low) or not (high is None or value <= high) or value != value:
         bounds = " and ".join(
@@ -356,6 +370,21 @@ def layout(env: EnvDef, cfg: Config) -> Layout:
     )
 
 
+def resolve_constants(env: EnvDef, cfg: Config) -> dict[str, int]:
+    """The game's own constants.
+
+    Raises:
+        ValueError: a bad name, or a value that is no 32-bit integer.
+    """
+    out = env.constants(cfg)
+    for name, value in out.items():
+        if not _CONSTANT.match(name):
+            raise ValueError(f"{type(env).__name__}: the name of the constant {name!r} must be upper-case.")
+        if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or abs(value) >= 2**31:
+            raise ValueError(f"{type(env).__name__}: the constant {name} must be a 32-bit integer, not {value!r}.")
+    return {name: int(value) for name, value in out.items()}
+
+
 def resolve_fields(env: EnvDef, cfg: Config, lay: Layout) -> dict[str, Field]:
     """The fields with numbers for the names of sizes.
 
@@ -364,6 +393,7 @@ def resolve_fields(env: EnvDef, cfg: Config, lay: Layout) -> dict[str, Field]:
     """
     sizes = {"agents": lay.agents} | {f"{g}s": n for g, n in lay.groups.items()}
     sizes |= {n: getattr(cfg, n) for n, kind in config_types(env.Config).items() if kind is int}
+    sizes |= resolve_constants(env, cfg)
     out = {}
     for name, field in env.fields(cfg).items():
         if not _NAME.match(name):

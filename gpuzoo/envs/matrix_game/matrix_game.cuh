@@ -1,13 +1,11 @@
-GZ int num_moves() { return choices(0, 0); }
-
 GZ void reset(Env e) {
-  lanes(e, e.cfg.memory, AGENTS, [=](int round, int a) { e.moves(round, a) = num_moves(); });
+  lanes(e, e.cfg.memory, AGENTS, [=](int round, int a) { e.moves(round, a) = MOVES; });
 }
 
 GZ void step(Env e) {
   lanes(e, AGENTS, [=](int a) {
     int joint = 0;
-    for (int b = 0; b < AGENTS; ++b) joint = num_moves() * joint + e.action[b];
+    for (int b = 0; b < AGENTS; ++b) joint = MOVES * joint + e.action[b];
     e.reward[a] = e.payoff[AGENTS * joint + a];
     for (int round = e.cfg.memory - 1; round > 0; --round) e.moves(round, a) = e.moves(round - 1, a);
     e.moves(0, a) = e.action[a];

@@ -136,6 +136,9 @@ class MatrixGame(EnvDef):
     def fields(self, cfg: MatrixGameConfig) -> dict[str, Field]:
         return {"moves": Field("int32", ("memory", "agents"), doc="the last rounds, the latest first; n: not played")}
 
+    def constants(self, cfg: MatrixGameConfig) -> dict[str, int]:
+        return {"MOVES": len(self._table(cfg))}
+
     def tables(self, cfg: MatrixGameConfig) -> dict[str, NDArray[Any]]:
         return {"payoff": self._table(cfg).ravel()}
 
