@@ -27,6 +27,9 @@ A return is the mean over the agents of a group. In board games a win counts 1 a
 
 Hyper-parameters were tuned on some of the seeds that are reported, so a new seed may do a little worse.
 
+In games of several agents each learns from its own observations (IPPO). Where a line says MAPPO, a critic has seen what
+all see.
+
 In games of several sides a return says little by itself. So there is one line for each side that is trained while all
 others play randomly, and one for each side when all of them are trained against each other.
 """
@@ -46,10 +49,13 @@ Games against tree search need `pip install open_spiel`. Without it they are lef
 """
 
 
+MAPPO = "-MAPPO"
+
+
 def results() -> dict[str, dict[str, Any]]:
-    """What the files say, by game; games without a file are left out."""
-    paths = {game: RESULTS / f"{game}.json" for game in gpuzoo.ids()}
-    return {game: json.loads(path.read_text()) for game, path in paths.items() if path.is_file()}
+    """What the files say, by game, and with a central critic by game and `MAPPO`; what has no file is left out."""
+    paths = {name: RESULTS / f"{name}.json" for game in gpuzoo.ids() for name in (game, game + MAPPO)}
+    return {name: json.loads(path.read_text()) for name, path in paths.items() if path.is_file()}
 
 
 def value(found: dict[str, Any]) -> str:
@@ -98,8 +104,9 @@ def overview(found: dict[str, dict[str, Any]]) -> str:
             what = what if score is None else f"{number(score)}: {what}"
         last = [what, solved, f"{result['steps_per_seed']:,}", duration(result["seconds"])]
         for k, (scored, base, score) in enumerate(lines(result)):
+            name = game.replace(MAPPO, ", MAPPO")
             rows.append(
-                [f"[{game}](#{game.lower()})" if k == 0 else "", scored, base, score, *(last if k == 0 else [""] * 4)]
+                [f"[{name}](#{game.lower()})" if k == 0 else "", scored, base, score, *(last if k == 0 else [""] * 4)]
             )
     head = ["game", "what is scored", "random play", "PPO", "reference", "solved", "steps per seed", "time, all seeds"]
     return table(head, rows)

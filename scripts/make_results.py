@@ -6,9 +6,10 @@
 
 For each game: ``<ID>.json`` with the command, the hyper-parameters and the scores of each seed; ``<ID>.csv`` and
 ``<ID>.png`` with the learning curves. What is trained, and what it is compared with, stands in
-``baselines/configs/<ID>.json``; its keys ``reference``, ``goal`` and ``open_spiel`` are read here only. Where
-``open_spiel`` names a board game of OpenSpiel (``pip install open_spiel``), its Monte-Carlo tree search is one more
-opponent.
+``baselines/configs/<ID>.json``; its keys ``reference``, ``goal``, ``mappo`` and ``open_spiel`` are read here only. With
+``mappo``, the options that differ for a central critic (``{}`` if none), that is trained as well, to ``<ID>-MAPPO.*``.
+Where ``open_spiel`` names a board game of OpenSpiel (``pip install open_spiel``), its Monte-Carlo tree search is an
+opponent, too.
 """
 
 from __future__ import annotations
@@ -76,9 +77,22 @@ class Trained:
     seconds: float
 
 
-def arguments(game: str, seeds: int, quick: bool = False) -> list[Args]:
+def variants(game: str) -> dict[str, dict[str, Any]]:
+    """What is trained, by the ends of the names of its files: options beside those of the game's config."""
+    about = about_game(game)
+    return {"": {}} | ({"-MAPPO": {"critic": "central"} | about["mappo"]} if "mappo" in about else {})
+
+
+def about_game(game: str) -> dict[str, Any]:
+    """The game's config."""
+    path = CONFIGS / f"{type(registry.get(game)).id}.json"
+    found: dict[str, Any] = json.loads(path.read_text()) if path.is_file() else {}
+    return found
+
+
+def arguments(game: str, seeds: int, quick: bool = False, **options: Any) -> list[Args]:
     """The runs that train all seeds: one population, or a run for each where a pool of past selves wants it so."""
-    args = Args.of(game, seed=1)
+    args = Args.of(game, seed=1, **options)
     if quick:
         args = dataclasses.replace(args, total_steps=QUICK_ITERATIONS * args.num_envs * args.num_steps)
     if args.pool or seeds == 1:
@@ -86,11 +100,19 @@ def arguments(game: str, seeds: int, quick: bool = False) -> list[Args]:
     return [dataclasses.replace(args, population=seeds)]
 
 
-def command(args: Args) -> str:
+def command(args: Args, variant: str = "", **options: Any) -> str:
     """What a user types for the same run; everything else is in the game's config."""
     words = ["python", "baselines/ppo.py", str(args.game), "--seed", str(args.seed)]
     words += ["--population", str(args.population)] if args.population > 1 else []
-    return shlex.join([*words, "--out", f"out/{args.game}" + (f"-{args.seed}" if args.pool else "")])
+    for name, value in options.items():
+        flag = name.replace("_", "-")
+        words += [f"--{'' if value else 'no-'}{flag}"] if isinstance(value, bool) else [f"--{flag}", written(value)]
+    return shlex.join([*words, "--out", f"out/{args.game}{variant}" + (f"-{args.seed}" if args.pool else "")])
+
+
+def written(value: Any) -> str:
+    """A value as the command line takes it."""
+    return ",".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
 
 
 def hyperparameters(args: Args) -> dict[str, Any]:
@@ -244,7 +266,9 @@ def write_curves(path: Path, steps: NDArray[Any], returns: Mapping[str, NDArray[
         file.write(text.getvalue().encode())
 
 
-def make(game: str, seeds: int, out: Path, quick: bool = False, quiet: bool = False) -> dict[str, Any]:
+def make(
+    game: str, seeds: int, out: Path, quick: bool = False, quiet: bool = False, variant: str = ""
+) -> dict[str, Any]:
     """Trains, scores and writes one game.
 
     Args:
@@ -253,13 +277,13 @@ def make(game: str, seeds: int, out: Path, quick: bool = False, quiet: bool = Fa
         out: folder to write to.
         quick: a few updates and episodes only, to see that it runs.
         quiet: no progress bar.
+        variant: a key of `variants`.
 
     Returns:
         What the JSON file says.
     """
-    env, config = registry.get(game), CONFIGS / f"{game}.json"
-    about: dict[str, Any] = json.loads(config.read_text()) if config.is_file() else {}
-    runs, episodes = arguments(game, seeds, quick), QUICK_EPISODES if quick else EPISODES
+    env, about, options = registry.get(game), about_game(game), variants(game)[variant]
+    runs, episodes = arguments(game, seeds, quick, **options), QUICK_EPISODES if quick else EPISODES
     numbers = list(range(1, seeds + 1))
     with tempfile.TemporaryDirectory() as folder:
         trained = train(runs, Path(folder), quiet)
@@ -273,16 +297,17 @@ def make(game: str, seeds: int, out: Path, quick: bool = False, quiet: bool = Fa
     device = next(iter(trained.policies[0].values())).flat.device
     machine = bench.machine(make_backend(str(device), None))
     found = {
-        "game": game, "algorithm": runs[0].algorithm, "commands": [command(args) for args in runs],
+        "game": game, "algorithm": runs[0].algorithm, "commands": [command(args, variant, **options) for args in runs],
         "hyperparameters": hyperparameters(runs[0]), "seeds": numbers, "steps_per_seed": steps,
         "seconds": rounded(trained.seconds), "steps_per_second": rounded(steps * seeds / trained.seconds),
         "machine": {k: machine[k] for k in ("device", "cpu", "cores", "gpu")},
         "episodes": episodes, "scores": scores, "reference": about.get("reference"), "solved": solved, "goal": why,
     }  # fmt: skip
-    with replacing(out / f"{game}.json") as file:
+    name = f"{game}{variant}"
+    with replacing(out / f"{name}.json") as file:
         file.write((json.dumps(found, indent=1) + "\n").encode())
-    write_curves(out / f"{game}.csv", *thinned(trained.steps, trained.returns), numbers)
-    plots.population_curves(trained.steps, trained.returns, game, out / f"{game}.png")
+    write_curves(out / f"{name}.csv", *thinned(trained.steps, trained.returns), numbers)
+    plots.population_curves(trained.steps, trained.returns, name, out / f"{name}.png")
     return found
 
 
@@ -300,12 +325,12 @@ def main(argv: Sequence[str] | None = None) -> None:
         parser.error(f"--seeds must be positive, not {chosen.seeds}.")
     out = chosen.out or (Path("out/results") if chosen.quick else RESULTS)
     try:
-        games = [type(registry.get(game)).id for game in chosen.games or registry.ids()]
+        runs = [(type(registry.get(name)).id, v) for name in chosen.games or registry.ids() for v in variants(name)]
     except (ValueError, TypeError) as error:
         parser.error(str(error))
-    for game in games:
-        found = make(game, chosen.seeds, out, chosen.quick)
-        print(f"{game}: {'solved' if found['solved'] else 'not solved'}; {found['goal']}")
+    for game, variant in runs:
+        found = make(game, chosen.seeds, out, chosen.quick, variant=variant)
+        print(f"{game}{variant}: {'solved' if found['solved'] else 'not solved'}; {found['goal']}")
         for scenario, measures in found["scores"].items():
             means = ", ".join(f"{measure} {value['mean']:g}" for measure, value in measures.items())
             print(f"  {scenario}: {means}")

@@ -31,16 +31,27 @@ def maker(monkeypatch: pytest.MonkeyPatch) -> Any:
     return make_results
 
 
-def result(env_id: str) -> dict[str, Any]:
-    path = ROOT / "baselines" / "results" / f"{env_id}.json"
-    assert path.is_file(), f"{env_id} has no result: run python scripts/make_results.py {env_id}"
+def runs() -> list[tuple[str, str]]:
+    """What is to be trained: games, and how."""
+    sys.path.insert(0, str(ROOT / "scripts"))
+    from make_results import variants
+
+    return [(env_id, variant) for env_id in gpuzoo.ids() for variant in variants(env_id)]
+
+
+RUNS = [pytest.param(*run, id="".join(run)) for run in runs()]
+
+
+def result(name: str) -> dict[str, Any]:
+    path = ROOT / "baselines" / "results" / f"{name}.json"
+    assert path.is_file(), f"{name} has no result: run python scripts/make_results.py {name.removesuffix('-MAPPO')}"
     found: dict[str, Any] = json.loads(path.read_text())
     return found
 
 
-@pytest.mark.parametrize("env_id", gpuzoo.ids())
-def test_command_trains_what_was_trained(env_id: str, maker: Any) -> None:
-    found = result(env_id)
+@pytest.mark.parametrize(("env_id", "variant"), RUNS)
+def test_command_trains_what_was_trained(env_id: str, variant: str, maker: Any) -> None:
+    found = result(env_id + variant)
     assert len(found["seeds"]) >= 5
     seeds: list[int] = []
     for command in found["commands"]:
@@ -55,9 +66,9 @@ def test_command_trains_what_was_trained(env_id: str, maker: Any) -> None:
     assert seeds == found["seeds"]
 
 
-@pytest.mark.parametrize("env_id", gpuzoo.ids())
-def test_result_says_what_its_config_says(env_id: str, maker: Any) -> None:
-    found, about = result(env_id), json.loads((ROOT / "baselines" / "configs" / f"{env_id}.json").read_text())
+@pytest.mark.parametrize(("env_id", "variant"), RUNS)
+def test_result_says_what_its_config_says(env_id: str, variant: str, maker: Any) -> None:
+    found, about = result(env_id + variant), json.loads((ROOT / "baselines" / "configs" / f"{env_id}.json").read_text())
     assert found["reference"] == about["reference"]
     assert found["reference"].keys() == {"score", "what", "source"}
     assert [found["solved"], found["goal"]] == list(maker.verdict(gpuzoo.get(env_id), about, found["scores"]))
@@ -68,21 +79,21 @@ def test_result_says_what_its_config_says(env_id: str, maker: Any) -> None:
             assert score["mean"] == pytest.approx(np.mean(score["seeds"]), rel=1e-3, abs=1e-4)  # of rounded numbers
 
 
-@pytest.mark.parametrize("env_id", gpuzoo.ids())
-def test_curves_are_those_of_the_run(env_id: str) -> None:
-    found = result(env_id)
+@pytest.mark.parametrize(("env_id", "variant"), RUNS)
+def test_curves_are_those_of_the_run(env_id: str, variant: str) -> None:
+    found = result(env_id + variant)
     folder = ROOT / "baselines" / "results"
-    rows = list(csv.DictReader((folder / f"{env_id}.csv").read_text().splitlines()))
+    rows = list(csv.DictReader((folder / f"{env_id}{variant}.csv").read_text().splitlines()))
     assert 0 < len(rows) <= 200
     assert int(rows[-1]["steps"]) == found["steps_per_seed"]
     groups = gpuzoo.get(env_id).agents(gpuzoo.get(env_id).Config())
     assert set(rows[0]) == {"steps"} | {f"{g}/seed {s}" for g in groups for s in found["seeds"]}
-    assert (folder / f"{env_id}.png").read_bytes().startswith(b"\x89PNG")
+    assert (folder / f"{env_id}{variant}.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_nothing_else_lies_there() -> None:
     files = {p.name for p in (ROOT / "baselines" / "results").iterdir()}
-    assert files == {f"{env_id}.{kind}" for env_id in gpuzoo.ids() for kind in ("json", "csv", "png")}
+    assert files == {f"{env_id}{variant}.{kind}" for env_id, variant in runs() for kind in ("json", "csv", "png")}
 
 
 def test_page_is_current(monkeypatch: pytest.MonkeyPatch) -> None:
