@@ -34,6 +34,7 @@ RESULTS = ("observation", "reward", "terminated", "truncated", "elapsed_steps")
 def eager(monkeypatch):
     """Native threads take work however little it is."""
     monkeypatch.setattr(core, "_WORTH", 0)
+    monkeypatch.setattr(core, "_MOVING", 0)
 
 
 def drawn_actions(pool: EnvPool, steps: int) -> np.ndarray:
@@ -138,10 +139,11 @@ def test_any_order_gives_the_bits_of_stepping_together_on_a_gpu(game):
     pool.close()
 
 
-@pytest.mark.parametrize("worth", [0, 20_000])
+@pytest.mark.parametrize(("worth", "moving"), [(0, 0), (20_000, 0), (20_000, 20)])
 @pytest.mark.parametrize(("num_envs", "batch_size"), [(1, 1), (500, 499), (2000, 37), (2000, 1000)])
-def test_wide_batches(num_envs, batch_size, worth, monkeypatch):
+def test_wide_batches(num_envs, batch_size, worth, moving, monkeypatch):
     monkeypatch.setattr(core, "_WORTH", worth)
+    monkeypatch.setattr(core, "_MOVING", moving)
     game = gpuzoo.get("CartPole-v1")
     pool = EnvPool(game, num_envs, batch_size, 4, seed=3, device="cpu", max_episode_steps=LIMIT)
     actions = drawn_actions(pool, 30)

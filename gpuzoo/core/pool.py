@@ -24,6 +24,7 @@ _HEADERS: Final = ("base.cuh", "threads.cuh", "pool.cuh")
 _SPINS: Final = "-DGZ_SPINS=500"  # beside the caller's own work, which a worker that spins would hold up
 _NOTHING: Final = "recv() would wait forever: no env is in flight; call send() or async_reset() first."
 _WORTH = 20_000  # nanoseconds of work for which a worker is called: what its waking up may cost
+_MOVING = 20  # nanoseconds for an env's way from core to core: steps that are shorter stay with who receives
 _KEPT: Final = 8  # sets of output arrays that are used again
 _MAX_COLUMNS: Final = 12  # as in pool.cuh
 _FLOAT64: Final = np.dtype(np.float64)
@@ -157,7 +158,7 @@ class HostQueue:
         # Without the GIL other threads' references are not all counted: then every batch gets new arrays.
         self._counted = getattr(sys, "_is_gil_enabled", lambda: True)()
         kernels: Any = simulator._kernels
-        words = [kernels.address("step"), n, self._agents, len(columns), workers, _WORTH]
+        words = [kernels.address("step"), n, self._agents, len(columns), workers, _WORTH, _MOVING]
         words += [a.ctypes.data for a in (self._ids, self._actions, self.flight, self._flying)]
         for name in ("action", *(c.name for c in columns)):
             words += [simulator.program.store.index(name), simulator.arrays[name][0].nbytes]

@@ -2,8 +2,9 @@
 // runs, and who has stepped a run writes it to the ring of finished envs. An env is in at most one of the two, so rings
 // with a place for each never overflow. One thread at a time sends, and one receives; the caller sees to that.
 //
-// A worker is of use only if there is more to do than a wake-up costs. Small work is left to the thread that receives,
-// which does it in less time than it would take to tell another one. So the time of an env's step is measured.
+// A worker is of use only if there is more to do than a wake-up costs, and if the step of an env takes longer than moving
+// it between the caches of two cores. Small work is left to the thread that receives, which does it in less time than it
+// would take to tell another one. So the time of an env's step is measured.
 //
 // This unit knows no game: a game's arrays are members of its Store, of so many bytes per env.
 
@@ -31,6 +32,7 @@ struct Plan {
   Launch step;
   i64 num_envs, agents, columns;
   i64 workers, worth;   // how many, and for how many nanoseconds of work one is called
+  i64 moving;           // nanoseconds in which an env goes from core to core
   i32 *ids;             // of the envs that are sent or reset, written by the caller
   const char *actions;  // theirs
   u8 *flight;           // by env: sent and not received yet
@@ -72,7 +74,8 @@ static float queue_cost(const Queue &q) {
 
 static bool worth_a_worker(const Queue &q) {
   const i64 left = __atomic_load_n(&q.tail, __ATOMIC_SEQ_CST) - __atomic_load_n(&q.head, __ATOMIC_RELAXED);
-  return left > 0 && (float)left * queue_cost(q) >= (float)q.plan.worth;
+  const float cost = queue_cost(q);
+  return left > 0 && cost >= (float)q.plan.moving && (float)left * cost >= (float)q.plan.worth;
 }
 
 static void wake_workers(Queue &q) {
