@@ -15,7 +15,7 @@ from toys.herd import Herd
 from toys.lamps import Lamps
 
 import gpuzoo
-from gpuzoo import testing
+from gpuzoo.testing.tools import assert_same
 from gpuzoo.wrappers import cleanrl
 
 
@@ -43,7 +43,7 @@ def test_infos_of_gymnasium_029(single_game):
         *expected, other = theirs.step(actions)
         np.testing.assert_array_equal(results[0], plain(expected[0]), f"step {step}")
         assert results[0].flags.writeable
-        testing.assert_same(
+        assert_same(
             f"step {step}",
             {"reward": expected[1].astype(np.float32), "terminated": expected[2], "truncated": expected[3]},
             {"reward": results[1], "terminated": results[2], "truncated": results[3]},

@@ -12,11 +12,12 @@ import numpy as np
 import pytest
 from toys.glide import Glide
 
-from gpuzoo import Simulator, testing
+from gpuzoo import Simulator
 from gpuzoo.core import nvrtc
 from gpuzoo.core.backend_cpu import compile_host
 from gpuzoo.core.codegen import program
 from gpuzoo.core.dialect import FORBIDDEN, DialectError, check_rules, inline_includes
+from gpuzoo.testing.tools import assert_same, read
 
 HEAD = """GZ void reset(Env e) {
   once(e, [=] { e.steps = 0; });
@@ -212,5 +213,5 @@ def test_zig_gives_the_same_bits(game, monkeypatch):
     for sim in (first, second):
         sim.reset(seed=0)
         sim.rollout(60)
-    testing.assert_same("c++ and zig", testing._read(first), testing._read(second))
+    assert_same("c++ and zig", read(first), read(second))
     assert np.isfinite(first.arrays["reward"]).all()

@@ -20,7 +20,7 @@ from toys.screen import Screen
 import gpuzoo
 from gpuzoo import Simulator, testing
 from gpuzoo.core.backend_cpu import CpuBackend
-from gpuzoo.testing import _read, assert_same
+from gpuzoo.testing.tools import assert_same, leaves_of, read
 
 # ---- the thread form (simt) ----
 
@@ -31,25 +31,25 @@ def assert_simt_equals_cpu(game, lanes, num_envs, steps, mode="same_step", **con
     simt = Simulator(game, num_envs, backend=CpuBackend(simt=True), lanes=lanes, **options)
     for sim in (cpu, simt):
         sim.reset(seed=11)
-    assert_same("reset", _read(cpu), _read(simt))
+    assert_same("reset", read(cpu), read(simt))
     for step in range(steps):
         for sim in (cpu, simt):
             sim.random_actions()
         assert_same("random actions", {"a": cpu.arrays["action"]}, {"a": simt.arrays["action"]})
         for sim in (cpu, simt):
             sim.step()
-        assert_same(f"{lanes} lanes, step {step}", _read(cpu), _read(simt))
+        assert_same(f"{lanes} lanes, step {step}", read(cpu), read(simt))
     for sim in (cpu, simt):
         sim.rollout(4)
-    assert_same(f"{lanes} lanes, rollout", _read(cpu), _read(simt))
+    assert_same(f"{lanes} lanes, rollout", read(cpu), read(simt))
     mask = np.arange(num_envs) % 2 == 0
     for sim in (cpu, simt):
         sim.reset(mask=mask)
-    assert_same(f"{lanes} lanes, partial reset", _read(cpu), _read(simt))
+    assert_same(f"{lanes} lanes, partial reset", read(cpu), read(simt))
     for sim in (cpu, simt):
         sim.random_actions()
         sim.step(np.flatnonzero(~mask))
-    assert_same(f"{lanes} lanes, partial step", _read(cpu), _read(simt))
+    assert_same(f"{lanes} lanes, partial step", read(cpu), read(simt))
 
 
 def test_simt_equals_cpu(game):
@@ -75,7 +75,7 @@ def test_one_lane_of_a_wide_game_on_the_cpu(wide_game):
         sim.reset(seed=1)
         sim.rollout(40)
     for sim in sims[1:]:
-        assert_same("lanes", _read(sims[0]), _read(sim))
+        assert_same("lanes", read(sims[0]), read(sim))
 
 
 def test_there_are_wide_games():
@@ -158,7 +158,7 @@ def test_set_state_puts_another_env_into_it(game):
     other.set_state(one.state([2, 0]))
     assert_same("state", one.state([2, 0]), other.state())
     seen = [
-        {k: v for k, v in _read(sim, envs).items() if k.startswith(("observation", "action_mask"))}
+        {k: v for k, v in read(sim, envs).items() if k.startswith(("observation", "action_mask"))}
         for sim, envs in ((one, [2, 0]), (other, [0, 1]))
     ]
     assert_same("what is observed of that state", *seen)
@@ -191,8 +191,8 @@ def test_snapshot_between_modes_and_forms():
         for sim in (source, simt, one):
             sim.random_actions()
             sim.step()
-        assert_same("simt", _read(source), _read(simt))
-        assert_same("one lane", _read(source), _read(one))
+        assert_same("simt", read(source), read(simt))
+        assert_same("one lane", read(source), read(one))
     same = Simulator(Herd, 4, device="cpu", autoreset_mode="same_step", max_episode_steps=6)
     same.restore(snapshot)
     same.rollout(3)
@@ -241,7 +241,7 @@ def test_actions_of_the_game_do_not_change_with_the_policy():
     one.rollout(1)
     other.arrays["action"][...] = one.arrays["action"]
     other.step()
-    assert_same("step", _read(one), _read(other))
+    assert_same("step", read(one), read(other))
 
 
 def test_nbytes_counts_all_arrays():
@@ -308,8 +308,8 @@ def test_batch_env_copies_and_torch():
     assert isinstance(last[1]["wolf"], torch.Tensor)
     for _ in range(3):
         kept.step({g: np.zeros_like(a) for g, a in kept.random_actions().items()})
-    assert_same("kept", testing._leaves(was), testing._leaves(first))
-    assert_same("torch", testing._leaves(last), testing._leaves(was))
+    assert_same("kept", leaves_of(was), leaves_of(first))
+    assert_same("torch", leaves_of(last), leaves_of(was))
     whole = np.zeros((3, 5), np.int64)
     assert plain.step(whole)[1]["wolf"].shape == (3, 2)
     mask = np.array([False, True, False])
@@ -356,18 +356,18 @@ def test_check_env_names_the_check(tmp_path):
 def test_wrong_envs_to_step_change_nothing(envs, error, message):
     sim = Simulator(Herd, 3, device="cpu")
     sim.reset(seed=0)
-    before = _read(sim)
+    before = read(sim)
     with pytest.raises(error, match=message):
         sim.step(envs)
-    assert_same("after the refusal", before, _read(sim))
+    assert_same("after the refusal", before, read(sim))
 
 
 def test_no_env_to_step():
     sim = Simulator(Herd, 3, device="cpu")
     sim.reset(seed=0)
-    before = _read(sim)
+    before = read(sim)
     sim.step([])
-    assert_same("after no step", before, _read(sim))
+    assert_same("after no step", before, read(sim))
 
 
 def test_debug_looks_only_at_the_envs_that_are_stepped():

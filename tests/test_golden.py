@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from gpuzoo import Simulator
-from gpuzoo.testing import _read
+from gpuzoo.testing.tools import read
 
 FOLDER = Path(__file__).parent / "golden"
 STEPS = (0, 1, 2, 10, 100, 600)
@@ -30,7 +30,7 @@ def rollout(game: Any) -> dict[str, Any]:
         sim.rollout(steps - done)
         done = steps
         digest = hashlib.sha256()
-        values = _read(sim)
+        values = read(sim)
         for name in sorted(values):
             digest.update(f"{name} {values[name].dtype} {values[name].shape}".encode())
             digest.update(np.ascontiguousarray(values[name]).tobytes())

@@ -13,7 +13,7 @@ from toys.lamps import Lamps
 
 import gpuzoo
 from gpuzoo import Simulator, VectorEnv, make_vec, testing
-from gpuzoo.testing import _leaves, _read, assert_same
+from gpuzoo.testing.tools import LIMIT, assert_same, leaves_of, read, to_host
 
 pytestmark = pytest.mark.gpu
 
@@ -30,7 +30,7 @@ def torch():
 
 def pair(game, num_envs, **options):
     """The same batch on the CPU and on the GPU."""
-    options = {"autoreset_mode": "same_step", "max_episode_steps": testing.LIMIT} | options
+    options = {"autoreset_mode": "same_step", "max_episode_steps": LIMIT} | options
     return [Simulator(game, num_envs, device=device, **options) for device in ("cpu", "cuda")]
 
 
@@ -42,19 +42,19 @@ def test_cuda_equals_cpu(game, mode):
     sims = pair(game, 130, autoreset_mode=mode)
     for sim in sims:
         sim.reset(seed=5)
-    assert_same("reset", *map(_read, sims))
+    assert_same("reset", *map(read, sims))
     for block in (1, 1, 2, 40, 100, 300):
         for sim in sims:
             sim.rollout(block)
-        assert_same(f"rollout({block})", *map(_read, sims))
+        assert_same(f"rollout({block})", *map(read, sims))
         for sim in sims:
             sim.random_actions()
             sim.step()
-        assert_same(f"a step after rollout({block})", *map(_read, sims))
+        assert_same(f"a step after rollout({block})", *map(read, sims))
         mask = np.random.default_rng(block).random(130) < 0.3
         for sim in sims:
             sim.reset(mask=sim.xp.asarray(mask))
-        assert_same(f"a partial reset after rollout({block})", *map(_read, sims))
+        assert_same(f"a partial reset after rollout({block})", *map(read, sims))
 
 
 def test_cuda_equals_cpu_with_the_games_own_limit(game):
@@ -62,7 +62,7 @@ def test_cuda_equals_cpu_with_the_games_own_limit(game):
     for sim in sims:
         sim.reset(seed=77)
         sim.rollout(1500)
-    assert_same("1500 steps", *map(_read, sims))
+    assert_same("1500 steps", *map(read, sims))
 
 
 @pytest.mark.parametrize("n", [1, 2, 127, 129, 1000])
@@ -71,19 +71,17 @@ def test_any_number_of_envs(game, n):
     for sim in sims:
         sim.reset(seed=1)
         sim.rollout(20)
-    assert_same(f"{n} envs", *map(_read, sims))
+    assert_same(f"{n} envs", *map(read, sims))
 
 
 @pytest.mark.parametrize("lanes", [1, 2, 16, 32, 64, 256, 1024])
 def test_any_number_of_lanes(wide_game, lanes):
     cpu, _ = pair(wide_game, 5)
-    cuda = Simulator(
-        wide_game, 5, device="cuda", lanes=lanes, autoreset_mode="same_step", max_episode_steps=testing.LIMIT
-    )
+    cuda = Simulator(wide_game, 5, device="cuda", lanes=lanes, autoreset_mode="same_step", max_episode_steps=LIMIT)
     for sim in (cpu, cuda):
         sim.reset(seed=3)
         sim.rollout(60)
-    assert_same(f"{lanes} lanes", _read(cpu), _read(cuda))
+    assert_same(f"{lanes} lanes", read(cpu), read(cuda))
 
 
 def test_illegal_actions(game):
@@ -98,7 +96,7 @@ def test_illegal_actions(game):
         for sim in sims:
             sim.arrays["action"][...] = sim.xp.asarray(bits.view(sim.layout.action_dtype))
             sim.step()
-        assert_same(f"step {step}", *map(_read, sims))
+        assert_same(f"step {step}", *map(read, sims))
 
 
 def test_parameters_per_env():
@@ -109,7 +107,7 @@ def test_parameters_per_env():
         sim.rollout(30)
         sim.set_params(np.arange(64) < 7, wind=0.5)
         sim.rollout(30)
-    assert_same("parameters", *map(_read, sims))
+    assert_same("parameters", *map(read, sims))
     assert_same("params", sims[0].params, sims[1].params)
 
 
@@ -121,15 +119,15 @@ def test_snapshot_between_cpu_and_gpu(game):
     there, back = cpu.snapshot(), cuda.snapshot([3, 1, 4])
     for sim in (cpu, cuda):
         sim.rollout(50)
-    want = _read(cpu)
+    want = read(cpu)
     cuda.reset(seed=999)
     cuda.restore(there)
     cuda.rollout(50)
-    assert_same("restored on the GPU", want, _read(cuda))
-    other = Simulator(game, 3, device="cpu", autoreset_mode="same_step", max_episode_steps=testing.LIMIT)
+    assert_same("restored on the GPU", want, read(cuda))
+    other = Simulator(game, 3, device="cpu", autoreset_mode="same_step", max_episode_steps=LIMIT)
     other.restore(back.numpy())
     other.rollout(50)
-    assert_same("restored on the CPU", {k: v[[3, 1, 4]] for k, v in want.items()}, _read(other))
+    assert_same("restored on the CPU", {k: v[[3, 1, 4]] for k, v in want.items()}, read(other))
 
 
 def test_state(game):
@@ -151,31 +149,31 @@ def test_vector_env_equals_the_cpus(game, mode, output, torch):
     cpu = make_vec(game, device="cpu", **options)
     cuda = make_vec(game, device="cuda", output=output, **options)
     cpu.action_space.seed(4)
-    assert_same("reset", _leaves(cpu.reset(seed=6)), _leaves(cuda.reset(seed=6)))
+    assert_same("reset", leaves_of(cpu.reset(seed=6)), leaves_of(cuda.reset(seed=6)))
     kept = []
     for step in range(25):
         actions = cpu.action_space.sample()
         sent = {"numpy": lambda a: a, "torch": lambda a: torch.as_tensor(a).cuda(), "cupy": cuda.simulator.xp.asarray}
         want, got = cpu.step(actions), cuda.step(sent[output](actions))
-        assert_same(f"step {step}", _leaves(want[:4]), _leaves(got[:4]))
-        kept.append(({k: v.copy() for k, v in _leaves(got[:4]).items()}, got[:4]))
+        assert_same(f"step {step}", leaves_of(want[:4]), leaves_of(got[:4]))
+        kept.append(({k: v.copy() for k, v in leaves_of(got[:4]).items()}, got[:4]))
         if output == "torch":
             assert got[0]["observation"].is_cuda if isinstance(got[0], dict) else got[0].is_cuda
         if "final_obs" in want[4]:
             done = want[2] | want[3]
-            left, right = _leaves(want[4]["final_obs"]), _leaves(got[4]["final_obs"])
+            left, right = leaves_of(want[4]["final_obs"]), leaves_of(got[4]["final_obs"])
             pick = {k: v[done] for k, v in left.items()}, {k: v[done] for k, v in right.items()}
             assert_same(f"final observations of step {step}", *pick)
-            left, right = _leaves(want[4]["episode"]), _leaves(got[4]["episode"])
+            left, right = leaves_of(want[4]["episode"]), leaves_of(got[4]["episode"])
             pick = {k: v[done] for k, v in left.items()}, {k: v[done] for k, v in right.items()}
             assert_same(f"statistics of step {step}", *pick)
-        prev = [testing._host(e.prev_done) for e in (cpu, cuda)]
+        prev = [to_host(e.prev_done) for e in (cpu, cuda)]
         assert_same(f"prev_done of step {step}", {"p": prev[0]}, {"p": prev[1]})
         if mode == "disabled" and step % 9 == 8:
             for env in (cpu, cuda):
                 env.reset(options={"reset_mask": np.ones(env.num_envs, bool)})
     for was, values in kept:
-        assert_same("kept arrays", was, _leaves(values))
+        assert_same("kept arrays", was, leaves_of(values))
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -187,21 +185,21 @@ def test_batch_env(game, torch):
     cpu = gpuzoo.make(game, 5, device="cpu", max_episode_steps=9)
     cuda = gpuzoo.make(game, 5, device="cuda", max_episode_steps=9)
     assert cuda.output == "torch"
-    assert_same("reset", _leaves(cpu.reset(seed=1)[0]), _leaves(cuda.reset(seed=1)[0]))
+    assert_same("reset", leaves_of(cpu.reset(seed=1)[0]), leaves_of(cuda.reset(seed=1)[0]))
     for step in range(25):
         want, got = cpu.step(cpu.random_actions()), cuda.step(cuda.random_actions())
-        assert_same(f"step {step}", _leaves(want[:4]), _leaves(got[:4]))
+        assert_same(f"step {step}", leaves_of(want[:4]), leaves_of(got[:4]))
 
 
 def test_pettingzoo_and_single_env_on_the_gpu():
     one, other = (gpuzoo.parallel_env(Herd, device=d, max_cycles=9) for d in ("cpu", "cuda"))
-    assert_same("reset", _leaves(one.reset(seed=1)[0]), _leaves(other.reset(seed=1)[0]))
+    assert_same("reset", leaves_of(one.reset(seed=1)[0]), leaves_of(other.reset(seed=1)[0]))
     while one.agents:
         actions = {a: one.action_space(a).sample() for a in one.agents}
-        assert_same("step", _leaves(one.step(actions)[:4]), _leaves(other.step(actions)[:4]))
+        assert_same("step", leaves_of(one.step(actions)[:4]), leaves_of(other.step(actions)[:4]))
     singles = [gpuzoo.SingleEnv(Lamps, device=d) for d in ("cpu", "cuda")]
-    assert_same("reset", *(_leaves(e.reset(seed=1)[0]) for e in singles))
-    assert_same("step", *(_leaves(e.step(np.array([1, 0]))[:1]) for e in singles))
+    assert_same("reset", *(leaves_of(e.reset(seed=1)[0]) for e in singles))
+    assert_same("step", *(leaves_of(e.step(np.array([1, 0]))[:1]) for e in singles))
 
 
 def test_opponents_by_function_get_tensors(torch):
@@ -225,7 +223,7 @@ def test_masks_on_the_device(torch):
             sim.rollout(5)
         sims[0].reset(mask=mask)
         sims[1].reset(mask=make_mask(sims[1], mask))
-        assert_same("masks", *map(_read, sims))
+        assert_same("masks", *map(read, sims))
     env = VectorEnv(Glide, 3, device="cuda", output="torch")
     env.reset(seed=0)
     with pytest.raises(TypeError, match="must be a bool array"):
@@ -301,7 +299,7 @@ def test_cuda_graph_of_the_simulator(torch, game, mode):
                 sim.max_episode_steps = 7
                 sim.autoreset_mode = "same_step"
     torch.cuda.synchronize()
-    assert_same("100 replays", _read(cpu), _read(cuda))
+    assert_same("100 replays", read(cpu), read(cuda))
 
 
 def test_cuda_graph_of_a_vector_env(torch):
@@ -337,7 +335,7 @@ def test_cuda_graph_of_a_vector_env(torch):
         seen, score = play(eager, seen)
         want += score
     assert total.item() == want.item()
-    assert_same("100 replays", _read(eager.simulator), _read(env.simulator))
+    assert_same("100 replays", read(eager.simulator), read(env.simulator))
 
 
 def test_nothing_waits_for_the_device(torch, game):

@@ -18,21 +18,20 @@ from toys.lamps import Lamps
 import gpuzoo
 from gpuzoo import VectorEnv, make_vec, testing
 from gpuzoo.single import SingleEnv
+from gpuzoo.testing.tools import assert_same, leaves_of, read
 
 MODES = ("next_step", "same_step", "disabled")
 CARTPOLE = "gpuzoo:gpuzoo/CartPole-v1"
 
 
 def flat(value: Any) -> dict[str, np.ndarray]:
-    return testing._leaves(value)
+    return leaves_of(value)
 
 
 def same(what: str, ours: Any, theirs: Any) -> None:
     """Gymnasium has Discrete observations as int64; ours are int32, which its spaces contain."""
     left, right = flat(ours), flat(theirs)
-    testing.assert_same(
-        what, {k: v.astype(right[k].dtype) if v.dtype == np.int32 else v for k, v in left.items()}, right
-    )
+    assert_same(what, {k: v.astype(right[k].dtype) if v.dtype == np.int32 else v for k, v in left.items()}, right)
 
 
 def dense(final: Any, done: np.ndarray) -> list[dict[str, np.ndarray]]:
@@ -67,7 +66,7 @@ def test_equals_sync_vector_env(single_game, mode):
         actions = ours.action_space.sample()
         results, others = ours.step(actions), theirs.step(actions)
         same(f"observations of step {step}", results[0], others[0])
-        testing.assert_same(
+        assert_same(
             f"step {step}",
             {"reward": results[1].astype(np.float64), "terminated": results[2], "truncated": results[3]},
             {"reward": others[1], "terminated": others[2], "truncated": others[3]},
@@ -77,7 +76,7 @@ def test_equals_sync_vector_env(single_game, mode):
         done = results[2] | results[3]
         if "final_obs" in infos:
             for key in ("_final_obs", "_final_info"):
-                testing.assert_same(f"step {step}", {key: infos[key]}, {key: other_infos[key]})
+                assert_same(f"step {step}", {key: infos[key]}, {key: other_infos[key]})
             for x, y in zip(dense(infos["final_obs"], done), dense(other_infos["final_obs"], done), strict=True):
                 same(f"final observation of step {step}", x, y)
 
@@ -217,7 +216,7 @@ def test_returned_arrays_stay_as_they_are(game, mode, output):
         if len(kept) > 12:
             del kept[::2]
     for arrays, copies in kept:
-        testing.assert_same("arrays kept by the caller", copies, arrays)
+        assert_same("arrays kept by the caller", copies, arrays)
 
 
 def test_a_view_of_a_returned_array_keeps_its_memory():
@@ -239,7 +238,7 @@ def test_without_copy_arrays_are_the_simulators():
     assert (observations != before).any()
     with_copies = VectorEnv("CartPole-v1", 2, device="cpu")
     with_copies.reset(seed=0)
-    testing.assert_same("copy", {"o": after}, {"o": with_copies.step(np.ones(2, np.int64))[0]})
+    assert_same("copy", {"o": after}, {"o": with_copies.step(np.ones(2, np.int64))[0]})
 
 
 def test_output_torch_is_on_the_simulators_memory():
@@ -253,7 +252,7 @@ def test_output_torch_is_on_the_simulators_memory():
     for k in range(60):
         actions = torch.tensor([k % 2, 1, 0, (k + 1) % 2])
         results, expected = env.step(actions), reference.step(actions.numpy())
-        testing.assert_same(f"torch and numpy at step {k}", flat(expected[:4]), flat(results[:4]))
+        assert_same(f"torch and numpy at step {k}", flat(expected[:4]), flat(results[:4]))
         assert results[2].dtype == torch.bool
     mask = torch.tensor([True, False, False, True])
     before = observations.clone()
@@ -333,7 +332,7 @@ def test_prev_done_is_the_mask_of_steps_that_reset(game):
 
 def test_a_list_of_seeds():
     one, other = (VectorEnv("CartPole-v1", 3, device="cpu") for _ in range(2))
-    testing.assert_same("seeds", {"o": one.reset(seed=[4, 5, 6])[0]}, {"o": other.reset(seed=4)[0]})
+    assert_same("seeds", {"o": one.reset(seed=[4, 5, 6])[0]}, {"o": other.reset(seed=4)[0]})
     assert (one.reset(seed=[5, 5, 5])[0] == other.reset(seed=5)[0][0]).all()
 
 
@@ -415,8 +414,8 @@ def test_opponents_by_function_are_the_same_as_all_rows(parallel_game, output):
         whole.step()
         first = lay.first.get(group, lay.agents - 1)
         want = whole.arrays["reward"][:, first : first + rows].reshape(-1)
-        testing.assert_same(f"step {step}", {"reward": want}, {"reward": np.asarray(rewards)})
-        testing.assert_same(f"step {step}", testing._read(whole), testing._read(part.simulator))
+        assert_same(f"step {step}", {"reward": want}, {"reward": np.asarray(rewards)})
+        assert_same(f"step {step}", read(whole), read(part.simulator))
     assert len(seen) == 41
 
 
@@ -434,7 +433,7 @@ def test_random_opponents_play_and_are_reproducible(multi_game):
             env.step(np.zeros(shape, lay.action_dtype))
         stories.append((np.array(others), env.simulator.arrays["observation"].copy()))
     assert len(np.unique(stories[0][0])) > 1
-    testing.assert_same("random opponents", *({"actions": s[0], "observation": s[1]} for s in stories))
+    assert_same("random opponents", *({"actions": s[0], "observation": s[1]} for s in stories))
 
 
 def some_choice(observation, mask):

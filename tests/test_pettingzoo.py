@@ -14,6 +14,7 @@ from toys.nim import Nim
 
 import gpuzoo
 from gpuzoo import aec_env, parallel_env, testing
+from gpuzoo.testing.tools import assert_same, leaves_of
 
 pytest.importorskip("pygame")  # PettingZoo's tests draw
 with warnings.catch_warnings():  # and import one of its games in the way that it deprecates
@@ -182,10 +183,10 @@ def test_strong_seed_test_refuses_a_broken_env(fault):
 def test_returned_dictionaries_are_fresh(parallel_game):
     env = parallel_env(parallel_game, max_cycles=10)
     observations, _ = env.reset(seed=0)
-    copies = {k: v.copy() for k, v in testing._leaves(observations).items()}
+    copies = {k: v.copy() for k, v in leaves_of(observations).items()}
     for _ in range(3):
         env.step({a: env.action_space(a).sample() for a in env.agents})
-    testing.assert_same("observations of the reset", copies, testing._leaves(observations))
+    assert_same("observations of the reset", copies, leaves_of(observations))
 
 
 def test_parallel_equals_batch(parallel_game):
@@ -203,7 +204,7 @@ def test_parallel_equals_batch(parallel_game):
             one = (
                 {key: v[0, k] for key, v in seen[group].items()} if isinstance(seen[group], dict) else seen[group][0, k]
             )
-            testing.assert_same(agent, testing._leaves({"o": one}), testing._leaves({"o": observations[agent]}))
+            assert_same(agent, leaves_of({"o": one}), leaves_of({"o": observations[agent]}))
         actions = {a: env.action_space(a).sample() for a in acting}
         arrays = {
             g: np.stack(

@@ -16,17 +16,18 @@ from pettingzoo.utils import conversions, wrappers
 from toys.glide import Glide
 from toys.herd import Herd
 
-from gpuzoo import aec_env, parallel_env, testing
+from gpuzoo import aec_env, parallel_env
+from gpuzoo.testing.tools import assert_same, leaves_of
 
 LIMIT = 8
 
 
 def leaves(value: Any) -> dict[str, np.ndarray]:
-    return testing._leaves({"value": value})
+    return leaves_of({"value": value})
 
 
 def same(where: str, one: Any, other: Any) -> None:
-    testing.assert_same(where, leaves(one), leaves(other))
+    assert_same(where, leaves(one), leaves(other))
 
 
 def legal(env: Any, agent: str, observation: Any) -> Any:

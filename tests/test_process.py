@@ -15,7 +15,8 @@ from toys.glide import Glide
 from toys.herd import Herd
 
 import gpuzoo
-from gpuzoo import Simulator, VectorEnv, testing
+from gpuzoo import Simulator, VectorEnv
+from gpuzoo.testing.tools import assert_same, read
 
 _FORK = """
 import os, signal, sys, warnings
@@ -85,10 +86,10 @@ def test_gymnasiums_async_vector_env_of_single_envs():
         )
     reference = VectorEnv("CartPole-v1", 2, device="cpu")
     a, b = env.reset(seed=3)[0], reference.reset(seed=3)[0]
-    testing.assert_same("reset", {"o": a}, {"o": b})
+    assert_same("reset", {"o": a}, {"o": b})
     for _ in range(30):
         actions = env.action_space.sample()
-        testing.assert_same("step", {"o": env.step(actions)[0]}, {"o": reference.step(actions)[0]})
+        assert_same("step", {"o": env.step(actions)[0]}, {"o": reference.step(actions)[0]})
     env.close()
 
 
@@ -111,7 +112,7 @@ def test_two_python_threads():
         thread.join(60)
         assert not thread.is_alive()
     for sim in sims:
-        testing.assert_same("threads", testing._read(want), testing._read(sim))
+        assert_same("threads", read(want), read(sim))
 
 
 def test_interrupt_during_threads_leaves_it_usable():
@@ -139,7 +140,7 @@ def test_interrupt_during_threads_leaves_it_usable():
     check = Simulator(gpuzoo.get("CartPole-v1"), 2000, device="cpu", threads=1)
     check.reset(seed=0)
     check.rollout(6000)
-    testing.assert_same("interrupted", testing._read(check), testing._read(outer))
+    assert_same("interrupted", read(check), read(outer))
 
 
 _MEMORY = """

@@ -17,7 +17,6 @@ from toys.herd import Herd
 from toys.lamps import Lamps
 
 import gpuzoo
-from gpuzoo import testing
 
 pytest.importorskip("stable_baselines3")
 pytest.importorskip("sb3_contrib")
@@ -37,6 +36,7 @@ from stable_baselines3.common.vec_env import (
     VecVideoRecorder,
 )
 
+from gpuzoo.testing.tools import assert_same
 from gpuzoo.wrappers.sb3 import SB3VecEnv
 
 
@@ -85,7 +85,7 @@ def test_equals_dummy_vec_env(single_game):
             observations, rewards, dones, infos = ours.step(actions)
             expected = theirs.step(actions)
             np.testing.assert_array_equal(observations, plain(expected[0]), err_msg=f"step {step}")
-            testing.assert_same(
+            assert_same(
                 f"step {step}", {"rewards": expected[1], "dones": expected[2]}, {"rewards": rewards, "dones": dones}
             )
             if masked:
@@ -114,9 +114,7 @@ def test_what_is_returned_belongs_to_the_caller(game):
         actions = sample(env)
         results, expected = env.step(actions), untouched.step(actions)
         observations, rewards, dones, infos = results
-        testing.assert_same(
-            "step", dict(zip("ord", expected[:3], strict=True)), dict(zip("ord", results[:3], strict=True))
-        )
+        assert_same("step", dict(zip("ord", expected[:3], strict=True)), dict(zip("ord", results[:3], strict=True)))
         assert (rewards.dtype, dones.dtype) == (np.float32, np.bool_)
         assert observations.shape == (env.num_envs, *env.observation_space.shape)
         assert all(env.observation_space.contains(row) for row in observations)

@@ -14,15 +14,16 @@ from toys.herd import Herd
 from toys.nim import Nim
 
 import gpuzoo
-from gpuzoo import aec_env, parallel_env, testing
+from gpuzoo import aec_env, parallel_env
 from gpuzoo.core.definition import choices
+from gpuzoo.testing.tools import assert_same, leaves_of
 from gpuzoo.wrappers.rllib import RLlibMultiAgentEnv, RLlibMultiAgentVectorEnv, RLlibVectorEnv, policies
 
 MIXED = {"env": Herd, "wolfs": 1, "sheeps": 8, "cells": 5, "max_episode_steps": 3}
 
 
 def same(where: str, one: Any, other: Any) -> None:
-    testing.assert_same(where, testing._leaves({"": one}), testing._leaves({"": other}))
+    assert_same(where, leaves_of({"": one}), leaves_of({"": other}))
 
 
 def renamed(observation: Any) -> Any:
@@ -190,9 +191,9 @@ def test_batch_equals_rllibs_vector_env(multi_game, flatten):
 def test_what_a_batch_returned_stays_as_it_is():
     batch, rng = RLlibMultiAgentVectorEnv({"env": Herd}, 3), np.random.default_rng(0)
     kept = batch.reset(seed=0)[0]
-    copies = {k: v.copy() for k, v in testing._leaves({"": kept}).items()}
+    copies = {k: v.copy() for k, v in leaves_of({"": kept}).items()}
     batch.step([sample(batch.envs[0], o, rng) for o in kept])
-    testing.assert_same("observations of the reset", copies, testing._leaves({"": kept}))
+    assert_same("observations of the reset", copies, leaves_of({"": kept}))
 
 
 @pytest.mark.parametrize("flatten", [False, True])
@@ -206,7 +207,7 @@ def test_single_agent_batch_equals_gymnasiums(single_game, flatten):
     theirs, _ = sync.reset(seed=[(3 << 32) + w for w in range(n)])
     for _ in range(80):
         assert batch.observation_space.contains(mine)
-        one, other = (testing._leaves(o) for o in ({"": mine}, {"": renamed(theirs)}))
+        one, other = (leaves_of(o) for o in ({"": mine}, {"": renamed(theirs)}))
         assert one.keys() == other.keys()
         for key in one:  # Gymnasium makes int64 of Discrete, and ``flatten`` float32 of all
             np.testing.assert_array_equal(one[key], other[key].reshape(one[key].shape).astype(one[key].dtype))

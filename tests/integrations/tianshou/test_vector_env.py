@@ -22,8 +22,8 @@ from toys.lamps import Lamps
 from toys.nim import Nim
 
 import gpuzoo
-from gpuzoo import testing
 from gpuzoo.single import SingleEnv
+from gpuzoo.testing.tools import assert_same
 from gpuzoo.wrappers.tianshou import TianshouVectorEnv
 
 LIMIT = 12
@@ -70,7 +70,7 @@ def integers(array: Any) -> np.ndarray:
 
 def same(what: str, ours: Any, theirs: Any, where: Any = slice(None)) -> None:
     left, right = leaves(ours), leaves(theirs)
-    testing.assert_same(what, {k: v[where] for k, v in left.items()}, {k: v[where] for k, v in right.items()})
+    assert_same(what, {k: v[where] for k, v in left.items()}, {k: v[where] for k, v in right.items()})
 
 
 def actions_for(ours: TianshouVectorEnv, observation: Any, rng: np.random.Generator) -> np.ndarray:
@@ -110,7 +110,7 @@ def test_equals_dummy_vector_env(playable):
         actions = actions_for(ours, np.stack(list(seen[rows])), rng)
         (a, *mine, infos), (b, *other, other_infos) = ours.step(actions, ids), theirs.step(actions, ids)
         for name, left, right in zip(("reward", "terminated", "truncated"), mine, other, strict=True):
-            testing.assert_same(f"step {step}", {name: left}, {name: right})
+            assert_same(f"step {step}", {name: left}, {name: right})
         assert [i["env_id"] for i in infos] == [i["env_id"] for i in other_infos] == rows.tolist()
         done = mine[1] | mine[2]
         # PettingZoo lets a finished agent be the next to "move"; nobody learns from that observation's agent_id.
@@ -236,7 +236,7 @@ def test_others_do_not_advance(playable):
         observation, *_ = whole.step(actions)
         some, *_ = part.step(actions[ids], ids)
         same("stepped", some, observation[ids])
-        testing.assert_same("the others", part.simulator.snapshot([1, 3]).numpy().arrays, before)
+        assert_same("the others", part.simulator.snapshot([1, 3]).numpy().arrays, before)
 
 
 def test_partial_reset_is_seeded_by_env():
@@ -269,7 +269,7 @@ def test_wrong_ids(ids, error, message):
     for call in (lambda: envs.step(np.zeros(np.size(ids), np.int64), ids), lambda: envs.reset(ids)):
         with pytest.raises(error, match=message):
             call()
-    testing.assert_same("after errors", envs.simulator.snapshot().numpy().arrays, before)
+    assert_same("after errors", envs.simulator.snapshot().numpy().arrays, before)
 
 
 def test_the_first_reset_is_of_all():
@@ -323,7 +323,7 @@ def test_arrays_are_fresh(playable):
         kept.append((arrays, {k: v.copy() for k, v in arrays.items()}))
     envs.reset()
     for arrays, copies in kept:
-        testing.assert_same("kept", arrays, copies)
+        assert_same("kept", arrays, copies)
 
 
 def leaves_as_they_are(observation: Any) -> dict[str, np.ndarray]:
