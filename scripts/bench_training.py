@@ -49,6 +49,7 @@ SETTINGS = {
     "C": Setting("CartPole, 4 envs, 16 seeds", seeds=16),
     "D1": Setting("Simple Spread, 16 envs", "SimpleSpread-v0", 16, 1_000_000),
     "D2": Setting("Simple Spread, 1,024 envs", "SimpleSpread-v0", 1024, 10_000_000),
+    "E": Setting("Breakout, 64 envs", "Breakout-MinAtar-v1", 64, 10_000_000, minibatches=8, lr=5e-3, activation="relu"),
 }
 
 
@@ -99,8 +100,8 @@ def ours(setting: Setting, device: str, seeds: range | None = None) -> dict[str,
 def run_ours(setting: Setting, device: str, folder: str) -> dict[str, Any]:
     """One run of ``baselines/ppo.py`` with its cache and its log in ``folder``."""
     names = ["num_envs", "total_steps", "seed", "num_steps", "epochs", "minibatches", "lr", "gamma",
-             "gae_lambda", "clip_eps", "ent_coef", "vf_coef", "max_grad_norm"]  # fmt: skip
-    options = {name: getattr(setting, name) for name in names} | {"hidden": "64,64", "device": device}
+             "gae_lambda", "clip_eps", "ent_coef", "vf_coef", "max_grad_norm", "activation"]  # fmt: skip
+    options = {name: getattr(setting, name) for name in names} | {"hidden": "64,64", "encoder": "mlp", "device": device}
     if setting.seeds > 1:
         options["population"] = setting.seeds
     flags = [str(x) for name, value in options.items() for x in (f"--{name.replace('_', '-')}", value)]
@@ -139,7 +140,7 @@ def contestants(key: str, chosen: argparse.Namespace) -> list[Contestant]:
         add("CleanRL", peer("cleanrl", chosen.cleanrl, for_torch))
     if key == "A" and chosen.sb3:
         add("Stable-Baselines3", peer("sb3", chosen.sb3, for_torch))
-    if key in ("A", "B", "C") and chosen.purejaxrl:
+    if key in ("A", "B", "C", "E") and chosen.purejaxrl:
         add("PureJaxRL, vmap" if key == "C" else "PureJaxRL", peer("purejaxrl", chosen.purejaxrl, for_jax))
     if key in ("D1", "D2") and chosen.jaxmarl:
         add("JaxMARL IPPO", peer("jaxmarl", chosen.jaxmarl, for_jax))

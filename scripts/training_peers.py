@@ -24,7 +24,7 @@ from typing import Any
 
 @dataclasses.dataclass(frozen=True)
 class Setting:
-    """What is trained, and how: CleanRL's hyper-parameters; actor and critic each have two tanh layers of 64."""
+    """What is trained, and how: CleanRL's hyper-parameters; actor and critic each have two layers of 64."""
 
     title: str
     game: str = "CartPole-v1"
@@ -42,6 +42,7 @@ class Setting:
     ent_coef: float = 0.01
     vf_coef: float = 0.5
     max_grad_norm: float = 0.5
+    activation: str = "tanh"
 
     @property
     def updates(self) -> int:
@@ -174,7 +175,7 @@ def jax_config(setting: Setting) -> dict[str, Any]:
         "ENT_COEF": setting.ent_coef,
         "VF_COEF": setting.vf_coef,
         "MAX_GRAD_NORM": setting.max_grad_norm,
-        "ACTIVATION": "tanh",
+        "ACTIVATION": setting.activation,
         "ANNEAL_LR": True,
     }
 
@@ -193,12 +194,18 @@ def run_jax(setting: Setting, train: Callable[..., Any]) -> tuple[dict[str, Any]
     return {"compile": middle - start, "train": time.perf_counter() - middle}, out["metrics"]
 
 
+#: names of Gymnax that are not ours
+GYMNAX = {"Breakout-MinAtar-v1": "Breakout-MinAtar"}
+
+
 def drive_purejaxrl(setting: Setting, folder: str) -> dict[str, Any]:
     import numpy as np
 
     sys.path.insert(0, str(Path(folder, "purejaxrl")))
     make_train = runpy.run_path(str(Path(folder, "purejaxrl", "ppo.py")))["make_train"]
-    found, metrics = run_jax(setting, make_train({**jax_config(setting), "ENV_NAME": setting.game}))
+    found, metrics = run_jax(
+        setting, make_train({**jax_config(setting), "ENV_NAME": GYMNAX.get(setting.game, setting.game)})
+    )
     shape = (setting.seeds, setting.updates, -1)
     returns, ended = (np.reshape(metrics[f"returned_episode{x}"], shape) for x in ("_returns", ""))
     counts = ended.sum((0, 2))
