@@ -391,7 +391,7 @@ def resolve_fields(env: EnvDef, cfg: Config, lay: Layout) -> dict[str, Field]:
     Raises:
         ValueError: a bad name, or a size that does not exist.
     """
-    sizes = {"agents": lay.agents} | {f"{g}s": n for g, n in lay.groups.items()}
+    sizes = {f"{g}s": n for g, n in lay.groups.items()} | {"agents": lay.agents}  # all, where a group is called agent
     sizes |= {n: getattr(cfg, n) for n, kind in config_types(env.Config).items() if kind is int}
     sizes |= resolve_constants(env, cfg)
     out = {}
