@@ -1,14 +1,14 @@
-// The physics of the particle worlds: motors, soft contacts, damping, a speed limit, and Euler's method with a step of
-// 0.1. Lowe et al., "Multi-Agent Actor-Critic for Mixed Cooperative-Competitive Environments" (2017).
-// A world has the fields position and velocity (agents, 2), and the option continuous_actions.
+// What the particle worlds have in common. A world has the fields position, velocity and force (agents, 2) and landmark
+// (.., 2), the option continuous_actions, and a function that says what its agents are.
 
-struct Vec {
-  float x, y;
+#include "particle.cuh"
+
+// Bodies that are not solid pass through everything.
+struct Body {
+  float radius, strength, max_speed, mass;
+  bool solid;
 };
-GZ Vec operator+(Vec a, Vec b) { return {a.x + b.x, a.y + b.y}; }
-GZ Vec operator-(Vec a, Vec b) { return {a.x - b.x, a.y - b.y}; }
-GZ Vec operator*(float k, Vec a) { return {k * a.x, k * a.y}; }
-GZ float squared(Vec a) { return a.x * a.x + a.y * a.y; }
+GZ Body body(Env e, int a);
 
 template <class F> GZ Vec vec(const F &field, int row) { return {field(row, 0), field(row, 1)}; }
 template <class F> GZ void set(const F &field, int row, Vec value) {
@@ -16,44 +16,50 @@ template <class F> GZ void set(const F &field, int row, Vec value) {
   field(row, 1) = value.y;
 }
 
-GZ void put(float *out, int slot, Vec value) {
-  out[2 * slot] = value.x;
-  out[2 * slot + 1] = value.y;
+// Agents at rest, uniformly in [-1, 1]^2, and landmarks in [-span, span]^2.
+GZ void scatter(Env e, int landmarks, float span) {
+  lanes(e, AGENTS, [=](int a) {
+    set(e.position, a, {uniform(e, a, 0, -1.f, 1.f), uniform(e, a, 1, -1.f, 1.f)});
+    set(e.velocity, a, {0.f, 0.f});
+    set(e.force, a, {0.f, 0.f});
+  });
+  lanes(e, landmarks,
+        [=](int k) { set(e.landmark, k, {uniform(e, k, 2, -span, span), uniform(e, k, 3, -span, span)}); });
 }
 
-constexpr float TIME_STEP = 0.1f;
-constexpr float KEPT = 0.75f;  // the part of its velocity that a body keeps in a step
-constexpr float STIFFNESS = 100.f;
-constexpr float SOFTNESS = 0.001f;
-constexpr float NO_LIMIT = 0.f;
-
-// The force of an agent's motor. Choices 0 to 4 of a Discrete action, and components of a Box: none, left, right, down,
-// up. A Discrete action counts the ways to move fastest, so that what an agent says comes after them.
-GZ Vec motor(Env e, int a, float strength) {
-  if (e.cfg.continuous_actions)
-    return strength * Vec{(float)(e.action(a, 2) - e.action(a, 1)), (float)(e.action(a, 4) - e.action(a, 3))};
-  const int way = (int)e.action(a, 0) % 5;
-  return strength * Vec{(float)((way == 2) - (way == 1)), (float)((way == 4) - (way == 3))};
+// A step of all agents. The first `obstacles` landmarks are solid, with the given radius.
+GZ void simulate(Env e, int obstacles, float radius) {
+  lanes(e, AGENTS, [=](int a) {
+    const Body self = body(e, a);
+    const Vec here = vec(e.position, a);
+    Vec force = self.strength * (e.cfg.continuous_actions ? motor(e.action, a) : motor((int)e.action(a, 0)));
+    for (int b = 0; b < AGENTS; ++b) {
+      const Body other = body(e, b);
+      if (b != a && self.solid && other.solid)
+        force = force + contact(here - vec(e.position, b), self.radius + other.radius);
+    }
+    if (self.solid)
+      for (int k = 0; k < obstacles; ++k) force = force + contact(here - vec(e.landmark, k), self.radius + radius);
+    set(e.force, a, force);
+  });
+  lanes(e, AGENTS, [=](int a) {
+    const Body self = body(e, a);
+    Vec position = vec(e.position, a), velocity = vec(e.velocity, a);
+    move(position, velocity, vec(e.force, a), self.mass, self.max_speed);
+    set(e.position, a, position);
+    set(e.velocity, a, velocity);
+  });
 }
 
-// The force on a body that lies `apart` from another, when the sum of their radii is `reach`. It grows with
-// softness * log(1 + exp(depth / softness)), a smooth max(0, depth). 30 * softness outside the reach it is below 1e-14
-// and ends. Two bodies in the same place do not push each other.
-GZ Vec contact(Vec apart, float reach) {
-  const float end = reach + 30.f * SOFTNESS, square = squared(apart);
-  if (square > end * end || square == 0.f) return {0.f, 0.f};
-  const float distance = sqrt(square), depth = reach - distance;
-  const float pressed = max(depth, 0.f) + SOFTNESS * log1p(exp(-abs(depth) / SOFTNESS));
-  return STIFFNESS * pressed / distance * apart;
+// ---- observations: each of these writes to `out` and returns what lies behind ----
+
+GZ float *put(float *out, Vec value) {
+  out[0] = value.x;
+  out[1] = value.y;
+  return out + 2;
 }
 
-// A step of one body: the position first, with the velocity that it had.
-GZ void move(Vec &position, Vec &velocity, Vec force, float mass, float max_speed) {
-  position = position + TIME_STEP * velocity;
-  velocity = KEPT * velocity + TIME_STEP / mass * force;
-  const float square = squared(velocity);
-  if (max_speed != NO_LIMIT && square > max_speed * max_speed) velocity = max_speed / sqrt(square) * velocity;
-}
+constexpr int NOBODY = -1;
 
 // The place of entity k among the n entities of `field` in the order of their distance from `here`; agent `self` is
 // left out. On ties the first comes first.
@@ -65,4 +71,22 @@ template <class F> GZ int rank(const F &field, int n, Vec here, int k, int self)
     nearer += j != self && (other < square || (other == square && j < k));
   }
   return nearer;
+}
+
+// A value for each of the n entities of `field`, in their order. With `nearest` > 0 for so many of them, the nearest to
+// `here` first, and zeros behind them if there are fewer. Agent `self` is left out.
+template <class F, class V>
+GZ float *put_each(float *out, const F &field, int n, Vec here, int nearest, int self, V value) {
+  const int there = n - (self != NOBODY), slots = nearest ? nearest : there;
+  for (int k = 0; k < n; ++k) {
+    const int slot = nearest ? rank(field, n, here, k, self) : k - (self != NOBODY && k > self);
+    if (k != self && slot < slots) put(out + 2 * slot, value(k));
+  }
+  for (int slot = there; slot < slots; ++slot) put(out + 2 * slot, {0.f, 0.f});
+  return out + 2 * slots;
+}
+
+// Where they lie as seen from `here`.
+template <class F> GZ float *put_places(float *out, const F &field, int n, Vec here, int nearest, int self) {
+  return put_each(out, field, n, here, nearest, self, [=](int k) { return vec(field, k) - here; });
 }

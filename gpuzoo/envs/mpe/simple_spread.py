@@ -10,30 +10,24 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from gpuzoo.core.definition import Config, EnvDef, Field, param
-from gpuzoo.render import Canvas, fade
+from gpuzoo.core.definition import Field, param
+from gpuzoo.envs.mpe.world import BODIES, PartialConfig, World, draw_agent, draw_plane, seen
+from gpuzoo.render import Canvas
 
 RADIUS, LANDMARK_RADIUS, COVERED = 0.15, 0.05, 0.1
 
 
 @dataclasses.dataclass(frozen=True)
-class SimpleSpreadConfig(Config):
+class SimpleSpreadConfig(PartialConfig):
     """The options of MPE2's simple_spread."""
 
     N: int = param(3, low=1, high=64, doc="number of agents, and of landmarks")
     local_ratio: float = param(0.5, low=0.0, high=1.0, doc="weight of an agent's own collisions in its reward")
-    continuous_actions: bool = param(False, doc="Box instead of Discrete actions")
     collision_penalty: float = param(1.0, low=0.0, doc="what a collision costs")
     terminate_on_success: bool = param(False, doc="end the episode when all landmarks are covered")
-    num_agent_neighbors: int = param(
-        0, low=0, high=64, doc="how many other agents an agent sees, the nearest first; 0 for all"
-    )
-    num_landmark_neighbors: int = param(
-        0, low=0, high=64, doc="how many landmarks an agent sees, the nearest first; 0 for all"
-    )
 
 
-class SimpleSpread(EnvDef):
+class SimpleSpread(World):
     """Agents share out landmarks among themselves: each should have an agent near it.
 
     Agents are discs of radius 0.15 that push each other away when they touch; landmarks are
@@ -63,35 +57,20 @@ class SimpleSpread(EnvDef):
 
     id = "SimpleSpread-v0"
     Config = SimpleSpreadConfig
-    max_episode_steps = 25
     reference = "mpe2 simple_spread_v3"
-    render_fps = 10
 
     def agents(self, cfg: SimpleSpreadConfig) -> dict[str, int]:
         return {"agent": cfg.N}
 
-    def lanes(self, cfg: SimpleSpreadConfig) -> int:
-        return 1 if cfg.N <= 4 else min(32, 1 << (cfg.N - 1).bit_length())
-
     def observation_space(self, cfg: SimpleSpreadConfig, group: str) -> spaces.Box:
         landmarks = cfg.num_landmark_neighbors or cfg.N
         others = cfg.num_agent_neighbors or cfg.N - 1
-        return spaces.Box(-np.inf, np.inf, (4 + 2 * landmarks + 4 * others,), np.float32)
-
-    def action_space(self, cfg: SimpleSpreadConfig, group: str) -> spaces.Space[Any]:
-        return spaces.Box(0.0, 1.0, (5,), np.float32) if cfg.continuous_actions else spaces.Discrete(5)
+        return seen(4 + 2 * landmarks + 4 * others)
 
     def fields(self, cfg: SimpleSpreadConfig) -> dict[str, Field]:
-        return {
-            "position": Field("float32", ("agents", 2), doc="centres of the agents"),
-            "velocity": Field("float32", ("agents", 2), doc="velocities of the agents"),
+        return BODIES | {
             "landmark": Field("float32", ("agents", 2), doc="positions of the landmarks"),
-            "force": Field("float32", ("agents", 2), doc="force on each agent in the last step"),
-            "gap": Field(
-                "float32",
-                ("agents",),
-                doc="from each landmark to the nearest agent after the last step",
-            ),
+            "gap": Field("float32", ("agents",), doc="from each landmark to the nearest agent after the last step"),
         }
 
     def render(self, cfg: SimpleSpreadConfig, state: Mapping[str, NDArray[Any]], canvas: Canvas) -> None:
@@ -103,22 +82,12 @@ class SimpleSpread(EnvDef):
         touching = np.linalg.norm(agents[:, None] - agents[None], axis=-1) < 2 * RADIUS
         np.fill_diagonal(touching, False)
 
-        # nothing bounds the plane: look as far as needed, in steps so that a film does not flicker
-        reach = max(float(np.abs(agents).max()) + RADIUS, float(np.abs(landmarks).max()))
-        edge = 1.25 + 0.5 * max(0.0, np.ceil((reach - 1.25) / 0.5))
-        canvas.background("paper")
-        canvas.view(-edge, -edge, edge, edge, hud=True)
-        canvas.rect(-1, -1, 1, 1, fill="white", outline="line", radius=0.04)
+        draw_plane(canvas, np.concatenate([agents, landmarks]), RADIUS)
         for k, (x, y) in enumerate(landmarks):
             if not covered[k]:
                 canvas.line(x, y, *agents[nearest[k]], colour="line", width=1.2)
-        for a, (x, y) in enumerate(agents):
-            colour = "red" if touching[a].any() else "blue"
-            canvas.circle(x, y, RADIUS, fill=fade(colour, 0.28), outline=colour)
-            speed = float(np.hypot(*speeds[a]))
-            if speed > 0.05:
-                angle = float(np.arctan2(speeds[a, 1], speeds[a, 0]))
-                canvas.arrow(x, y, angle, min(speed, 2.0) * 0.25, colour=colour, width=2.0)
+        for a in range(cfg.N):
+            draw_agent(canvas, agents[a], speeds[a], RADIUS, "red" if touching[a].any() else "blue")
         for k, (x, y) in enumerate(landmarks):
             canvas.circle(x, y, COVERED, outline="green" if covered[k] else "grey", width=1.0)
             canvas.circle(x, y, LANDMARK_RADIUS, fill="green" if covered[k] else "ink")
