@@ -27,20 +27,24 @@ GZ void scatter(Env e, int landmarks, float span) {
         [=](int k) { set(e.landmark, k, {uniform(e, k, 2, -span, span), uniform(e, k, 3, -span, span)}); });
 }
 
+// Adds what agent a suffers from a body that it touches. That is rare, and as g++ does not turn a store into arithmetic,
+// nothing is computed otherwise.
+GZ void meet(Env e, int a, Vec apart, float reach) {
+  if (near(apart, reach)) set(e.force, a, vec(e.force, a) + contact(apart, reach));
+}
+
 // A step of all agents. The first `obstacles` landmarks are solid, with the given radius.
 GZ void simulate(Env e, int obstacles, float radius) {
   lanes(e, AGENTS, [=](int a) {
     const Body self = body(e, a);
     const Vec here = vec(e.position, a);
-    Vec force = self.strength * (e.cfg.continuous_actions ? motor(e.action, a) : motor((int)e.action(a, 0)));
+    set(e.force, a, self.strength * (e.cfg.continuous_actions ? motor(e.action, a) : motor((int)e.action(a, 0))));
+    if (!self.solid) return;
     for (int b = 0; b < AGENTS; ++b) {
       const Body other = body(e, b);
-      if (b != a && self.solid && other.solid)
-        force = force + contact(here - vec(e.position, b), self.radius + other.radius);
+      if (b != a && other.solid) meet(e, a, here - vec(e.position, b), self.radius + other.radius);
     }
-    if (self.solid)
-      for (int k = 0; k < obstacles; ++k) force = force + contact(here - vec(e.landmark, k), self.radius + radius);
-    set(e.force, a, force);
+    for (int k = 0; k < obstacles; ++k) meet(e, a, here - vec(e.landmark, k), self.radius + radius);
   });
   lanes(e, AGENTS, [=](int a) {
     const Body self = body(e, a);

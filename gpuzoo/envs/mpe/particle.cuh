@@ -27,13 +27,16 @@ GZ Vec motor(const Actions &box, int a = 0) {
   return {(float)(box(a, 2) - box(a, 1)), (float)(box(a, 4) - box(a, 3))};
 }
 
-// The force on a body that lies `apart` from another, when the sum of their radii is `reach`. It grows with
-// softness * log(1 + exp(depth / softness)), a smooth max(0, depth). 30 * softness outside the reach it is below 1e-14
-// and ends. Two bodies in the same place do not push each other.
-GZ Vec contact(Vec apart, float reach) {
+// Whether a body that lies `apart` from another is pushed by it, when the sum of their radii is `reach`. The force ends
+// 30 * softness outside the reach, where it is below 1e-14. Two bodies in the same place do not push each other.
+GZ bool near(Vec apart, float reach) {
   const float end = reach + 30.f * SOFTNESS, square = squared(apart);
-  if (square > end * end || square == 0.f) return {0.f, 0.f};
-  const float distance = sqrt(square), depth = reach - distance;
+  return square <= end * end && square != 0.f;
+}
+
+// The force grows with softness * log(1 + exp(depth / softness)), a smooth max(0, depth).
+GZ Vec contact(Vec apart, float reach) {
+  const float distance = length(apart), depth = reach - distance;
   const float pressed = max(depth, 0.f) + SOFTNESS * log1p(exp(-abs(depth) / SOFTNESS));
   return STIFFNESS * pressed / distance * apart;
 }
