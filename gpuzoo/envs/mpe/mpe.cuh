@@ -27,7 +27,7 @@ GZ void scatter(Env e, int landmarks, float span) {
         [=](int k) { set(e.landmark, k, {uniform(e, k, 2, -span, span), uniform(e, k, 3, -span, span)}); });
 }
 
-// Adds what agent a suffers from a body that it touches. That is rare, and as g++ does not turn a store into arithmetic,
+// Adds the force on agent a of a body that it touches. That is rare, and as g++ does not turn a store into arithmetic,
 // nothing is computed otherwise.
 GZ void meet(Env e, int a, Vec apart, float reach) {
   if (near(apart, reach)) set(e.force, a, vec(e.force, a) + contact(apart, reach));
@@ -53,6 +53,12 @@ GZ void simulate(Env e, int obstacles, float radius) {
     set(e.position, a, position);
     set(e.velocity, a, velocity);
   });
+}
+
+// What a coordinate outside of [-0.9, 0.9] costs.
+GZ float straying(float x) {
+  const float out = abs(x);
+  return out < 0.9f ? 0.f : out < 1.f ? 10.f * (out - 0.9f) : min(exp(2.f * out - 2.f), 10.f);
 }
 
 // ---- observations: each of these writes to `out` and returns what lies behind ----

@@ -19,12 +19,6 @@ GZ int catchers(Env e, int a) {
   return n;
 }
 
-// What a coordinate outside of [-0.9, 0.9] costs.
-GZ float straying(float x) {
-  const float out = abs(x);
-  return out < 0.9f ? 0.f : out < 1.f ? 10.f * (out - 0.9f) : min(exp(2.f * out - 2.f), 10.f);
-}
-
 GZ void step(Env e) {
   simulate(e, e.cfg.num_obstacles, OBSTACLE_RADIUS);
   const int catches = lane_sum(e, AGENTS, [=](int a) { return adversary(a) ? 0 : catchers(e, a); });
