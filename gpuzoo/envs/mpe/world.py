@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import numpy as np
 from gymnasium import spaces
@@ -75,3 +76,72 @@ def draw_agent(canvas: Canvas, xy: NDArray[Any], velocity: NDArray[Any], radius:
     if speed > 0.05:
         angle = float(np.arctan2(velocity[1], velocity[0]))
         canvas.arrow(x, y, angle, min(speed, 2.0) * 0.25, colour=colour, width=2.0)
+
+
+def draw_landmark(canvas: Canvas, xy: NDArray[Any], radius: float, colour: str) -> None:
+    """Draws a solid disc."""
+    canvas.circle(float(xy[0]), float(xy[1]), radius, fill=colour)
+
+
+# ---- worlds in which each agent has a place of its own to go to ----
+
+ARRIVED = 0.05
+
+
+@dataclasses.dataclass(frozen=True)
+class AssignmentConfig(WorldConfig):
+    """The options of MPE2's simple_formation and simple_line."""
+
+    N: int = param(4, low=1, high=64, doc="number of agents")
+    terminate_on_success: bool = param(False, doc="end the episode when all agents have arrived at their targets")
+
+
+class AssignmentWorld(World):
+    """Agents with targets."""
+
+    Config = AssignmentConfig
+    title: ClassVar[str]
+    radius: ClassVar[float]
+    landmarks: ClassVar[int]
+
+    def agents(self, cfg: AssignmentConfig) -> dict[str, int]:
+        return {"agent": cfg.N}
+
+    def observation_space(self, cfg: AssignmentConfig, group: str) -> spaces.Box:
+        return seen(4 + 2 * self.landmarks)
+
+    def fields(self, cfg: AssignmentConfig) -> dict[str, Field]:
+        return BODIES | {
+            "landmark": Field("float32", (self.landmarks, 2), doc="positions of the landmarks"),
+            "target": Field("float32", ("agents", 2), doc="positions of the targets"),
+            "owner": Field("int8", ("agents",), doc="the agent that has each target"),
+            "price": Field("float32", ("agents",), doc="of the targets, in the search for the best assignment"),
+            "reach": Field("float32", ("agents",), doc="of each target from the agent that is assigned last"),
+            "way": Field("int8", ("agents",), doc="the target before each one on the shortest path, or -1"),
+            "reached": Field("bool", ("agents",), doc="whether the shortest path to a target is known"),
+        }
+
+    def backdrop(self, state: Mapping[str, NDArray[Any]], canvas: Canvas) -> None:
+        """Draws what the targets lie on."""
+        raise NotImplementedError
+
+    def render(self, cfg: AssignmentConfig, state: Mapping[str, NDArray[Any]], canvas: Canvas) -> None:
+        agents, targets = np.asarray(state["position"], np.float64), np.asarray(state["target"], np.float64)
+        landmarks = np.asarray(state["landmark"], np.float64)
+        owners = np.asarray(state["owner"])
+        arrived = np.linalg.norm(agents[owners] - targets, axis=1) < ARRIVED
+        draw_plane(canvas, np.concatenate([agents, targets, landmarks]), self.radius)
+        self.backdrop(state, canvas)
+        for k, xy in enumerate(targets):
+            colour = "green" if arrived[k] else "grey"
+            canvas.line(*agents[owners[k]], *xy, colour="line", width=1.2)
+            canvas.circle(float(xy[0]), float(xy[1]), ARRIVED, fill="white", outline=colour)
+        for xy in landmarks:
+            draw_landmark(canvas, xy, 0.03, "ink")
+        for a, xy in enumerate(agents):
+            there = arrived[owners == a].any()
+            draw_agent(canvas, xy, state["velocity"][a], self.radius, "green" if there else "blue")
+        canvas.hud(
+            left=f"{self.title}   {int(arrived.sum())} of {cfg.N} in place",
+            right=f"step {int(state['elapsed_steps'])}",
+        )
