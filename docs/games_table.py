@@ -6,7 +6,7 @@ import re
 import sys
 from pathlib import Path
 
-from gen_games import games_table
+from gen_games import families_table
 
 README = Path(__file__).parents[1] / "README.md"
 BEGIN, END = "<!-- games: written by docs/games_table.py -->", "<!-- end of games -->"
@@ -19,7 +19,7 @@ def filled(text: str) -> str:
         ValueError: the markers are missing.
     """
     new, count = re.subn(
-        f"{re.escape(BEGIN)}.*?{re.escape(END)}", lambda _: f"{BEGIN}\n{games_table()}\n{END}", text, flags=re.S
+        f"{re.escape(BEGIN)}.*?{re.escape(END)}", lambda _: f"{BEGIN}\n{families_table()}\n{END}", text, flags=re.S
     )
     if count != 1:
         raise ValueError(f"README.md must have the markers {BEGIN} and {END} once.")
@@ -30,4 +30,4 @@ if __name__ == "__main__":
     if sys.argv[1:] == ["--write"]:
         README.write_text(filled(README.read_text()))
     else:
-        print(games_table())
+        print(families_table())

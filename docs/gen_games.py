@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import importlib
 import inspect
 import math
 import re
@@ -76,21 +77,39 @@ def summary(env: EnvDef) -> str:
     return re.split(r"(?<=[.!?])\s", text)[0]
 
 
-def games_table(link: str = "") -> str:
-    """All games in a table. ``link``: pattern of a link's target, with ``{}`` for the id."""
-    rows = []
+def families() -> dict[str, list[str]]:
+    """Ids by the folder that they lie in, the folders with several games first."""
+    found: dict[str, list[str]] = {}
     for name in gpuzoo.ids():
+        found.setdefault(type(gpuzoo.get(name)).source().parent.name, []).append(name)
+    return dict(sorted(found.items(), key=lambda item: len(item[1]) == 1))
+
+
+def about(folder: str) -> str:
+    """The docstring of a folder with several games."""
+    text = inspect.getdoc(importlib.import_module(f"gpuzoo.envs.{folder}"))
+    assert text, f"gpuzoo/envs/{folder}/__init__.py has no docstring, which the tables of games want"
+    return text.replace("\n", " ")
+
+
+def games_table(names: typing.Iterable[str]) -> str:
+    """Games with their agents and actions, for the page that lists them."""
+    rows = []
+    for name in names:
         env = gpuzoo.get(name)
         lay = layout(env, env.Config())
-        rows.append(
-            [
-                f"[{name}]({link.format(name)})" if link else f"`{name}`",
-                groups_text(env),
-                by_group({g: space_text(s) for g, s in lay.action_spaces.items()}),
-                summary(env),
-            ]
-        )
+        actions = by_group({g: space_text(s) for g, s in lay.action_spaces.items()})
+        rows.append([f"[{name}]({name}.md)", groups_text(env), actions, summary(env)])
     return table(["game", "agents", "actions", "what it is about"], rows)
+
+
+def families_table() -> str:
+    """All games in a table with a line for each folder."""
+    rows = []
+    for folder, names in families().items():
+        text = about(folder) if len(names) > 1 else summary(gpuzoo.get(names[0]))
+        rows.append([", ".join(f"`{name}`" for name in names), text])
+    return table(["games", "what they are about"], rows)
 
 
 # ---- a game's page ----
@@ -249,6 +268,11 @@ def _write(path: Path, text: str) -> None:
         path.write_text(text)
 
 
+def _shelf(names: list[str], shots: dict[str, str]) -> list[str]:
+    pictures = "\n".join(f"[![{n}]({shots[n]}){{width=150px}}]({n}.md)" for n in names if shots[n])
+    return [games_table(names), *([pictures] if pictures else [])]
+
+
 def generate(pages: Path, pictures: Path | None) -> list[Path]:
     """Writes all pages.
 
@@ -267,15 +291,20 @@ def generate(pages: Path, pictures: Path | None) -> list[Path]:
         shots[name] = f"../_static/games/{file}" if file else ""
         _write(pages / f"{name}.md", _page(env, shots[name], pages))
         written.append(pages / f"{name}.md")
-    index = [
+    parts = [
         "# Games",
         f"{len(written)} games, found in the registry when this page was built. Numbers of agents and spaces are "
         "those of the default parameters.",
-        games_table("{}.md"),
-        *(f"[![{n}]({shot}){{width=150px}}]({n}.md)" for n, shot in shots.items() if shot),
-        "```{toctree}\n:hidden:\n\n" + "\n".join(shots) + "\n```",
     ]
-    text = "\n\n".join(index[:3]) + "\n\n" + "\n".join(index[3:-1]) + "\n\n" + index[-1] + "\n"
+    alone: list[str] = []
+    for folder, names in families().items():
+        if len(names) == 1:
+            alone += names
+        else:
+            parts += [f"## {about(folder).split(':')[0].rstrip('.')}", about(folder), *_shelf(names, shots)]
+    parts += ["## More games", *_shelf(alone, shots)]
+    parts.append("```{toctree}\n:hidden:\n\n" + "\n".join(shots) + "\n```")
+    text = "\n\n".join(parts) + "\n"
     _write(pages / "index.md", text)
     for old in pages.glob("*.md"):
         if old.stem not in shots and old.name != "index.md":
