@@ -301,6 +301,7 @@ FORMATION = Scenario(
     error=target_error,
     unsure=target_unsure,
     draw=target_draw,
+    doubt=0.04,
 )
 LINE = Scenario(
     game=SimpleLine,
@@ -309,6 +310,7 @@ LINE = Scenario(
     error=target_error,
     unsure=target_unsure,
     draw=target_draw,
+    doubt=0.04,
     inject=line_inject,
 )
 
