@@ -61,7 +61,7 @@ def groups_text(env: EnvDef) -> str:
 
 def plural(name: str) -> str:
     """English plural of a group's name."""
-    return name if name.endswith(("s", "sheep")) else f"{name}s"
+    return name if name.endswith(("s", "sheep")) else re.sub(r"([^aeiou])y$", r"\1ie", name) + "s"
 
 
 def by_group(values: dict[str, str]) -> str:

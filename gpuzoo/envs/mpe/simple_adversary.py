@@ -25,11 +25,12 @@ class SimpleAdversaryConfig(PartialConfig):
 
 
 class SimpleAdversary(World):
-    """One landmark is the goal. The good agents know which; the adversary has to guess it from what they do.
+    """Good agents cover a goal without giving it away to an adversary, who has to guess it from what they do.
 
+    One of the landmarks is the goal, drawn for every episode, and only the good agents know which.
     Agents pass through each other and through landmarks. All begin at rest, uniformly in [-1, 1]²,
-    and nothing bounds the plane; which landmark is the goal is drawn for every episode. A step lasts
-    0.1 s, a motor's full force accelerates by 5, and a quarter of the velocity is lost per step.
+    and nothing bounds the plane. A step lasts 0.1 s, a motor's full force accelerates by 5, and a
+    quarter of the velocity is lost per step.
 
     **Agents.** `adversary_0`, then `agent_0` ... `agent_<N-1>`, with N landmarks.
 

@@ -17,7 +17,7 @@ RADIUS = 0.05
 
 
 class SimplePush(World):
-    """A good agent wants to be at its goal; an adversary, who does not know the goal, wants to push it away from there.
+    """An adversary pushes a good agent away from a goal that only the good agent knows.
 
     Both agents are discs of radius 0.05 that push each other away when they touch; the two landmarks
     are points, and one of them, drawn for every episode, is the goal. All begin at rest, uniformly in
