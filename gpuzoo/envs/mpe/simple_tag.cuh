@@ -25,7 +25,7 @@ GZ void step(Env e) {
   lanes(e, AGENTS, [=](int a) {
     const Vec here = vec(e.position, a);
     e.reward[a] = adversary(a) ? 10.f * (float)catches
-                               : -10.f * (float)catchers(e, a) - straying(here.x) - straying(here.y);
+                               : 0.f - 10.f * (float)catchers(e, a) - straying(here.x) - straying(here.y);
   });
   if constexpr (Config::terminate_on_success) {
     const bool free = lane_any(e, AGENTS, [=](int a) { return !adversary(a) && catchers(e, a) == 0; });
