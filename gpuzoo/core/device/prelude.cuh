@@ -306,11 +306,18 @@ template <int K, int N, class F, class G> GZ void row_smallest(int a, int m, F f
   }
 }
 // The last row overlaps the one before it: the same results are found twice.
+template <int K, int N, class F, class G> GZ void rows_smallest(int n, int m, F f, G found) {
+  for (int a = 0; a < n; a += N) row_smallest<K, N>(min(a, n - N), m, f, found);
+}
 template <class E, int K, class F, class G> GZ void lanes_smallest(const E &, int n, int m, Const<K>, F f, G found) {
   if (n < ROW)
     each(n, [=](int a) { row_smallest<K, 1>(a, m, f, found); });
   else
-    for (int a = 0; a < n; a += ROW) row_smallest<K, ROW>(min(a, n - ROW), m, f, found);
+    rows_smallest<K, ROW>(n, m, f, found);
+}
+template <class E, int A, int K, class F, class G>
+GZ void lanes_smallest(const E &, Const<A>, int m, Const<K>, F f, G found) {
+  rows_smallest<K, A >= ROW ? ROW : A >= 8 ? 8 : A >= 4 ? 4 : 1>(A, m, f, found);
 }
 
 // Volatile, because two iterations may well meet in one place: this loop must stay as it is.
