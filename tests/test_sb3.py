@@ -103,7 +103,7 @@ def test_equals_dummy_vec_env(single_game):
                 # Monitor adds in float64 and rounds to six digits; ours adds in float32.
                 assert info["episode"]["r"] == pytest.approx(other["episode"]["r"], rel=1e-5, abs=1e-5)
     assert ended[True]
-    assert ended[False] or single_game is Glide, "no episode was terminated"
+    assert ended[False] or single_game.id != "CartPole-v1", "no episode was terminated"
 
 
 def test_what_is_returned_belongs_to_the_caller(game):

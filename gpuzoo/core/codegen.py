@@ -278,7 +278,11 @@ def _env(program: dict[str, Any]) -> Iterable[str]:
             members.append(("Actions ", "action", f"{{s.action + i * ACTION_SIZE, {mask}}}"))
         members.append(("float &", "reward", "v.reward" if branchless else "s.reward[i]"))
         members.append(("u8 &", "terminated", "v.terminated" if branchless else "s.terminated[i]"))
-        members.append(("Observation *", "observation", "s.observation + i * OBSERVATION_SIZE"))
+        # GCC vectorises rows of 1, 2, 3, 4, 8, ... values; others only where it does not know how long they are.
+        size = lay.observation_size
+        unknown = branchless and size & (size - 1) and size != 3
+        row = "(OBSERVATION_SIZE + (s.num_envs < 0))" if unknown else "OBSERVATION_SIZE"
+        members.append(("Observation *", "observation", f"s.observation + i * {row}"))
         if lay.mask_size:
             members.append(("i8 *", "action_mask", "s.action_mask + i * MASK_SIZE"))
     else:
