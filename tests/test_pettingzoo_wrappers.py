@@ -395,7 +395,7 @@ def test_supersuits_frame_stack(parallel_game, supersuit):
     observations, expected = env.reset(seed=1)[0], plain.reset(seed=1)[0]
     for step in range(LIMIT):
         for agent, values in expected.items():
-            np.testing.assert_array_equal(observations[agent][-len(values) :], values)
+            np.testing.assert_array_equal(observations[agent][..., -values.shape[-1] :], values)
         actions = actions_for(plain, step)
         observations, expected = env.step(actions)[0], plain.step(actions)[0]
 
