@@ -48,6 +48,23 @@ GZ_SELDOM void restart(const Store &s, i64 i, u32 episode, int max_steps, Start 
   save(s, i, v);
 }
 
+// A long observation is written by a loop, which would keep the loop over envs from being vectorised: then the rules and
+// the observations have a loop over envs each.
+#if defined(GZ_CUDA) || defined(GZ_SIMT)
+constexpr bool APART = false;
+#else
+constexpr bool APART = GZ_BRANCHLESS && OBSERVATION_SIZE > 32;
+#endif
+
+// What `advance` leaves to be done for the envs from `begin` to `end`, where it does.
+GZ void look(const Store &s, int max_steps, i64 begin, i64 end) {
+  if constexpr (APART)
+    for (i64 i = begin; i < end; ++i) {
+      State v = load(s, i);
+      observe(bind(s, v, i, s.episode[i], s.elapsed_steps[i], max_steps));
+    }
+}
+
 #if GZ_BRANCHLESS
 
 // One agent alone: no branch, so that a loop over envs can be vectorised. An env that waits for its reset computes a
@@ -65,7 +82,7 @@ GZ void advance(const Store &s, int, int max_steps, i64 i) {
   const u8 terminated = idle ? s.terminated[i] : (u8)((v.terminated | v.over) != 0);
   const u8 truncated = idle ? s.truncated[i] : (u8)(t >= max_steps);
   v = keep(idle, before, v);
-  observe(e);
+  if constexpr (!APART) observe(e);
   save(s, i, v);
   s.elapsed_steps[i] = t;
   s.reward[i] = reward;
@@ -298,8 +315,15 @@ GZ void act(const Store &s, i64 low, i64 high) {
   }
 }
 
-// Flattened, as a call in its inner loop would keep that from being vectorised.
-static __attribute__((flatten)) void run_range(const void *pointer, i64 begin, i64 end) {
+// A game's regions are functions, which compilers do not inline where they are long, and a call keeps the loop over envs
+// from being vectorised.
+#if GZ_BRANCHLESS
+#define GZ_FLAT __attribute__((flatten))
+#else
+#define GZ_FLAT
+#endif
+
+GZ_FLAT static void run_range(const void *pointer, i64 begin, i64 end) {
   const Call &call = *(const Call *)pointer;
   const Store s = *call.store;  // its address is given to nobody, so the loops below have it in registers
   const int mode = s.control->mode, max_steps = s.control->max_steps;
@@ -310,6 +334,7 @@ static __attribute__((flatten)) void run_range(const void *pointer, i64 begin, i
       if constexpr (GZ_BRANCHLESS) {
         GZ_INDEPENDENT
         for (i64 i = low; i < high; ++i) advance(s, mode, max_steps, i);
+        look(s, max_steps, low, high);
         for (i64 i = low; i < high; ++i)
           if (s.ended[i] | s.waiting[i]) settle(*call.store, mode, max_steps, i);
       } else {
@@ -339,6 +364,7 @@ static void some_range(const void *pointer, i64 begin, i64 end) {
     }
     for (i64 i = first; i < first + (next - k); ++i) {
       advance(s, mode, max_steps, i);
+      look(s, max_steps, i, i + 1);
       if (s.ended[i] | s.waiting[i]) settle(*call.store, mode, max_steps, i);
     }
   }
