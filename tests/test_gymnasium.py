@@ -185,6 +185,9 @@ def test_gymnasium_check_env(single_game):
 @pytest.mark.filterwarnings(  # advice for SB3's own policies, not faults
     "ignore:We recommend you to use a symmetric and normalized Box action space.*:UserWarning",
     "ignore:Your observation  has an unconventional shape.*:UserWarning",
+    "ignore:It seems that your observation  is an image.*:UserWarning",  # planes of bits are none
+    "ignore:It seems that your observation space  is an image.*:UserWarning",
+    "ignore:The minimal resolution for an image is.*:UserWarning",
 )
 def test_stable_baselines3_check_env(single_game):
     checker = pytest.importorskip("stable_baselines3.common.env_checker")
