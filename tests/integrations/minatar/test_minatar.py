@@ -1,0 +1,505 @@
+"""The games of MinAtar against the original: state, observation, reward and end, exactly.
+
+The original gets the random numbers that ours has drawn: they are computed here, by a Philox of NumPy's, and decoded as
+the rules decode them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from minatar import Environment
+
+import gpuzoo
+from gpuzoo import Simulator
+from gpuzoo.envs.minatar.suite import BUTTONS
+
+Row = dict[str, Any]  # the fields of one env
+
+# ---- random numbers ----
+
+
+def philox(words: list[Any], key: np.ndarray) -> np.ndarray:
+    """Philox4x32-10: `words` are four arrays, `key` an array of 64 bits."""
+    x, y, z, w = (np.asarray(v, np.uint64) for v in words)
+    low, half = np.uint64(0xFFFFFFFF), np.uint64(32)
+    k0, k1 = key & low, key >> half
+    for _ in range(10):
+        a, b = x * np.uint64(0xD2511F53), z * np.uint64(0xCD9E8D57)
+        x, y, z, w = (b >> half) ^ y ^ k0, b & low, (a >> half) ^ w ^ k1, a & low
+        k0, k1 = k0 + np.uint64(0x9E3779B9) & low, k1 + np.uint64(0xBB67AE85) & low
+    return np.stack([x, y, z, w], axis=-1)
+
+
+def drawn(s: Simulator) -> np.ndarray:
+    """The numbers that the rules draw with (seed, episode, elapsed steps) as they are now, (envs, 4)."""
+    n, a = s.num_envs, s.arrays
+    zeros = np.zeros(n, np.uint64)
+    return philox([zeros, zeros, a["elapsed_steps"], a["episode"]], a["seed"].astype(np.uint64))
+
+
+def below(bits: Any, n: int) -> int:
+    return int(bits) * n >> 32
+
+
+class Numbers:
+    """Takes the place of a numpy.random.RandomState and gives what lies ready."""
+
+    def __init__(self) -> None:
+        self.ready: list[Any] = []
+
+    def rand(self, *_: int) -> Any:
+        return self.ready.pop(0)
+
+    def randint(self, low: int, high: int | None = None, size: int | None = None) -> Any:
+        value = self.ready.pop(0)
+        return value(low if high is None else high) if callable(value) else value
+
+
+# ---- the games ----
+
+
+@dataclasses.dataclass(frozen=True)
+class Game:
+    """How a game is compared.
+
+    Attributes:
+        name: of the original.
+        read: the original's state in our fields.
+        write: the reverse, into an original that was reset.
+        numbers: what the original's random numbers must be, from ours (without that of the sticky action).
+        start: the same for a reset.
+        wide: states drawn widely.
+        clever: actions that play well, from our simulator.
+        episodes: how many are played.
+    """
+
+    name: str
+    read: Callable[[Any], Row]
+    write: Callable[[Any, Row], None]
+    wide: Callable[[np.random.Generator, int], Row]
+    clever: Callable[[np.random.Generator, dict[str, np.ndarray]], np.ndarray]
+    numbers: Callable[[Any, np.ndarray], list[Any]] = lambda env, bits: []
+    start: Callable[[np.ndarray], list[Any]] = lambda bits: []
+    episodes: int = 1000
+    steps: int = 400
+
+
+def unchanged(rng: np.random.Generator, actions: np.ndarray, share: float, count: int) -> np.ndarray:
+    """Some of the actions replaced by random buttons."""
+    return np.where(rng.random(len(actions)) < share, rng.integers(0, count, len(actions)), actions)
+
+
+def read_breakout(env: Any) -> Row:
+    assert not env.brick_map[0].any()
+    assert not env.brick_map[4:].any()
+    bricks = env.brick_map[1:4].ravel().astype(np.int64)
+    names = ("ball_x", "ball_y", "last_x", "last_y", "ball_dir", "pos", "strike")
+    return {name: getattr(env, name) for name in names} | {"bricks": int((bricks << np.arange(30)).sum())}
+
+
+def write_breakout(env: Any, row: Row) -> None:
+    for name in ("ball_x", "ball_y", "last_x", "last_y", "ball_dir", "pos"):
+        setattr(env, name, int(row[name]))
+    env.strike = bool(row["strike"])
+    env.brick_map[1:4] = (int(row["bricks"]) >> np.arange(30) & 1).reshape(3, 10)
+
+
+def wide_breakout(rng: np.random.Generator, n: int) -> Row:
+    bricks = rng.integers(0, 1 << 30, n) & np.where(rng.random(n) < 0.5, rng.integers(0, 1 << 30, n), -1)
+    bricks[rng.random(n) < 0.1] = 0
+    ball_x, ball_y = rng.integers(0, 10, n), rng.integers(0, 9, n)
+    return {
+        "ball_x": ball_x,
+        "ball_y": ball_y,
+        "last_x": np.clip(ball_x + rng.integers(-1, 2, n), 0, 9),
+        "last_y": np.clip(ball_y + rng.integers(-1, 2, n), 0, 8),
+        "ball_dir": rng.integers(0, 4, n),
+        "pos": np.where(rng.random(n) < 0.5, np.clip(ball_x + rng.integers(-2, 3, n), 0, 9), rng.integers(0, 10, n)),
+        "bricks": bricks.astype(np.uint32),
+        "strike": rng.random(n) < 0.3,
+    }
+
+
+def clever_breakout(rng: np.random.Generator, state: dict[str, np.ndarray]) -> np.ndarray:
+    """Below where the ball comes down, to be hit from either side."""
+    falls = state["ball_dir"] >= 2
+    side = np.where((state["ball_dir"] == 1) | (state["ball_dir"] == 2), 1, -1)
+    way = np.where(falls, 8 - state["ball_y"], 0) * side + state["ball_x"]
+    there = np.abs(way)
+    there = np.where(there > 9, 19 - there, there)
+    there = np.where(way < 0, -way - 1, there)
+    delta = np.sign(there - state["pos"].astype(int))
+    return np.where(delta < 0, 1, np.where(delta > 0, 2, 0))
+
+
+def digits(values: Any) -> int:
+    return sum(int(x) << 4 * k for k, x in enumerate(values))
+
+
+RAMP = ("spawn_speed", "spawn_timer", "move_speed", "move_timer", "ramp_timer", "ramp_index")
+
+
+def read_asterix(env: Any) -> Row:
+    there = [x is not None for x in env.entities]
+    things = [x or [0, 0, False, False] for x in env.entities]
+    assert all(x[1] == k + 1 for k, x in enumerate(things) if there[k])
+    return {name: getattr(env, name) for name in ("player_x", "player_y", *RAMP)} | {
+        "entities": digits(there),
+        "entity_x": digits(x[0] for x in things),
+        "rightward": digits(x[2] for x in things),
+        "gold": digits(x[3] for x in things),
+    }
+
+
+def write_asterix(env: Any, row: Row) -> None:
+    for name in ("player_x", "player_y", *RAMP):
+        setattr(env, name, int(row[name]))
+    x, there, right, gold = (
+        [int(row[name]) >> 4 * k & 15 for k in range(8)] for name in ("entity_x", "entities", "rightward", "gold")
+    )
+    env.entities = [[x[k], k + 1, bool(right[k]), bool(gold[k])] if there[k] else None for k in range(8)]
+
+
+def wide_asterix(rng: np.random.Generator, n: int) -> Row:
+    there = rng.random((n, 8)) < rng.random((n, 1)) ** 0.5
+    there[: n // 20] = True
+    player_y, player_x = rng.integers(1, 9, n), rng.integers(0, 10, n)
+    x = rng.integers(0, 10, (n, 8))
+    near = np.clip(player_x + rng.integers(-2, 3, n), 0, 9)
+    x[np.arange(n), player_y - 1] = np.where(rng.random(n) < 0.8, near, x[np.arange(n), player_y - 1])
+    right, gold = rng.random((2, n, 8)) < 0.5
+    spawn_speed, move_speed = rng.integers(1, 11, n), rng.integers(1, 6, n)
+    return {
+        "player_x": player_x,
+        "player_y": player_y,
+        "entities": np.array([digits(row) for row in there]),
+        "entity_x": np.array([digits(row) for row in x * there]),
+        "rightward": np.array([digits(row) for row in right & there]),
+        "gold": np.array([digits(row) for row in gold & there]),
+        "spawn_speed": spawn_speed,
+        "spawn_timer": rng.integers(0, spawn_speed + 1) * (rng.random(n) < 0.6),
+        "move_speed": move_speed,
+        "move_timer": rng.integers(0, move_speed + 1) * (rng.random(n) < 0.6),
+        "ramp_timer": np.where(rng.random(n) < 0.5, rng.integers(-1, 2, n), rng.integers(-1, 101, n)),
+        "ramp_index": rng.integers(0, 12, n),
+    }
+
+
+def numbers_asterix(env: Any, bits: np.ndarray) -> list[Any]:
+    if env.spawn_timer:
+        return []
+    full = None not in env.entities
+    return [*((bits[1:3] >> np.uint64(8)) / 2**24), *([] if full else [lambda n: below(bits[3], n)])]
+
+
+def clever_asterix(rng: np.random.Generator, state: dict[str, np.ndarray]) -> np.ndarray:
+    """To the row with gold, or without a thing, that is the nearest; within it towards gold."""
+    rows = np.arange(8)
+    there, x, gold = (
+        state[name].astype(np.int64)[:, None] >> 4 * rows & 15 for name in ("entities", "entity_x", "gold")
+    )
+    px, py = state["player_x"].astype(int)[:, None], state["player_y"].astype(int)[:, None] - 1
+    threat = (there > 0) & (gold == 0) & (np.abs(x - px) <= 2)
+    cost = np.abs(rows - py) + np.where(threat, 50, 0) - np.where((there > 0) & (gold > 0), 4, 0)
+    step = np.sign(np.argmin(cost, axis=1) - py[:, 0])
+    own = np.take_along_axis(np.where((there > 0) & (gold > 0), np.sign(x - px), 0), py, axis=1)[:, 0]
+    next_row = np.clip(py[:, 0] + step, 0, 7)
+    blocked = np.take_along_axis(threat & (np.abs(x - px) <= 1), next_row[:, None], axis=1)[:, 0]
+    step = np.where(blocked, 0, step)
+    sideways = np.where(own < 0, 1, np.where(own > 0, 3, 0))
+    return np.where(step < 0, 2, np.where(step > 0, 4, sideways))
+
+
+CARS = ("car_x", "car_timer", "car_speed")
+
+
+def read_freeway(env: Any) -> Row:
+    assert [car[1] for car in env.cars] == list(range(1, 9))
+    x, timer, speed = (digits(abs(car[k]) for car in env.cars) for k in (0, 2, 3))
+    return {
+        "pos": env.pos,
+        "move_timer": env.move_timer,
+        "car_x": x,
+        "car_timer": timer,
+        "car_speed": speed,
+        "rightward": digits(car[3] > 0 for car in env.cars),
+        "elapsed_steps": 2500 - env.terminate_timer,
+    }
+
+
+def write_freeway(env: Any, row: Row) -> None:
+    env.pos, env.move_timer = int(row["pos"]), int(row["move_timer"])
+    env.terminate_timer = 2500 - int(row["elapsed_steps"])
+    x, timer, speed, right = (
+        [int(row[name]) >> 4 * k & 15 for k in range(8)] for name in (*CARS, "rightward")
+    )  # fmt: skip
+    env.cars = [[x[k], k + 1, timer[k], speed[k] if right[k] else -speed[k]] for k in range(8)]
+
+
+def wide_freeway(rng: np.random.Generator, n: int) -> Row:
+    speed = rng.integers(1, 6, (n, 8))
+    near = rng.random((n, 8)) < 0.5
+    values = {
+        "car_x": np.where(near, rng.integers(3, 6, (n, 8)), rng.integers(0, 10, (n, 8))),
+        "car_timer": rng.integers(0, speed + 1) * (rng.random((n, 8)) < 0.6),
+        "car_speed": speed,
+        "rightward": rng.random((n, 8)) < 0.5,
+    }
+    return {name: np.array([digits(row) for row in x]) for name, x in values.items()} | {
+        "pos": np.where(rng.random(n) < 0.3, 1, rng.integers(1, 10, n)),
+        "move_timer": rng.integers(0, 4, n) * (rng.random(n) < 0.5),
+    }
+
+
+def traffic(bits: np.ndarray) -> list[Any]:
+    """Speeds, and numbers whose difference to one half has the sign of the direction."""
+    cars = np.array([below(bits[1 + k // 4], 10000) // 10 ** (k % 4) % 10 for k in range(8)])
+    return [1 + cars % 5, 0.25 + 0.5 * (cars // 5)]
+
+
+def clever_freeway(rng: np.random.Generator, state: dict[str, np.ndarray]) -> np.ndarray:
+    """Up, unless a car is about to come to the cell ahead."""
+    ahead = np.maximum(state["pos"].astype(np.int64) - 2, 0)
+    x, timer, _, right = (state[name].astype(np.int64) >> 4 * ahead & 15 for name in (*CARS, "rightward"))
+    comes = (x == 4) | ((np.where(right == 1, x + 1, x - 1) == 4) & (timer <= 3))
+    return np.where(comes & (state["pos"] > 1), 0, 1)
+
+
+TIMERS = ("enemy_move_interval", "alien_move_timer", "alien_shot_timer", "shot_timer", "ramp_index")
+MAPS = {"aliens": "alien_map", "shots": "f_bullet_map", "bombs": "e_bullet_map"}
+
+
+def halves(maps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    bits = maps.reshape(-1, 2, 50).astype(np.uint64) << np.arange(50, dtype=np.uint64)
+    upper, lower = bits.sum(axis=2, dtype=np.uint64).T
+    return upper, lower
+
+
+def read_space_invaders(env: Any) -> Row:
+    row = {name: getattr(env, name) for name in ("pos", "alien_dir", *TIMERS)}
+    for name, theirs in MAPS.items():
+        (row[f"{name}_upper"],), (row[f"{name}_lower"],) = halves(getattr(env, theirs))
+    return row
+
+
+def write_space_invaders(env: Any, row: Row) -> None:
+    for name in ("pos", "alien_dir", *TIMERS):
+        setattr(env, name, int(row[name]))
+    for name, theirs in MAPS.items():
+        bits = int(row[f"{name}_upper"]) | int(row[f"{name}_lower"]) << 50
+        setattr(env, theirs, np.array([bits >> k & 1 for k in range(100)], float).reshape(10, 10))
+
+
+def wide_space_invaders(rng: np.random.Generator, n: int) -> Row:
+    """Any aliens anywhere, in waves that are cut out at random, and any bullets."""
+    aliens = rng.random((n, 10, 10)) < rng.choice([0.01, 0.1, 0.5, 0.9], n)[:, None, None]
+    wave = rng.random(n) < 0.6
+    for k in np.flatnonzero(wave):
+        top, left, rows, columns = rng.integers(0, 8), rng.integers(0, 8), rng.integers(1, 5), rng.integers(1, 7)
+        cut = np.zeros((10, 10), bool)
+        cut[top : top + rows, left : left + columns] = True
+        aliens[k] = cut & (rng.random((10, 10)) < rng.choice([0.3, 1.0]))
+    empty = ~aliens.any(axis=(1, 2))
+    aliens[empty, rng.integers(0, 10), rng.integers(0, 10)] = True
+    shots, bombs = rng.random((2, n, 10, 10)) < rng.choice([0.02, 0.2], (2, n))[:, :, None, None]
+    shots[:, 9] = False
+    bombs[:, 8] &= rng.random((n, 10)) < 0.3
+    maps = {"aliens": aliens, "shots": shots, "bombs": bombs}
+    parts = {name: dict(zip(("upper", "lower"), halves(x), strict=True)) for name, x in maps.items()}
+    return {f"{name}_{half}": bits for name, x in parts.items() for half, bits in x.items()} | {
+        "pos": rng.integers(0, 10, n),
+        "alien_dir": rng.choice([-1, 1], n),
+        "enemy_move_interval": rng.integers(6, 13, n),
+        "alien_move_timer": rng.integers(0, 13, n) * (rng.random(n) < 0.5),
+        "alien_shot_timer": rng.integers(0, 11, n) * (rng.random(n) < 0.5),
+        "shot_timer": rng.integers(0, 6, n) * (rng.random(n) < 0.5),
+        "ramp_index": rng.integers(0, 7, n),
+    }
+
+
+def clever_space_invaders(rng: np.random.Generator, state: dict[str, np.ndarray]) -> np.ndarray:
+    """Shoots whenever it can, steps aside from bullets, and otherwise follows the aliens."""
+
+    def of(name: str) -> np.ndarray:
+        both = [state[f"{name}_{half}"][:, None] >> np.arange(50, dtype=np.uint64) for half in ("upper", "lower")]
+        return (np.concatenate(both, axis=1) & np.uint64(1)).reshape(-1, 10, 10).astype(bool)
+
+    pos, n = state["pos"].astype(int), len(state["pos"])
+    danger = of("bombs")[:, 7:].any(axis=1)[np.arange(n), pos]
+    columns = of("aliens").any(axis=1)
+    distance = np.where(columns, np.abs(np.arange(10) - pos[:, None]), 99)
+    way = np.sign(distance.argmin(axis=1) - pos)
+    way = np.where(danger, np.where(pos < 5, 1, -1), way)
+    follow = np.where(way < 0, 1, np.where(way > 0, 2, 0))
+    return np.where(~danger & (state["shot_timer"] == 0), 3, follow)
+
+
+GAMES = {
+    "Breakout-MinAtar-v1": Game(
+        "breakout", read_breakout, write_breakout, wide_breakout, clever_breakout,
+        start=lambda bits: [below(bits[0], 2)],
+    ),
+    "Asterix-MinAtar-v1": Game(
+        "asterix", read_asterix, write_asterix, wide_asterix, clever_asterix, numbers_asterix, steps=1500
+    ),
+    "Freeway-MinAtar-v1": Game(
+        "freeway", read_freeway, write_freeway, wide_freeway, clever_freeway,
+        numbers=lambda env, bits: traffic(bits), start=traffic, episodes=8, steps=1000,
+    ),
+    "SpaceInvaders-MinAtar-v1": Game(
+        "space_invaders", read_space_invaders, write_space_invaders, wide_space_invaders, clever_space_invaders,
+        steps=800,
+    ),
+}  # fmt: skip
+
+
+# ---- both together ----
+
+
+class Both:
+    """Our envs and as many originals."""
+
+    def __init__(self, env_id: str, count: int, **config: Any) -> None:
+        self.game, self.count = GAMES[env_id], count
+        self.ours = Simulator(gpuzoo.get(env_id), count, device="cpu", autoreset_mode="disabled", **config)
+        cfg = self.ours.program.cfg
+        self.buttons = [BUTTONS.index(b) for b in type(gpuzoo.get(env_id))().pressed(cfg)]
+        ramping = getattr(cfg, "difficulty_ramping", True)
+        # The probability of ours is a float32.
+        chance = float(np.float32(cfg.sticky_action_prob))
+        self.theirs = [Environment(self.game.name, chance, ramping) for _ in range(count)]
+        for env in self.theirs:
+            env.random, env.env.random = Numbers(), Numbers()
+
+    @property
+    def arrays(self) -> dict[str, np.ndarray]:
+        return self.ours.arrays
+
+    def state(self) -> dict[str, np.ndarray]:
+        return {name: self.arrays[name].copy() for name in self.ours.program.fields}
+
+    def reset(self, seed: int) -> None:
+        self.ours.reset(seed=seed)
+        bits = drawn(self.ours)
+        for env, numbers in zip(self.theirs, bits, strict=True):
+            env.last_action = 0
+            env.env.random.ready = self.game.start(numbers)
+            env.reset()
+            assert not env.env.random.ready
+        self.compare(range(self.count))
+
+    def place(self, state: Row, elapsed: np.ndarray | None = None) -> None:
+        """Both into states that are given in our fields."""
+        elapsed = np.zeros(self.count, np.int32) if elapsed is None else elapsed
+        fields = self.ours.program.fields
+        values = {name: np.asarray(x).astype(fields[name].dtype) for name, x in state.items()}
+        self.ours.set_state(values | {"elapsed_steps": elapsed.astype(np.int32)})
+        for k, env in enumerate(self.theirs):
+            env.last_action = int(state["last_action"][k])
+            self.game.write(env.env, {name: x[k] for name, x in state.items()} | {"elapsed_steps": elapsed[k]})
+        self.compare(range(self.count))
+
+    def step(self, actions: np.ndarray, playing: list[int]) -> list[int]:
+        """Those who still play after one step."""
+        self.arrays["action"].reshape(-1)[...] = actions
+        before = self.state()
+        self.ours.step()
+        bits = drawn(self.ours)
+        rewards, ends = np.zeros(self.count), np.zeros(self.count, bool)
+        for k in playing:
+            env = self.theirs[k]
+            env.random.ready = [float(bits[k, 0] >> np.uint64(8)) / 2**24]
+            env.env.random.ready = self.game.numbers(env.env, bits[k])
+            rewards[k], ends[k] = env.act(self.buttons[actions[k]])
+            assert not env.random.ready
+        np.testing.assert_array_equal(self.arrays["reward"].reshape(-1)[playing], rewards[playing])
+        np.testing.assert_array_equal(self.arrays["terminated"].reshape(-1)[playing], ends[playing])
+        self.compare(playing)
+        self.stuck = np.array([self.theirs[k].last_action != self.buttons[actions[k]] for k in playing])
+        self.before, self.rewards = before, rewards
+        return [k for k in playing if not ends[k]]
+
+    def compare(self, playing: Any) -> None:
+        playing = list(playing)
+        seen = np.stack([self.theirs[k].state() for k in playing])
+        np.testing.assert_array_equal(self.arrays["observation"].reshape(self.count, *seen.shape[1:])[playing], seen)
+        rows = [self.game.read(self.theirs[k].env) | {"last_action": self.theirs[k].last_action} for k in playing]
+        assert set(rows[0]) >= set(self.ours.program.fields), "every field is compared"
+        for name in rows[0]:
+            np.testing.assert_array_equal(self.arrays[name][playing], [row[name] for row in rows], name)
+
+
+OPTIONS: list[dict[str, Any]] = [
+    {},
+    {"sticky_action_prob": 0.0, "use_minimal_action_set": False},
+    {"sticky_action_prob": 0.5, "difficulty_ramping": False},
+]
+
+
+def options_of(env_id: str, options: dict[str, Any]) -> dict[str, Any]:
+    known = {f.name for f in dataclasses.fields(gpuzoo.get(env_id).Config)}
+    return {k: v for k, v in options.items() if k in known}
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+@pytest.mark.parametrize("env_id", GAMES)
+def test_wide_states(env_id: str, options: dict[str, Any]) -> None:
+    """Three steps from each of 1,000 states."""
+    count, rng = 1000, np.random.default_rng(0)
+    both = Both(env_id, count, **options_of(env_id, options))
+    both.reset(seed=1)
+    for turn in range(2):
+        if turn:
+            both.reset(seed=2)
+        elapsed = np.where(rng.random(count) < 0.1, rng.integers(2495, 2501, count), rng.integers(0, 2495, count))
+        both.place(both.game.wide(rng, count) | {"last_action": rng.choice(both.buttons, count)}, elapsed)
+        playing = list(range(count))
+        for _ in range(3):
+            playing = both.step(rng.integers(0, len(both.buttons), count), playing)
+            if not options:
+                assert both.stuck.any()
+        assert 0 < len(playing) < count
+
+
+@pytest.mark.parametrize("env_id", GAMES)
+def test_random_episodes(env_id: str) -> None:
+    game = GAMES[env_id]
+    both, rng = Both(env_id, game.episodes), np.random.default_rng(0)
+    both.reset(seed=3)
+    playing = list(range(both.count))
+    while playing:
+        playing = both.step(rng.integers(0, len(both.buttons), both.count), playing)
+
+
+@pytest.mark.parametrize("ramping", [True, False])
+@pytest.mark.parametrize("env_id", GAMES)
+def test_clever_episodes(env_id: str, ramping: bool) -> None:
+    """Players that live long, and so come to where random ones do not."""
+    game = GAMES[env_id]
+    both, rng = Both(env_id, 30, **options_of(env_id, {"difficulty_ramping": ramping})), np.random.default_rng(0)
+    both.reset(seed=4)
+    playing = list(range(both.count))
+    total = np.zeros(both.count)
+    for _ in range(game.steps):
+        if not playing:
+            break
+        actions = unchanged(rng, game.clever(rng, both.state()), 0.02, len(both.buttons))
+        playing = both.step(actions, playing)
+        total += both.rewards
+    assert total.mean() > 2, "nobody played well"
+
+
+@pytest.mark.parametrize("env_id", GAMES)
+def test_spaces(env_id: str) -> None:
+    import minatar.gym as original
+
+    for minimal in (True, False):
+        theirs = original.BaseEnv(GAMES[env_id].name, use_minimal_action_set=minimal)
+        ours = gpuzoo.make(env_id, 1, use_minimal_action_set=minimal).simulator.layout
+        assert ours.observation_spaces["agent"].shape == theirs.observation_space.shape
+        assert ours.action_spaces["agent"] == theirs.action_space
