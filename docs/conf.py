@@ -62,7 +62,7 @@ _WALK = {
     "backend_cuda": "core/backend_cuda.py",
     "entry": "core/device/entry.cuh",
     "prelude": "core/device/prelude.cuh",
-    "game": "envs/cartpole/cartpole.cuh",
+    "game": "envs/classic_control/cartpole.cuh",
 }
 myst_substitutions = {
     "forbidden": _forbidden(),

@@ -16,7 +16,7 @@ import pytest
 from gymnasium.envs.classic_control.cartpole import CartPoleEnv
 
 from gpuzoo.core.simulator import Simulator
-from gpuzoo.envs.cartpole.cartpole import CartPole
+from gpuzoo.envs.classic_control.cartpole import CartPole
 
 EPS = 2.0**-24
 FIELDS = ("x", "x_dot", "theta", "theta_dot")

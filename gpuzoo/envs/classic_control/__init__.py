@@ -1,0 +1,1 @@
+"""Classic control: a cart, pendulums and hills, which answer as Gymnasium's do."""

@@ -1,0 +1,1 @@
+"""Toy text: Gymnasium's small games of cells and cards, transition by transition."""
