@@ -36,6 +36,7 @@ GZ float unit_float(u32 bits) { return (float)(i32)(bits >> 8) * 5.9604644775390
 template <class E> GZ u32 random_bits(const E &e, int agent, int draw) {
   return random_bits(e.seed, e.episode, (u32)e.t, GAME | (u32)(agent + 1), (u32)draw);
 }
+template <class E> GZ u32 random_bits(const E &e, int draw) { return random_bits(e, -1, draw); }
 template <class E> GZ float uniform(const E &e, int agent, int draw, float low, float high) {
   return low + (high - low) * unit_float(random_bits(e, agent, draw));
 }
@@ -46,5 +47,12 @@ template <class E> GZ int random_int(const E &e, int agent, int draw, int n) {
   return (int)mulhi(random_bits(e, agent, draw), (u32)n);
 }
 template <class E> GZ int random_int(const E &e, int draw, int n) { return random_int(e, -1, draw, n); }
+
+// A number of the standard normal distribution (Box and Muller, 1958), from `draw` and `draw + 1`.
+template <class E> GZ float normal(const E &e, int agent, int draw) {
+  const float radius = sqrt(-2.f * log(1.f - unit_float(random_bits(e, agent, draw))));
+  return radius * cos(TWO_PI * unit_float(random_bits(e, agent, draw + 1)));
+}
+template <class E> GZ float normal(const E &e, int draw) { return normal(e, -1, draw); }
 
 }  // namespace gz
