@@ -1,7 +1,8 @@
 // Things are numbers whose hexadecimal digits are, from the last one: column, row, direction (1 is right), steps until it
-// moves, and for enemies 0 for a fish, or 1 + steps until a submarine shoots. Lists are in the order of arrival. As in the
-// original they are walked backwards, and what is taken out of a list is the first thing in it that is equal: if that is
-// an earlier one, the present one moves to the place before and comes up once more.
+// moves, and for enemies 0 for a fish, or 1 + steps until a submarine shoots. Lists are in the order of arrival and, as in
+// the original, are walked backwards. What is taken out of a list is the first thing in it that is equal; if that is an
+// earlier one, the present one moves to the place before and comes up once more. (An enemy that runs into a bullet has no
+// equal: the bullet would have hit that one before.)
 
 #include "minatar.cuh"
 
@@ -18,7 +19,7 @@ GZ int column(u32 thing) { return (int)(thing & 15u); }
 GZ int row(u32 thing) { return (int)(thing >> 4 & 15u); }
 GZ int ahead(u32 thing) { return column(thing) + (thing & RIGHTWARD ? 1 : -1); }
 GZ bool inside(int x) { return (u32)x < 10u; }
-GZ u32 moved_to(u32 thing, int x) { return (thing & ~15u) | (u32)x; }
+GZ u32 moved_to(u32 thing, int x) { return (thing & ~15u) | ((u32)x & 15u); }
 GZ int timer(u32 thing) { return (int)(thing >> 12 & 15u); }
 GZ bool is_sub(u32 thing) { return thing >= SUB; }
 
@@ -136,38 +137,30 @@ GZ Outcome move_enemies(Env e, u32 here, bool subs) {
   for (int i = n - 1; i >= 0; --i) {
     u32 enemy = e.enemies[i];
     if (is_sub(enemy) != subs) continue;
-    int place = i;  // where it is in the list at last, or -1
-    bool seen = true;
+    bool seen = true, hit = false;
     out.over |= (enemy & CELL) == here;
     if (timer(enemy) > 0) {
       enemy -= TIMER;
     } else {
       const int x = ahead(enemy);
       seen = inside(x);
-      if (!seen) {
-        n = without(e.enemies, n, i);
-        place = -1;
-      } else {
-        enemy = moved_to(enemy, x) | TIMER * (u32)e.move_speed;
-        e.enemies[i] = enemy;
-        const bool met = (enemy & CELL) == here;
-        const int shot = met ? shots : find_cell(e.shots, shots, enemy & CELL);
-        out.over |= met;
-        if (shot < shots) {
-          const int first = find(e.enemies, n, enemy);
-          n = without(e.enemies, n, first);
-          shots = without(e.shots, shots, shot);
-          place = first < i ? i - 1 : -1;
-          ++out.hits;
-        }
-      }
+      enemy = moved_to(enemy, x) | TIMER * (u32)e.move_speed;
+      const bool met = (enemy & CELL) == here;
+      const int shot = met | !seen ? shots : find_cell(e.shots, shots, enemy & CELL);
+      hit = shot < shots;
+      if (hit) shots = without(e.shots, shots, shot);
+      out.over |= seen & met;
+      out.hits += hit;
     }
     if (subs) {
       const bool shoots = enemy < 2u * SUB;
-      if (shoots && seen) e.num_bombs = (i8)with(e, e.bombs, e.num_bombs, BOMBS, enemy & (CELL | RIGHTWARD));
+      if (shoots & seen) e.num_bombs = (i8)with(e, e.bombs, e.num_bombs, BOMBS, enemy & (CELL | RIGHTWARD));
       enemy = shoots ? enemy + SUB * ENEMY_SHOT_INTERVAL : enemy - SUB;
     }
-    if (place >= 0) e.enemies[place] = enemy;
+    if (hit | !seen)
+      n = without(e.enemies, n, i);
+    else
+      e.enemies[i] = enemy;
   }
   e.num_enemies = (i8)n;
   e.num_shots = (i8)shots;

@@ -415,8 +415,11 @@ def wide_seaquest(rng: np.random.Generator, n: int) -> Row:
                 if name in ("enemies", "divers"):
                     thing.append(state["move_speed"][k] if rng.random() < 0.3 else rng.choice([0, 0, 0, 1, 5]))
                 if name == "enemies":
-                    thing.append(rng.choice([0, 0, 1, 2, 11]))
-                things.append(things[rng.integers(len(things))] if things and rng.random() < 0.2 else thing)
+                    thing.append(rng.choice([0, 0, 0, 0, 1, 2, 7, 11]))
+                if things and rng.random() < 0.4:  # equal to one that was there before, or to what it will be
+                    thing = list(things[rng.integers(len(things))])
+                    thing[0] = np.clip(thing[0] - rng.integers(2) * (1 if thing[2] else -1), 0, 9)
+                things.append(thing)
             state[name][k] = pack(things, size)
     return state
 
@@ -546,6 +549,10 @@ class Both:
             env.env.random.ready = self.game.numbers(env.env, bits[k])
             rewards[k], ends[k] = env.act(self.buttons[actions[k]])
             assert not env.random.ready
+        if "overflows" in self.arrays:  # lists that a wide state made too long
+            full = self.arrays["overflows"] > 0
+            assert full.mean() < 0.02
+            playing = [k for k in playing if not full[k]]
         np.testing.assert_array_equal(self.arrays["reward"].reshape(-1)[playing], rewards[playing])
         np.testing.assert_array_equal(self.arrays["terminated"].reshape(-1)[playing], ends[playing])
         self.compare(playing)
