@@ -74,8 +74,10 @@ class PointRobot(EnvDef):
 
     def render(self, cfg: PointRobotConfig, state: Mapping[str, NDArray[Any]], canvas: Canvas) -> None:
         size = max(cfg.circle_radius, 0.1)
+        x, y = float(state["x"]), float(state["y"])
+        far = max(1.35 * size, abs(x) + 0.2 * size, abs(y - 0.3 * size) + 0.2 * size)
         canvas.background("paper")
-        canvas.view(-1.35 * size, -0.75 * size, 1.35 * size, 1.35 * size, hud=True)
+        canvas.view(-far, 0.3 * size - far, far, 0.3 * size + far, hud=True)
         canvas.sector(0, 0, size, 0, np.pi, fill="water")
         for part in (0.25, 0.5, 0.75):
             angles = np.linspace(0, np.pi, 80)
@@ -87,7 +89,6 @@ class PointRobot(EnvDef):
         goal = float(state["goal_x"]), float(state["goal_y"])
         canvas.circle(goal[0], goal[1], cfg.goal_radius, fill=fade("green", 0.3), outline="green", width=2)
         canvas.circle(goal[0], goal[1], 0.03 * size, fill="green")
-        x, y = float(state["x"]), float(state["y"])
         push = np.array([float(state["last_action_x"]), float(state["last_action_y"])])
         length = float(np.hypot(*push))
         if length > 0.01 * size:

@@ -35,7 +35,8 @@ class Pong(EnvDef):
     **Actions.** `Discrete(3)`: stay, up, down.
 
     **Observation.** `Box(30, 40, 3)`, uint8: channel 0 is 1 where a paddle is (columns 0 and 39), channel 1 at the
-    ball, channel 2 where the ball was one step ago. Places are rounded down, and those out of the court shown at its border.
+    ball, channel 2 where the ball was one step ago. Places are rounded down; what is off the court is
+    shown at its border.
     With ``use_visual_obs=False`` `Box(8)`, float32: the paddles' rows, left and right; row and column of the ball, and
     those one step ago; its velocity in rows and columns per step.
 

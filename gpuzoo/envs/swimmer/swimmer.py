@@ -90,7 +90,7 @@ class Swimmer(EnvDef):
         far = max(1.25, abs(x) + 0.2, abs(y) + 0.2)
         canvas.background("water")
         canvas.view(-far, -far, far, far, hud=True)
-        along = np.linspace(-far, far, 90)
+        along = np.linspace(-1.1 * far, 1.1 * far, 99)
         for height in np.arange(-far, far + 0.1, far / 5):
             wave = height + 0.015 * far * np.sin(11 * along / far + 9 * height)
             canvas.path(np.stack([along, wave], 1), colour="#ffffff90", width=2)
