@@ -79,6 +79,13 @@ def test_declaration_is_complete(game):
         assert game.Config.__dataclass_fields__[name].metadata.get("doc"), f"parameter {name} has no documentation"
 
 
+def test_agents_are_all_agents_where_a_group_is_called_agent():
+    env = gpuzoo.get("SimpleTag-v0")
+    cfg = env.Config()
+    assert env.agents(cfg) == {"adversary": 3, "agent": 1}
+    assert resolve_fields(env, cfg, layout_of(env, cfg))["position"].shape == (4, 2)
+
+
 def test_exemptions_name_tests_and_give_reasons(game):
     names = {m for path in TESTS.glob("test_*.py") for m in re.findall(r"def test_(\w+)", path.read_text())}
     for name, reason in game.exempt.items():
