@@ -278,6 +278,7 @@ TREASURE = Scenario(
         {},
         {"continuous_actions": True},
         {"num_collectors": 1, "num_deposits": 1, "num_treasures": 1},
+        {"num_collectors": 4, "num_deposits": 2, "num_treasures": 3},
         {"num_collectors": 9, "num_deposits": 6, "num_treasures": 11},
         {"num_collectors": 18, "num_deposits": 3, "num_treasures": 2, "continuous_actions": True},
     ),
