@@ -4,13 +4,19 @@
 same time; ``turn_game``: of several that act in turns; ``wide_game``: with more than one lane. The toys of tests/toys
 have what no game may have. A game that is exempt from a test says why in `EnvDef.exempt`, under the test's name without
 ``test_``.
+
+A file of tests that has ``ONE_OF_A_KIND = True`` takes one game of each kind: to games whose agents and spaces are of the
+same sort a library's wrapper does the same.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Hashable
+from typing import Any
 
 import pytest
+from gymnasium import spaces
 from toys.glide import Glide
 from toys.herd import Herd
 from toys.lamps import Lamps
@@ -18,6 +24,7 @@ from toys.nim import Nim
 
 import gpuzoo
 from gpuzoo import EnvDef
+from gpuzoo.core.definition import layout
 
 os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
 
@@ -42,10 +49,34 @@ CHOICES = {
 }
 
 
+def kind(game: Game) -> Hashable:
+    """What games have in common that look alike from outside."""
+    lay = layout(game(), game.Config())
+
+    def sorts(by_group: dict[str, spaces.Space[Any]]) -> Hashable:
+        return frozenset((type(space), len(space.shape or ()), space.dtype) for space in by_group.values())
+
+    numbers = lay.agents > 1, len(lay.groups) > 1
+    return (
+        game.single(),
+        game.turn is None,
+        game.action_mask,
+        *numbers,
+        sorts(lay.observation_spaces),
+        sorts(lay.action_spaces),
+    )
+
+
+def one_of_a_kind(games: list[Game]) -> list[Game]:
+    return list({kind(game): game for game in reversed(games)}.values())[::-1]
+
+
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     for name, chosen in CHOICES.items():
         if name in metafunc.fixturenames:
             games = [game for game in (*GAMES, *TOYS) if chosen(game)]
+            if getattr(metafunc.module, "ONE_OF_A_KIND", False):
+                games = one_of_a_kind(games)
             metafunc.parametrize(name, games, ids=[game.id for game in games])
 
 

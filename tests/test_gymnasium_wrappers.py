@@ -19,6 +19,8 @@ from toys.screen import Screen
 from gpuzoo import VectorEnv, make_vec
 from gpuzoo.single import SingleEnv
 
+ONE_OF_A_KIND = True
+
 MODES = ("next_step", "same_step", "disabled")
 ENVS = 3
 
@@ -312,7 +314,7 @@ def test_wrapper_around_rows_of_several_agents(multi_game, name, mode):
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "game_to_wrap" in metafunc.fixturenames:
-        from conftest import GAMES, TOYS
+        from conftest import GAMES, TOYS, one_of_a_kind
 
-        games = [game for game in (*GAMES, *TOYS, Screen) if game.single()]
+        games = one_of_a_kind([game for game in (*GAMES, *TOYS, Screen) if game.single()])
         metafunc.parametrize("game_to_wrap", games, ids=[game.id for game in games])

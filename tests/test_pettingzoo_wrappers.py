@@ -19,6 +19,8 @@ from toys.herd import Herd
 from gpuzoo import aec_env, parallel_env
 from gpuzoo.testing.tools import assert_same, leaves_of
 
+ONE_OF_A_KIND = True
+
 LIMIT = 8
 
 

@@ -26,6 +26,8 @@ from gpuzoo.core import pool as core
 from gpuzoo.core.backend_cpu import compile_host
 from gpuzoo.core.codegen import DEVICE
 
+ONE_OF_A_KIND = True
+
 LIMIT = 7  # of steps, so that episodes end
 RESULTS = ("observation", "reward", "terminated", "truncated", "elapsed_steps")
 

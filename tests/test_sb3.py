@@ -39,6 +39,8 @@ from stable_baselines3.common.vec_env import (
 from gpuzoo.testing.tools import assert_same
 from gpuzoo.wrappers.sb3 import SB3VecEnv
 
+ONE_OF_A_KIND = True
+
 
 def make(game: Any, num_worlds: int = 3, **kwargs: Any) -> SB3VecEnv:
     return SB3VecEnv(game, num_worlds=num_worlds, device="cpu", **{"max_episode_steps": 12, **kwargs})
