@@ -5,8 +5,8 @@ same time; ``turn_game``: of several that act in turns; ``wide_game``: with more
 have what no game may have. A game that is exempt from a test says why in `EnvDef.exempt`, under the test's name without
 ``test_``.
 
-A file of tests that has ``ONE_OF_A_KIND = True`` takes one game of each kind: to games whose agents and spaces are of the
-same sort a library's wrapper does the same.
+A file of tests that has ``ONE_OF_A_KIND = True`` takes one game of each kind: to games whose agents and spaces are of
+the same sort a library's wrapper does the same.
 """
 
 from __future__ import annotations
