@@ -58,7 +58,7 @@ class MemoryChain(EnvDef):
 
     def observation_space(self, cfg: MemoryChainConfig, group: str) -> spaces.Box:
         low = np.array([0.0, 0.0] + [-1.0] * cfg.num_bits, np.float32)
-        high = np.array([1.0, cfg.num_bits - 1.0] + [1.0] * cfg.num_bits, np.float32)
+        high = np.array([1.0, max(cfg.num_bits - 1.0, 1.0)] + [1.0] * cfg.num_bits, np.float32)
         return spaces.Box(low, high, dtype=np.float32)
 
     def action_space(self, cfg: MemoryChainConfig, group: str) -> spaces.Discrete:

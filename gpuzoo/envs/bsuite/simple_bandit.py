@@ -50,7 +50,7 @@ class SimpleBandit(EnvDef):
     render_fps = 2
 
     def observation_space(self, cfg: SimpleBanditConfig, group: str) -> spaces.Box:
-        return spaces.Box(1.0, 1.0, (1,), np.float32)
+        return spaces.Box(0.0, 1.0, (1,), np.float32)
 
     def action_space(self, cfg: SimpleBanditConfig, group: str) -> spaces.Discrete:
         return spaces.Discrete(cfg.num_actions)
