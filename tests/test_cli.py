@@ -774,3 +774,13 @@ def test_bench_peers_runs():
     assert machine["kind"] == "machine"
     assert rows[0]["gpuzoo_is_faster_by"] == 1
     assert any("gymnasium" in row["name"] for row in rows)
+
+
+def test_bench_games_runs():
+    words = ["--only", "SimpleSpread", "--originals", sys.executable, "--seconds", "0.05", "--rounds", "1"]
+    done = python("-W", "ignore", "scripts/bench_games.py", *words)
+    assert done.returncode == 0, done.stderr
+    row = done.stdout.splitlines()[-1].split("|")
+    assert row[1].strip() == "`SimpleSpread-v0`"
+    assert row[4].strip() == "MPE2"
+    assert float(row[7]) > 1

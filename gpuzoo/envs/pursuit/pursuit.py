@@ -60,8 +60,8 @@ class Pursuit(EnvDef):
     action out of range is to stay. Pursuers move in order, which matters for the reward alone.
 
     **Catch.** When all pursuers have moved. With `surround` an evader is caught when all cells beside it that are on
-    the board and outside of the building have a pursuer; without, when `n_catch` pursuers are on its cell. It leaves the
-    game. Then each of the others makes one of the five moves at random, unless `freeze_evaders`.
+    the board and outside of the building have a pursuer; without, when `n_catch` pursuers are on its cell. It leaves
+    the game. Then each of the others makes one of the five moves at random, unless `freeze_evaders`.
 
     **Observation.** `Box(0, max(n_pursuers, n_evaders), (obs_range, obs_range, 3))`: for each y, x and plane from
     (obs_range - 1) // 2 cells before the pursuer on: whether there is the building or no board; the number of pursuers,

@@ -1,0 +1,307 @@
+"""Games side by side: gpuzoo and other libraries in one run, on one machine, taking turns, with random actions.
+
+    python scripts/bench_games.py [--only REGEX] [--jaxmarl PYTHON] [--gymnax PYTHON] [--vmas PYTHON] [--envpool PYTHON]
+        [--pufferlib PYTHON] [--originals PYTHON] [--threads 2] [--seconds 0.5] [--rounds 5] [--json FILE]
+
+PYTHON is an interpreter in which that library is installed, which need not have gpuzoo; ``games_peers.py`` runs
+there, in a process of its own for each game. --originals is one with mpe2, lbforaging, rware and pettingzoo. A
+library that is not given is left out, as is a game that is not registered here.
+
+Each contestant first tries its batch sizes and goes on with its best one. Then they take turns, and the best of the
+rounds counts. All have the same number of cores: libraries that use one core run in as many processes, and
+their rates are added. JAX runs a batch on one device or shares it between two, whichever is faster. An env step moves
+all agents of one env; finished episodes start anew in all. JAX's libraries draw actions and step in one
+compiled loop (`lax.scan`), so ours is `Simulator.rollout`, which does the same; the others get actions that were drawn
+before, one call for each step, so ours is `Simulator.step`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import gpuzoo
+from gpuzoo import bench
+from gpuzoo.core.backend import make_backend
+
+PEERS = Path(__file__).with_name("games_peers.py")
+TITLES = {
+    "jaxmarl": "JaxMARL", "gymnax": "gymnax", "vmas": "VMAS", "envpool": "EnvPool", "pufferlib": "PufferLib",
+    "mpe2": "MPE2", "gymnasium": "the original", "pettingzoo": "PettingZoo",
+}  # fmt: skip
+#: who runs Python's originals
+ORIGINALS = {"mpe2": "pettingzoo", "pettingzoo": "pettingzoo", "gymnasium": "gymnasium"}
+COMPILED_LOOP = ("jaxmarl", "gymnax")
+
+
+@dataclasses.dataclass(frozen=True)
+class Pair:
+    """A game of ours, and what it is called elsewhere: an id, or an id with its configuration.
+
+    A configuration `{"name": ...}` of ours is given by the id of another library that the game knows.
+    """
+
+    game: str
+    config: dict[str, Any]
+    peers: dict[str, Any]
+
+
+def mpe(game: str, name: str, version: int = 3, **more: Any) -> Pair:
+    peers = {"jaxmarl": f"MPE_{name}_v{version}", "mpe2": f"mpe2.{name}.{name}"}
+    return Pair(game, {}, peers | more)
+
+
+def gymnax(game: str, name: str, **more: Any) -> Pair:
+    return Pair(game, {}, {"gymnax": name} | more)
+
+
+PAIRS = (
+    mpe("Simple-v0", "simple"),
+    mpe("SimpleSpread-v0", "simple_spread", vmas="simple_spread"),
+    mpe("SimpleTag-v0", "simple_tag", vmas="simple_tag"),
+    mpe("SimpleAdversary-v0", "simple_adversary"),
+    mpe("SimplePush-v0", "simple_push"),
+    mpe("SimpleCrypto-v0", "simple_crypto"),
+    mpe("SimpleReference-v0", "simple_reference"),
+    mpe("SimpleSpeakerListener-v0", "simple_speaker_listener", 4),
+    mpe("SimpleWorldComm-v0", "simple_world_comm"),
+    Pair("SwitchRiddle-v0", {}, {"jaxmarl": "switch_riddle"}),
+    Pair("CoinGame-v0", {}, {"jaxmarl": "coin_game"}),
+    Pair("LevelBasedForaging-v3", {"name": "Foraging-8x8-2p-2f-v3"}, {"gymnasium": "lbforaging:Foraging-8x8-2p-2f-v3"}),
+    Pair(
+        "LevelBasedForaging-v3",
+        {"name": "Foraging-15x15-8p-4f-v3"},
+        {"gymnasium": "lbforaging:Foraging-15x15-8p-4f-v3"},
+    ),
+    Pair(
+        "RobotWarehouse-v0",
+        {"name": "rware-tiny-4ag-v2"},
+        {"gymnasium": "rware:rware-tiny-4ag-v2", "pufferlib": "rware.rware:Rware"},
+    ),
+    Pair("Pursuit-v0", {}, {"pettingzoo": "pettingzoo.sisl.pursuit.pursuit"}),
+    gymnax("CartPole-v1", "CartPole-v1", envpool="CartPole-v1", pufferlib="cartpole.cartpole:Cartpole"),
+    gymnax("Pendulum-v1", "Pendulum-v1", envpool="Pendulum-v1"),
+    gymnax("Acrobot-v1", "Acrobot-v1", envpool="Acrobot-v1"),
+    gymnax("MountainCar-v0", "MountainCar-v0", envpool="MountainCar-v0"),
+    gymnax("MountainCarContinuous-v0", "MountainCarContinuous-v0", envpool="MountainCarContinuous-v0"),
+    gymnax("FrozenLake-v1", "FrozenLake-misc", envpool="FrozenLake-v1"),
+    Pair("Taxi-v4", {}, {"envpool": "Taxi-v3"}),
+    Pair("CliffWalking-v1", {}, {"envpool": "CliffWalking-v1"}),
+    Pair("Blackjack-v1", {}, {"envpool": "Blackjack-v1"}),
+    gymnax("Asterix-MinAtar-v1", "Asterix-MinAtar"),
+    gymnax("Breakout-MinAtar-v1", "Breakout-MinAtar"),
+    gymnax("Freeway-MinAtar-v1", "Freeway-MinAtar", pufferlib="freeway.freeway:Freeway"),
+    gymnax("Seaquest-MinAtar-v1", "Seaquest-MinAtar"),
+    gymnax("SpaceInvaders-MinAtar-v1", "SpaceInvaders-MinAtar"),
+    gymnax("Catch-bsuite-v0", "Catch-bsuite", envpool="Catch-v0"),
+    gymnax("DeepSea-bsuite-v0", "DeepSea-bsuite"),
+    gymnax("MemoryChain-bsuite-v0", "MemoryChain-bsuite"),
+    gymnax("UmbrellaChain-bsuite-v0", "UmbrellaChain-bsuite"),
+    gymnax("DiscountingChain-bsuite-v0", "DiscountingChain-bsuite"),
+    gymnax("MNISTBandit-bsuite-v0", "MNISTBandit-bsuite"),
+    gymnax("SimpleBandit-bsuite-v0", "SimpleBandit-bsuite"),
+    gymnax("BernoulliBandit-misc-v0", "BernoulliBandit-misc"),
+    gymnax("GaussianBandit-misc-v0", "GaussianBandit-misc"),
+    gymnax("FourRooms-v0", "FourRooms-misc"),
+    gymnax("MetaMaze-v0", "MetaMaze-misc"),
+    gymnax("PointRobot-v0", "PointRobot-misc"),
+    gymnax("Reacher-v0", "Reacher-misc"),
+    gymnax("Swimmer-v0", "Swimmer-misc"),
+    gymnax("Pong-v0", "Pong-misc", pufferlib="pong.pong:Pong"),
+)
+
+
+class ContestantError(Exception):
+    """A contestant that ended early."""
+
+
+class Process:
+    """``games_peers.py`` with one game."""
+
+    def __init__(self, python: str, library: str, game: dict[str, Any]) -> None:
+        variables = {
+            **os.environ,
+            "JAX_PLATFORMS": "cpu",
+            "XLA_FLAGS": f"--xla_force_host_platform_device_count={game['threads']}",
+        }
+        self.process = subprocess.Popen(
+            [python, str(PEERS), library],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE if library != "gpuzoo" else None,
+            text=True,
+            env=variables,
+        )
+        self.send(game)
+        self.about: Any = self.receive()
+
+    def send(self, what: Any) -> None:
+        assert self.process.stdin is not None
+        try:
+            self.process.stdin.write(json.dumps(what) + "\n")
+            self.process.stdin.flush()
+        except BrokenPipeError:
+            pass
+
+    def receive(self) -> Any:
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        if not line:
+            stderr = self.process.stderr.read().strip() if self.process.stderr else ""
+            raise ContestantError((stderr.splitlines() or ["it ended"])[-1])
+        return json.loads(line)
+
+    def close(self) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        self.process.wait()
+
+
+class Contestant:
+    """As many processes as fill the cores, which step at the same time."""
+
+    def __init__(self, python: str, library: str, game: dict[str, Any]) -> None:
+        first = Process(python, library, game)
+        self.cases, count = first.about
+        self.processes = [first, *(Process(python, library, game) for _ in range(count - 1))]
+        self.best: dict[str, list[Any]] = {}
+        self.rates: dict[str, list[float]] = {}
+
+    def rate(self, case: list[Any], seconds: float) -> float:
+        for process in self.processes:
+            process.send([case, seconds])
+        return float(sum(process.receive() for process in self.processes))
+
+    def choose(self, seconds: float, kind: str = "") -> None:
+        """Keeps the case with the highest rate, of those of one kind."""
+        cases = [case for case in self.cases if not kind or case[0] == kind]
+        rates = [self.rate(case, seconds) for case in cases]
+        again = [rate > 0.3 * max(rates) for rate in rates]
+        rates = [
+            max(rate, self.rate(case, seconds)) if promising else rate
+            for case, rate, promising in zip(cases, rates, again, strict=True)
+        ]
+        self.best[kind] = cases[rates.index(max(rates))]
+        self.rates[kind] = []
+
+    def turn(self, seconds: float) -> None:
+        for kind, case in self.best.items():
+            self.rates[kind].append(self.rate(case, seconds))
+
+    def close(self) -> None:
+        for process in self.processes:
+            process.close()
+
+
+def compare(pair: Pair, pythons: dict[str, str], chosen: argparse.Namespace) -> list[dict[str, Any]]:
+    """A row for each peer that plays the game."""
+    wanted = {name: (x if isinstance(x, list) else [x, {}]) for name, x in pair.peers.items() if name in pythons}
+    if not wanted:
+        return []
+    short = chosen.seconds / 4
+    contestants: dict[str, Contestant] = {}
+    for name, (peer_id, config) in {"gpuzoo": (pair.game, pair.config), **wanted}.items():
+        game = {"id": peer_id, "config": config, "threads": chosen.threads}
+        python = sys.executable if name == "gpuzoo" else pythons[name]
+        print(f"{pair.game}: {name}", file=sys.stderr, flush=True)
+        kinds = [""]
+        if name == "gpuzoo":
+            kinds = sorted({"rollout" if peer in COMPILED_LOOP else "step" for peer in wanted})
+        try:
+            contestant = Contestant(python, ORIGINALS.get(name, name), game)
+            for kind in kinds:
+                contestant.choose(short, kind)
+            contestants[name] = contestant
+        except ContestantError as error:
+            print(f"{pair.game}: {name} is left out: {error}", file=sys.stderr)
+            if name == "gpuzoo":
+                return []
+    ours = contestants["gpuzoo"]
+    for _ in range(chosen.rounds):
+        for contestant in contestants.values():
+            contestant.turn(chosen.seconds)
+    rows = []
+    for name, contestant in contestants.items():
+        if name == "gpuzoo":
+            continue
+        kind = "rollout" if name in COMPILED_LOOP else "step"
+        rows.append(
+            {
+                "game": pair.game,
+                "config": pair.config,
+                "peer": name,
+                "peer_id": wanted[name][0],
+                "kind": kind,
+                "ours": max(ours.rates[kind]),
+                "our_case": ours.best[kind],
+                "theirs": max(contestant.rates[""]),
+                "their_case": contestant.best[""],
+                "processes": len(contestant.processes),
+                "rates": {"ours": ours.rates[kind], "theirs": contestant.rates[""]},
+            }
+        )
+    for contestant in contestants.values():
+        contestant.close()
+    return rows
+
+
+def number(x: float) -> str:
+    """Three digits, in thousands or millions."""
+    for size, unit in ((1e6, " M"), (1e3, " k")):
+        if x >= size:
+            return f"{x / size:.3g}{unit}" if x < 1000 * size else f"{x / size:,.0f}{unit}"
+    return f"{x:.3g}"
+
+
+def line(row: dict[str, Any]) -> str:
+    game = f"`{row['game']}`" + (f", {row['config']['name']}" if "name" in row["config"] else "")
+    batch = f"{row['their_case'][-1]:,}" + (f" x {row['processes']}" if row["processes"] > 1 else "")
+    ratio = row["ours"] / row["theirs"]
+    return (
+        f"| {game} | {number(row['ours'])} | {row['our_case'][-1]:,} | {TITLES[row['peer']]} "
+        f"| {number(row['theirs'])} | {batch} | {f'{ratio:,.0f}' if ratio >= 100 else f'{ratio:.3g}'} |"
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", default="", help="a regular expression for ids")
+    for name in ("jaxmarl", "gymnax", "vmas", "envpool", "pufferlib", "originals"):
+        parser.add_argument(f"--{name}", metavar="PYTHON")
+    parser.add_argument("--threads", type=int, default=2, help="cores for each contestant")
+    parser.add_argument("--seconds", type=float, default=0.5, help="of a turn")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--json", metavar="FILE", help="for all that was measured")
+    chosen = parser.parse_args()
+    pythons = {name: getattr(chosen, name) for name in ("jaxmarl", "gymnax", "vmas", "envpool", "pufferlib")}
+    pythons |= dict.fromkeys(ORIGINALS, chosen.originals)
+    pythons = {name: python for name, python in pythons.items() if python}
+    here = bench.machine(make_backend("cpu", chosen.threads))
+    print(f"{here['cpu']}, {here['cores']} cores, commit {here['commit']}\n")
+    print("| game | gpuzoo, steps/s | envs | library | its steps/s | envs | ratio |")
+    print("|:--|--:|--:|:--|--:|--:|--:|", flush=True)
+    rows, missing = [], []
+    for pair in PAIRS:
+        if not re.search(chosen.only, pair.game):
+            continue
+        if pair.game not in gpuzoo.ids():
+            missing.append(pair.game)
+            continue
+        for row in compare(pair, pythons, chosen):
+            print(line(row), flush=True)
+            rows.append(row)
+    if missing:
+        print(f"not registered, left out: {', '.join(missing)}", file=sys.stderr)
+    if chosen.json:
+        Path(chosen.json).write_text(json.dumps({"machine": here, "rows": rows}, indent=1))
+
+
+if __name__ == "__main__":
+    main()

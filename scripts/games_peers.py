@@ -1,0 +1,323 @@
+"""Games of gpuzoo and of other libraries, stepped with random actions: ``bench_games.py`` runs this elsewhere.
+
+    PYTHON scripts/games_peers.py LIBRARY < COMMANDS
+
+PYTHON is an interpreter with that library. The first line is a game: `{"id": ..., "config": {...}, "threads": 2}`. The
+answer says which cases there are and how many of these processes it takes to fill the cores. A case has the batch size
+as its last entry. Each further line is `[case, seconds]`, the answer env steps per second. Unasked, it sleeps.
+
+A library is a function here: it takes the game and returns the cases and `start(case)`, which makes a batch and returns
+a function that makes some steps of it and says how many env steps they were. Finished episodes start anew within them.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+import json
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from typing import Any
+
+Work = Callable[[], int]
+Case = list[Any]
+DRAWN = 16  # random actions are drawn before, for so many steps, unless the library draws them in its own loop
+LARGEST = 2**27  # bytes of a batch of ours
+SHORTEST = 0.05  # seconds of a measurement
+
+
+def gpuzoo(game: dict[str, Any]) -> tuple[list[Case], Callable[[Case], Work]]:
+    """ "step": a call for each step, with actions drawn before; "rollout": many steps in one call, which draws them."""
+    import gpuzoo
+    from gpuzoo.core.simulator import Simulator
+
+    env = gpuzoo.get(game["id"])
+    config = dict(game["config"])
+    if isinstance(config.get("name"), str):  # another library's id, where the game knows them
+        config = type(env).config_of(config["name"])
+
+    def start(case: Case) -> Work:
+        mode, batch = case
+        sim = Simulator(env, batch, device="cpu", threads=game["threads"], autoreset_mode="same_step", **config)
+        sim.reset(seed=0)
+        drawn = []
+        for _ in range(DRAWN):
+            sim.random_actions()
+            drawn.append(sim.arrays["action"].copy())
+            sim.step()
+
+        def step() -> int:
+            for actions in drawn:
+                sim.arrays["action"][...] = actions
+                sim.step()
+            return DRAWN * batch
+
+        def rollout() -> int:
+            sim.rollout(DRAWN)
+            return DRAWN * batch
+
+        return step if mode == "step" else rollout
+
+    few = Simulator(env, 64, device="cpu", autoreset_mode="same_step", **config)
+    batches = [batch for batch in (64, 512, 4096, 32768) if batch == 64 or few.nbytes / 64 * batch < LARGEST]
+    return [[mode, batch] for mode in ("step", "rollout") for batch in batches], start
+
+
+def _scan(env: Any, step: Callable[..., Any], reset: Callable[..., Any]) -> Callable[[Case], Work]:
+    """Steps of a batch under `lax.scan`; with two devices each has half of the batch. All that a step gives is kept, so
+    that XLA computes it."""
+    import jax
+
+    def start(case: Case) -> Work:
+        _, devices, batch = case
+        part = batch // devices
+
+        def begin(key: Any) -> Any:
+            keys = jax.random.split(key, part)
+            _, state = jax.vmap(reset)(keys)
+            out, after = jax.eval_shape(jax.vmap(step), keys, state)
+            # of the types that a step gives, strong ones, or else the second call compiles anew
+            key_type = jax.dtypes.prng_key
+            is_key = jax.tree.map(lambda x: jax.dtypes.issubdtype(x.dtype, key_type), state)
+            state = jax.tree.map(lambda x, y, k: x if k else x.astype(y.dtype), state, after, is_key)
+            return jax.tree.map(lambda x: jax.numpy.zeros(x.shape, x.dtype), out), state
+
+        def one(carry: Any, key: Any) -> Any:
+            out, state = jax.vmap(step)(jax.random.split(key, part), carry[1])
+            return (out, state), None
+
+        def run(key: Any, carry: Any) -> Any:
+            keys = jax.random.split(key, DRAWN + 1)
+            return keys[0], jax.lax.scan(one, carry, keys[1:])[0]
+
+        many = jax.pmap if devices > 1 else jax.jit
+        key = jax.random.split(jax.random.key(0), devices) if devices > 1 else jax.random.key(0)
+        box = [key, many(begin)(key)]
+        compiled = many(run)
+
+        def work() -> int:
+            box[:] = compiled(*box)
+            jax.block_until_ready(box[1])
+            return DRAWN * batch
+
+        return work
+
+    return start
+
+
+JAX_CASES: list[Case] = [["scan", 1, 1024], ["scan", 1, 8192], ["scan", 2, 8192]]
+
+
+def gymnax(game: dict[str, Any]) -> tuple[list[Case], Callable[[Case], Work]]:
+    import gymnax
+    import jax
+
+    env, parameters = gymnax.make(game["id"], **game["config"])
+
+    def step(key: Any, state: Any) -> Any:
+        for_action, for_step = jax.random.split(key)
+        action = env.action_space(parameters).sample(for_action)
+        observation, state, *rest = env.step(for_step, state, action, parameters)
+        return (observation, *rest), state
+
+    return JAX_CASES, _scan(env, step, lambda key: env.reset(key, parameters))
+
+
+def jaxmarl(game: dict[str, Any]) -> tuple[list[Case], Callable[[Case], Work]]:
+    import jax
+    import jaxmarl
+
+    env = jaxmarl.make(game["id"], **game["config"])
+
+    def step(key: Any, state: Any) -> Any:
+        *for_actions, for_step = jax.random.split(key, len(env.agents) + 1)
+        actions = {a: env.action_space(a).sample(k) for a, k in zip(env.agents, for_actions, strict=True)}
+        observations, state, *rest = env.step(for_step, state, actions)
+        return (observations, *rest), state
+
+    return JAX_CASES, _scan(env, step, env.reset)
+
+
+def vmas(game: dict[str, Any]) -> tuple[list[Case], Callable[[Case], Work]]:
+    """Its envs of one batch end together, after 25 steps, and are reset together."""
+    import torch
+    import vmas
+
+    torch.set_num_threads(game["threads"])
+    limit = 25
+
+    def start(case: Case) -> Work:
+        env = vmas.make_env(
+            game["id"], num_envs=case[-1], device="cpu", continuous_actions=False, max_steps=limit, seed=0,
+            **game["config"],
+        )  # fmt: skip
+        sizes = [env.get_agent_action_size(agent) for agent in env.agents]
+        choices = [space.n if hasattr(space, "n") else 5 for space in env.action_space]
+        drawn = [[torch.randint(n, (case[-1], k)) for n, k in zip(choices, sizes, strict=True)] for _ in range(limit)]
+
+        def work() -> int:
+            for actions in drawn:
+                env.step(actions)
+            env.reset()
+            return limit * case[-1]
+
+        return work
+
+    return [["step", batch] for batch in (1024, 8192, 32768)], start
+
+
+def envpool(game: dict[str, Any]) -> tuple[list[Case], Callable[[Case], Work]]:
+    """ "async": half of the envs are received at a time."""
+    import envpool
+    import numpy as np
+
+    def start(case: Case) -> Work:
+        mode, envs = case
+        batch = envs if mode == "sync" else envs // 2
+        env = envpool.make_gymnasium(
+            game["id"], num_envs=envs, batch_size=batch, num_threads=game["threads"], seed=0, **game["config"]
+        )
+        drawn = [np.array([env.action_space.sample() for _ in range(batch)]) for _ in range(DRAWN)]
+        if env.action_space.dtype.kind == "i":
+            drawn = [actions.astype(np.int32) for actions in drawn]
+        if mode == "sync":
+            env.reset()
+        else:
+            env.async_reset()
+
+        def work() -> int:
+            for actions in drawn:
+                if mode == "sync":
+                    env.step(actions)
+                else:
+                    env.send(actions, env.recv()[4]["env_id"])
+            return DRAWN * batch
+
+        return work
+
+    return [[mode, envs] for mode in ("sync", "async") for envs in (64, 512, 4096)], start
+
+
+def pufferlib(game: dict[str, Any]) -> tuple[list[Case], Callable[[Case], Work]]:
+    """The id is a module and its class."""
+    import numpy as np
+
+    sys.setdlopenflags(os.RTLD_LAZY)  # what is drawn with need not be there
+    module, name = game["id"].split(":")
+    here = os.getcwd()
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)  # it leaves a link where it is imported
+        kind = getattr(importlib.import_module(f"pufferlib.ocean.{module}"), name)
+        os.chdir(here)
+
+    def start(case: Case) -> Work:
+        env = kind(num_envs=case[-1], render_mode=None, **game["config"])
+        env.reset(0)
+        rng = np.random.default_rng(0)
+        space, agents = env.single_action_space, env.num_agents
+        drawn = [rng.integers(0, space.n, agents).astype(env.actions.dtype) for _ in range(DRAWN)]
+
+        def work() -> int:
+            for actions in drawn:
+                env.step(actions)
+            return DRAWN * case[-1]
+
+        return work
+
+    return [["step", batch] for batch in (64, 512, 4096)], start
+
+
+def gymnasium_env(game: dict[str, Any]) -> tuple[list[Case], Callable[[Case], Work]]:
+    """A Python env of Gymnasium's interface, one by one; the module that registers it stands before the id."""
+    import gymnasium
+
+    module, _, name = game["id"].rpartition(":")
+    if module:
+        importlib.import_module(module)
+
+    def start(case: Case) -> Work:
+        env = gymnasium.make(name, disable_env_checker=True, **game["config"]).unwrapped
+        env.reset(seed=0)
+        limit, taken = gymnasium.spec(name).max_episode_steps or 10**9, [0]
+        drawn = [env.action_space.sample() for _ in range(1000)]
+
+        def work() -> int:
+            for _ in range(DRAWN):
+                taken[0] += 1
+                _, _, terminated, truncated, _ = env.step(drawn[taken[0] % 1000])
+                if terminated or truncated or taken[0] % limit == 0:
+                    env.reset()
+            return DRAWN
+
+        return work
+
+    return [["step", 1]], start
+
+
+def pettingzoo(game: dict[str, Any]) -> tuple[list[Case], Callable[[Case], Work]]:
+    """A Python env of PettingZoo's parallel interface, one by one; the id is the module with `parallel_env`."""
+    parallel_env = importlib.import_module(game["id"]).parallel_env
+
+    def start(case: Case) -> Work:
+        env = parallel_env(**game["config"])
+        env.reset(seed=0)
+        agents = env.possible_agents
+        drawn = [{agent: env.action_space(agent).sample() for agent in agents} for _ in range(100)]
+
+        def work() -> int:
+            for actions in drawn[:DRAWN]:
+                env.step({agent: actions[agent] for agent in env.agents})
+                if not env.agents:
+                    env.reset()
+            return DRAWN
+
+        return work
+
+    return [["step", 1]], start
+
+
+LIBRARIES = {
+    "gpuzoo": gpuzoo,
+    "jaxmarl": jaxmarl,
+    "gymnax": gymnax,
+    "vmas": vmas,
+    "envpool": envpool,
+    "pufferlib": pufferlib,
+    "gymnasium": gymnasium_env,
+    "pettingzoo": pettingzoo,
+}
+#: these use one core
+ALONE = ("pufferlib", "gymnasium", "pettingzoo")
+
+
+def rate(work: Work, seconds: float) -> float:
+    done, start = 0, time.perf_counter()
+    while time.perf_counter() < start + max(seconds, SHORTEST):
+        done += work()
+    return done / (time.perf_counter() - start)
+
+
+def main() -> None:
+    import warnings
+
+    warnings.simplefilter("ignore")
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # libraries print
+    library, game = sys.argv[1], json.loads(sys.stdin.readline())
+    cases, start = LIBRARIES[library](game)
+    print(json.dumps([cases, game["threads"] if library in ALONE else 1]), file=answers, flush=True)
+    started: dict[str, Work] = {}
+    for line in sys.stdin:
+        case, seconds = json.loads(line)
+        name = json.dumps(case)
+        if name not in started:
+            started[name] = start(case)
+            started[name]()
+        print(rate(started[name], seconds), file=answers, flush=True)
+
+
+if __name__ == "__main__":
+    main()
