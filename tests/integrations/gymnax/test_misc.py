@@ -701,4 +701,4 @@ def test_pong_whole_episodes(options):
             same(sim.arrays[k][running, 0], flag[running])
         running &= ~(terminated | truncated)
         longest += 1
-    assert longest > 5
+    assert longest > 2
