@@ -25,8 +25,8 @@ end of its training, in {episodes} episodes that training did not see. Actions a
 the likeliest move is taken. Where a line says `a ± b`, `a` is the mean over {seeds} seeds and `b` its standard error.
 A return is the mean over the agents of a group. In board games a win counts 1 and a draw 0.5.
 
-Hyper-parameters were tuned on some of the seeds that are reported, so a new seed may do a little worse. Many runs shared
-their cores with other programs: alone they take a half or a quarter of the time.
+Hyper-parameters were tuned on some of the seeds that are reported, so a new seed may do a little worse. Many runs
+shared their cores with other programs: alone they take a half or a quarter of the time.
 
 In games of several agents each learns from its own observations (IPPO). Where a line says MAPPO, a critic has seen what
 all see.
