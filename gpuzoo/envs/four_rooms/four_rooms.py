@@ -124,8 +124,8 @@ class FourRooms(EnvDef):
         return {
             "row": Field("int32", doc="the agent's"),
             "column": Field("int32", doc="the agent's"),
-            "goal_row": Field("int32"),
-            "goal_column": Field("int32"),
+            "goal_row": Field("int32", doc="the goal's"),
+            "goal_column": Field("int32", doc="the goal's"),
         }
 
     def render(self, cfg: FourRoomsConfig, state: Mapping[str, NDArray[Any]], canvas: Canvas) -> None:

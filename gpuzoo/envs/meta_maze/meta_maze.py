@@ -87,10 +87,10 @@ class MetaMaze(EnvDef):
         return {
             "row": Field("int32", doc="the agent's; 0 is the maze's first row"),
             "column": Field("int32", doc="the agent's"),
-            "goal_row": Field("int32"),
-            "goal_column": Field("int32"),
-            "last_action": Field("int32"),
-            "last_reward": Field("float32"),
+            "goal_row": Field("int32", doc="the goal's"),
+            "goal_column": Field("int32", doc="the goal's"),
+            "last_action": Field("int32", doc="0 at the beginning"),
+            "last_reward": Field("float32", doc="0 at the beginning"),
         }
 
     def render(self, cfg: MetaMazeConfig, state: Mapping[str, NDArray[Any]], canvas: Canvas) -> None:

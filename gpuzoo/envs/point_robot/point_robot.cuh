@@ -26,15 +26,16 @@ GZ void step(Env e) {
     float dx = e.goal_x - e.x, dy = e.goal_y - e.y;
     float distance = sqrt(dx * dx + dy * dy);
     bool reached = distance <= e.cfg.goal_radius;
-    e.last_action_x = e.action[0];
-    e.last_action_y = e.action[1];
+    float force = e.cfg.max_force;
+    e.last_action_x = clamp(e.action[0], -force, force);
+    e.last_action_y = clamp(e.action[1], -force, force);
     e.last_reward = e.cfg.dense_reward ? -distance : reached ? 1.f : 0.f;
     e.reward = e.last_reward;
     e.goals_reached += reached;
-    float x, y, force = e.cfg.max_force;
+    float x, y;
     begin_anywhere(e, x, y);
-    e.x = reached ? x : e.x + clamp(e.last_action_x, -force, force);
-    e.y = reached ? y : e.y + clamp(e.last_action_y, -force, force);
+    e.x = reached ? x : e.x + e.last_action_x;
+    e.y = reached ? y : e.y + e.last_action_y;
   });
 }
 

@@ -64,11 +64,11 @@ class PointRobot(EnvDef):
         return {
             "x": Field("float32", doc="position"),
             "y": Field("float32", doc="position"),
-            "goal_x": Field("float32"),
-            "goal_y": Field("float32"),
-            "last_action_x": Field("float32"),
-            "last_action_y": Field("float32"),
-            "last_reward": Field("float32"),
+            "goal_x": Field("float32", doc="place of the goal"),
+            "goal_y": Field("float32", doc="place of the goal"),
+            "last_action_x": Field("float32", doc="0 at the beginning"),
+            "last_action_y": Field("float32", doc="0 at the beginning"),
+            "last_reward": Field("float32", doc="0 at the beginning"),
             "goals_reached": Field("int32", doc="how often, in this episode"),
         }
 

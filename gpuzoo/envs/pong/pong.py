@@ -87,8 +87,8 @@ class Pong(EnvDef):
         return {
             "left_paddle": Field("float32", doc="row of its centre"),
             "right_paddle": Field("float32", doc="row of its centre"),
-            "ball_row": Field("float32"),
-            "ball_column": Field("float32"),
+            "ball_row": Field("float32", doc="counted from above"),
+            "ball_column": Field("float32", doc="counted from the left"),
             "last_ball_row": Field("float32", doc="one step ago"),
             "last_ball_column": Field("float32", doc="one step ago"),
             "row_velocity": Field("float32", doc="rows per step"),

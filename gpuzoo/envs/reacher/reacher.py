@@ -71,8 +71,8 @@ class Reacher(EnvDef):
                 joints |= {f"{name}_{k}": Field("float32", doc=doc) for k in range(cfg.num_joints)}
         return {
             **joints,
-            "goal_x": Field("float32"),
-            "goal_y": Field("float32"),
+            "goal_x": Field("float32", doc="place of the goal"),
+            "goal_y": Field("float32", doc="place of the goal"),
         }
 
     def render(self, cfg: ReacherConfig, state: Mapping[str, NDArray[Any]], canvas: Canvas) -> None:

@@ -81,8 +81,8 @@ class Swimmer(EnvDef):
             "y": Field("float32", doc="position"),
             "x_velocity": Field("float32", doc="per second"),
             "y_velocity": Field("float32", doc="per second"),
-            "goal_x": Field("float32"),
-            "goal_y": Field("float32"),
+            "goal_x": Field("float32", doc="place of the goal"),
+            "goal_y": Field("float32", doc="place of the goal"),
         }
 
     def render(self, cfg: SwimmerConfig, state: Mapping[str, NDArray[Any]], canvas: Canvas) -> None:
