@@ -139,7 +139,7 @@ GZ void advance(const Store &s, int mode, int max_steps, i64 i) {
   if (mode == SAME_STEP && (news & 2)) {
     lanes(e, AGENTS * OBSERVATION_SIZE, [=](int k) {
       const i64 agent = i * AGENTS + k / OBSERVATION_SIZE;
-      if (ends | s.terminated[agent] | s.truncated[agent])
+      if (AGENTS == 1 || (ends | s.terminated[agent] | s.truncated[agent]))
         s.final_observation[i * (AGENTS * OBSERVATION_SIZE) + k] = s.observation[i * (AGENTS * OBSERVATION_SIZE) + k];
     });
 #if GZ_MASKS
