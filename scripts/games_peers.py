@@ -66,7 +66,7 @@ def gpuzoo(game: dict[str, Any]) -> tuple[list[Case], Callable[[Case], Work]]:
     return [[mode, batch] for mode in ("step", "rollout") for batch in batches], start
 
 
-def _scan(env: Any, step: Callable[..., Any], reset: Callable[..., Any]) -> Callable[[Case], Work]:
+def _scan(step: Callable[..., Any], reset: Callable[..., Any]) -> Callable[[Case], Work]:
     """Steps of a batch under `lax.scan`; with two devices each has half of the batch. All that a step gives is kept, so
     that XLA computes it."""
     import jax
@@ -108,7 +108,9 @@ def _scan(env: Any, step: Callable[..., Any], reset: Callable[..., Any]) -> Call
     return start
 
 
-JAX_CASES: list[Case] = [["scan", 1, 1024], ["scan", 1, 8192], ["scan", 2, 8192]]
+def _scan_cases(threads: int) -> list[Case]:
+    cases: list[Case] = [["scan", 1, 1024], ["scan", 1, 8192]]
+    return [*cases, ["scan", threads, 8192]] if threads > 1 else cases
 
 
 def gymnax(game: dict[str, Any]) -> tuple[list[Case], Callable[[Case], Work]]:
@@ -123,7 +125,7 @@ def gymnax(game: dict[str, Any]) -> tuple[list[Case], Callable[[Case], Work]]:
         observation, state, *rest = env.step(for_step, state, action, parameters)
         return (observation, *rest), state
 
-    return JAX_CASES, _scan(env, step, lambda key: env.reset(key, parameters))
+    return _scan_cases(game["threads"]), _scan(step, lambda key: env.reset(key, parameters))
 
 
 def jaxmarl(game: dict[str, Any]) -> tuple[list[Case], Callable[[Case], Work]]:
@@ -138,7 +140,7 @@ def jaxmarl(game: dict[str, Any]) -> tuple[list[Case], Callable[[Case], Work]]:
         observations, state, *rest = env.step(for_step, state, actions)
         return (observations, *rest), state
 
-    return JAX_CASES, _scan(env, step, env.reset)
+    return _scan_cases(game["threads"]), _scan(step, env.reset)
 
 
 def vmas(game: dict[str, Any]) -> tuple[list[Case], Callable[[Case], Work]]:

@@ -783,4 +783,4 @@ def test_bench_games_runs():
     row = done.stdout.splitlines()[-1].split("|")
     assert row[1].strip() == "`SimpleSpread-v0`"
     assert row[4].strip() == "MPE2"
-    assert float(row[7]) > 1
+    assert float(row[7].replace(",", "")) > 1
