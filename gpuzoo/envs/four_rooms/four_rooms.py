@@ -75,7 +75,7 @@ class FourRooms(EnvDef):
     probability ``fail_prob``. A wall stops the agent.
 
     **Observation.** `Box(4)`, float32: row and column of the agent, row and column of the goal. With ``use_visual_obs``
-    `Box(13, 13, 2)`, uint8: channel 0 is 1 at walls, channel 1 at the agent; the goal is not shown.
+    `Box(13, 13, 2)`, int8: channel 0 is 1 at walls, channel 1 at the agent; the goal is not shown.
 
     **Reward.** 1 in the goal, otherwise 0.
 
@@ -105,7 +105,7 @@ class FourRooms(EnvDef):
 
     def observation_space(self, cfg: FourRoomsConfig, group: str) -> spaces.Box:
         if cfg.use_visual_obs:
-            return spaces.Box(0, 1, (SIZE, SIZE, 2), np.uint8)
+            return spaces.Box(0, 1, (SIZE, SIZE, 2), np.int8)
         return spaces.Box(1.0, SIZE - 2.0, (4,), np.float32)
 
     def action_space(self, cfg: FourRoomsConfig, group: str) -> spaces.Discrete:

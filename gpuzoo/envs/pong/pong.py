@@ -34,7 +34,7 @@ class Pong(EnvDef):
 
     **Actions.** `Discrete(3)`: stay, up, down.
 
-    **Observation.** `Box(30, 40, 3)`, uint8: channel 0 is 1 where a paddle is (columns 0 and 39), channel 1 at the
+    **Observation.** `Box(30, 40, 3)`, int8: channel 0 is 1 where a paddle is (columns 0 and 39), channel 1 at the
     ball, channel 2 where the ball was one step ago. Places are rounded down; what is off the court is
     shown at its border.
     With ``use_visual_obs=False`` `Box(8)`, float32: the paddles' rows, left and right; row and column of the ball, and
@@ -74,7 +74,7 @@ class Pong(EnvDef):
 
     def observation_space(self, cfg: PongConfig, group: str) -> spaces.Box:
         if cfg.use_visual_obs:
-            return spaces.Box(0, 1, (cfg.height, cfg.width, 3), np.uint8)
+            return spaces.Box(0, 1, (cfg.height, cfg.width, 3), np.int8)
         return spaces.Box(-np.inf, np.inf, (8,), np.float32)
 
     def action_space(self, cfg: PongConfig, group: str) -> spaces.Discrete:
