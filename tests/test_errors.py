@@ -308,6 +308,8 @@ def test_more_declarations():
         make(declared(constants=lambda self, cfg: {"rows": 3}))
     with pytest.raises(ValueError, match="the constant ROWS must be a 32-bit integer, not 2147483648"):
         make(declared(constants=lambda self, cfg: {"ROWS": 2**31}))
+    with pytest.raises(ValueError, match="the engine has a name WIDTH of its own: call the constant otherwise"):
+        make(declared(constants=lambda self, cfg: {"WIDTH": 3}))
     with pytest.raises(TypeError, match="Screen-v0: picture must be a str, not 3"):
         make(Screen, picture=3)
     with pytest.raises(NotImplementedError, match=r"Toy must define fields\(cfg\)"):

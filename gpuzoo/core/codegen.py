@@ -8,6 +8,7 @@ text identifies the program, and ``#line`` marks, so that a compiler's message n
 from __future__ import annotations
 
 import dataclasses
+import re
 import typing
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
@@ -87,6 +88,16 @@ def _header(name: str) -> str:
     return f'#line 1 "{name}"\n' + (DEVICE / name).read_text()
 
 
+@cache
+def _taken() -> frozenset[str]:
+    """Names that the engine defines, on any machine."""
+    text = "\n".join(path.read_text() for path in DEVICE.glob("*.cuh"))
+    names = re.findall(r"^(?:constexpr [\w<>]+|#define) ([A-Z]\w*)", text, re.M)
+    for members in re.findall(r"\benum\b[^{;]*\{([^}]*)\}", text):
+        names += re.findall(r"\b[A-Z]\w*", members)
+    return frozenset(names)
+
+
 def _number(x: float) -> str:
     return f"{float(np.float32(x))!r}f"
 
@@ -120,6 +131,10 @@ def _constants(program: dict[str, Any]) -> Iterable[str]:
             yield f"constexpr Const<{count}> {group.upper()}S;"
         yield f"constexpr int FIRST_{group.upper()} = {lay.first[group]};"
     for name, value in resolve_constants(program["env"], program["cfg"]).items():
+        if name in _taken():
+            raise ValueError(
+                f"{program['env'].id}: the engine has a name {name} of its own: call the constant otherwise."
+            )
         yield f"constexpr Const<{value}> {name};"
     yield f"constexpr int OBSERVATION_SIZE = {lay.observation_size};"
     yield f"constexpr int ACTION_SIZE = {lay.action_size};"
