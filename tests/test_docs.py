@@ -148,7 +148,7 @@ def test_commands_exist() -> None:
 
 def test_games_that_are_named_exist() -> None:
     for page in PAGES:
-        for env_id in re.findall(r"\b[A-Z][A-Za-z]+-v\d+\b", page.read_text()):
+        for env_id in re.findall(r"\b[A-Z][A-Za-z]+(?:-[A-Za-z]+)*-v\d+\b", page.read_text()):
             assert env_id in gpuzoo.ids() or env_id == "ThinIce-v0", f"{name(page)}: {env_id}"
 
 
