@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from gen_games import frames
+from gen_games import families, frames
 
 import gpuzoo
 from gpuzoo.render import save_animation, tile
@@ -14,10 +14,10 @@ COLUMNS, ROWS, PIXELS, FRAMES, FPS = 4, 3, 200, 30, 10
 
 
 def main() -> None:
-    """The games with the most agents, in the order of their ids."""
+    """Of each folder the game with the most agents; of these the ones with the most, in the order of their ids."""
     size = {name: sum(gpuzoo.get(name).agents(gpuzoo.get(name).Config()).values()) for name in gpuzoo.ids()}
     films = {}
-    for name in sorted(size, key=lambda n: -size[n]):
+    for name in sorted((max(names, key=size.__getitem__) for names in families().values()), key=lambda n: -size[n]):
         film = frames(gpuzoo.get(name), FRAMES, max(1, round(gpuzoo.get(name).render_fps / FPS)), size=PIXELS)
         if film:
             films[name] = film
