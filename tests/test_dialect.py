@@ -19,6 +19,7 @@ from gpuzoo.core.codegen import program
 from gpuzoo.core.dialect import FORBIDDEN, DialectError, check_rules, inline_includes
 from gpuzoo.testing.tools import assert_same, read
 
+
 HEAD = """GZ void reset(Env e) {
   once(e, [=] { e.steps = 0; });
 }
@@ -151,7 +152,7 @@ def wrong_game(folder, old="e.steps += 1;", new="e.stepz += 1;"):
 @pytest.mark.parametrize("compiler", ["c++", "clang++", "zig"])
 def test_host_compiler_names_the_authors_line(tmp_path, monkeypatch, compiler):
     if compiler == "zig":
-        monkeypatch.setenv("CXX", f"{sys.executable} -m ziglang c++")
+        monkeypatch.setenv("CXX", f"{sys.executable} -m ziglang cc")
     elif shutil.which(compiler):
         monkeypatch.setenv("CXX", compiler)
     else:
@@ -208,7 +209,7 @@ def test_zig_gives_the_same_bits(game, monkeypatch):
     """The compiler that pip brings, and the machine's own."""
     pytest.importorskip("ziglang")
     first = Simulator(game, 3, device="cpu", max_episode_steps=20)
-    monkeypatch.setenv("CXX", f"{sys.executable} -m ziglang c++")
+    monkeypatch.setenv("CXX", f"{sys.executable} -m ziglang cc")
     second = Simulator(game, 3, device="cpu", max_episode_steps=20)
     for sim in (first, second):
         sim.reset(seed=0)
