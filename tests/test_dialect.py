@@ -19,7 +19,6 @@ from gpuzoo.core.codegen import program
 from gpuzoo.core.dialect import FORBIDDEN, DialectError, check_rules, inline_includes
 from gpuzoo.testing.tools import assert_same, read
 
-
 HEAD = """GZ void reset(Env e) {
   once(e, [=] { e.steps = 0; });
 }
