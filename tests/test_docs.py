@@ -117,7 +117,8 @@ def run_blocks(
 def commands() -> list[tuple[str, list[str]]]:
     out = []
     for block in BLOCKS:
-        for offset, line in enumerate(block.code.splitlines() if block.language in ("bash", "sh", "console") else []):
+        code = block.code.replace("\\\n", " ") if block.language in ("bash", "sh", "console") else ""
+        for offset, line in enumerate(code.splitlines()):
             words = shlex.split(line.removeprefix("$ "), comments=True)
             if words:
                 out.append((f"{name(block.page)}:{block.line + offset}", words))
