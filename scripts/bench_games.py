@@ -114,7 +114,8 @@ PAIRS = (
     gymnax("PointRobot-v0", "PointRobot-misc"),
     gymnax("Reacher-v0", "Reacher-misc"),
     gymnax("Swimmer-v0", "Swimmer-misc"),
-    gymnax("Pong-v0", "Pong-misc", pufferlib="pong.pong:Pong"),
+    gymnax("Pong-v0", "Pong-misc"),
+    Pair("Pong-v0", {"use_visual_obs": False}, {"pufferlib": "pong.pong:Pong"}),  # it has numbers, no picture
 )
 
 
