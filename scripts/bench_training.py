@@ -49,7 +49,16 @@ SETTINGS = {
     "C": Setting("CartPole, 4 envs, 16 seeds", seeds=16),
     "D1": Setting("Simple Spread, 16 envs", "SimpleSpread-v0", 16, 1_000_000),
     "D2": Setting("Simple Spread, 1,024 envs", "SimpleSpread-v0", 1024, 10_000_000),
-    "E": Setting("Breakout, 64 envs", "Breakout-MinAtar-v1", 64, 10_000_000, minibatches=8, lr=5e-3, activation="relu"),
+    "E": Setting(
+        "Breakout, 64 envs",
+        "Breakout-MinAtar-v1",
+        64,
+        10_000_000,
+        minibatches=8,
+        lr=5e-3,
+        activation="relu",
+        config={"sticky_action_prob": 0, "max_episode_steps": 1000},
+    ),
 }
 
 
@@ -107,6 +116,7 @@ def run_ours(setting: Setting, device: str, folder: str) -> dict[str, Any]:
     flags = [str(x) for name, value in options.items() for x in (f"--{name.replace('_', '-')}", value)]
     flags += ["--anneal-lr", "--clip-values", "--normalize-advantages", "--no-normalize-observations"]
     flags += ["--save-every", "1e9"]
+    flags += [str(x) for name, value in setting.config.items() for x in (f"--config.{name}", value)]
     command = [sys.executable, str(ROOT / "baselines/ppo.py"), setting.game, *flags, "--out", f"{folder}/out"]
     _, found = timed(command, {"GPUZOO_CACHE_DIR": f"{folder}/cache"})
     with open(f"{folder}/out/progress.csv", newline="") as file:

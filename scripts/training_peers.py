@@ -43,6 +43,7 @@ class Setting:
     vf_coef: float = 0.5
     max_grad_norm: float = 0.5
     activation: str = "tanh"
+    config: dict[str, float] = dataclasses.field(default_factory=dict)  # of our game, to make it the peers' game
 
     @property
     def updates(self) -> int:
