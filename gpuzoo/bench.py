@@ -10,7 +10,7 @@ action mask, reward, termination and truncation written once; its action read on
 (return, length, who is alive) read and written once. Random draws, parameters, tables and what is rare (ends and
 beginnings of episodes) count nothing. The bandwidth is that of the copy: bytes read plus bytes written, of arrays much
 larger than the caches, by as many threads as step the envs. So a batch that stays in the caches, or a step
-that leaves most of a large field alone, can be above 100 %.
+that leaves most of a large field alone, can be above 100 %. One file: all of it makes one table.
 """
 
 from __future__ import annotations

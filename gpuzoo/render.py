@@ -4,7 +4,7 @@ Pillow, pygame and imageio are imported on first use only. **Units.** Positions,
 are in the game's world units (see `Canvas.view`). Line widths and text sizes are in *points*: one
 point is 1/400 of the canvas's shorter side, so a drawing looks the same at every resolution.
 Angles are in radians and mean the world direction ``(cos a, sin a)``. **Colours** are
-``'#rrggbb'``, ``'#rrggbbaa'`` or names from `PALETTE`.
+``'#rrggbb'``, ``'#rrggbbaa'`` or names from `PALETTE`. One file: most of it is the canvas, one method for each shape.
 """
 
 from __future__ import annotations

@@ -433,6 +433,8 @@ def test_starts(case: Case) -> None:
     for seed in range(300):
         env.reset(seed=seed)
         theirs.append(np.array(env.state, float))
+    # One of 300 draws lies within 5 % of half the range from each end, but for a chance of 0.975^300 = 5e-4; the seeds
+    # are fixed. The mean of 20,000 has a deviation of 0.4 % of half the range; 2 % is five of these.
     high = np.abs(np.array(theirs) - np.mean(theirs, 0)).max(0)
     np.testing.assert_allclose(ours.min(0), np.min(theirs, 0), atol=0.05 * high.max() + 1e-9)
     np.testing.assert_allclose(ours.max(0), np.max(theirs, 0), atol=0.05 * high.max() + 1e-9)

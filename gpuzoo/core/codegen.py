@@ -3,6 +3,8 @@
 `translation_unit` puts together one source that every compiler here takes: the engine's headers, the generated part
 (constants, `Config`, `Store`, `State`, `Env`) and the game's rules, with every include inlined, so that a hash of the
 text identifies the program, and ``#line`` marks, so that a compiler's message names the author's file and line.
+
+One file, in the order of what it writes.
 """
 
 from __future__ import annotations

@@ -3,6 +3,8 @@
 A game is two files in a folder of its own. ``<name>.py`` holds a subclass of `EnvDef`, which declares the id, the
 configuration, the agents, the spaces and the state; ``<name>.cuh`` holds the rules. Everything else (arrays, kernels,
 interfaces, tests, documentation) follows from the declaration.
+
+One file, as it is what an author of a game reads; half of it is docstrings and messages.
 """
 
 from __future__ import annotations

@@ -123,7 +123,7 @@ class AssignmentWorld(World):
 
     def backdrop(self, state: Mapping[str, NDArray[Any]], canvas: Canvas) -> None:
         """Draws what the targets lie on."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} must draw what its targets lie on")
 
     def render(self, cfg: AssignmentConfig, state: Mapping[str, NDArray[Any]], canvas: Canvas) -> None:
         agents, targets = np.asarray(state["position"], np.float64), np.asarray(state["target"], np.float64)
