@@ -85,16 +85,15 @@ class GpuZooTask(TaskClass):
     def get_env_transforms(self, env: Any) -> list[Any]:
         """What brings observations and actions into the form of BenchMARL's models."""
         out: list[Any] = []
-        for group in env.group_map:
+        for group, action_space in zip(env.group_map, env.simulator.layout.action_spaces.values(), strict=True):
             key, spec = (group, "observation"), env.full_observation_spec_unbatched[group, "observation"]
             if spec.dtype != torch.float32:
                 out.append(DTypeCastTransform(spec.dtype, torch.float32, in_keys=[key]))
             axes = spec.ndim - 1
             if axes == 2 or axes > 3:
                 out.append(FlattenObservation(-axes, -1, in_keys=[key]))
-            space = env.simulator.layout.action_spaces[group]
-            if isinstance(space, spaces.MultiDiscrete):
-                out.append(_OneChoice((group, "action"), choices(space)))
+            if isinstance(action_space, spaces.MultiDiscrete):
+                out.append(_OneChoice((group, "action"), choices(action_space)))
         return out
 
     def supports_continuous_actions(self) -> bool:

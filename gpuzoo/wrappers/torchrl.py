@@ -26,6 +26,9 @@ except ImportError as error:
 #: what a step and a reset return, as it lies in the simulator
 _RETURNED = ("observation", "reward", "alive", "terminated", "truncated")
 
+#: keys at the root that TorchRL's collectors and replay buffers write, and steps and resets
+_TAKEN = frozenset({"collector", "index", "next", "done", "terminated", "truncated"})
+
 
 class GpuZooEnv(EnvBase):
     """A batch of a game as a ``torchrl.envs.EnvBase`` of batch size ``(num_envs,)``, with all tensors on the device.
@@ -35,7 +38,8 @@ class GpuZooEnv(EnvBase):
     ``(num_envs, agents)`` per group, with the same keys and ``"mask"``: bool ``(num_envs, agents)``, who acts next. An
     agent that has left, or whose turn it is not, has ``mask`` False and an ``action_mask`` of only True; its action is
     ignored. Its flags, once set, stay set until its env is reset. The flags at the root say that the env is over: no
-    agent is left (``terminated``), or time is up (``truncated``); they alone decide about resets.
+    agent is left (``terminated``), or time is up (``truncated``); they alone decide about resets. A group whose name is
+    a key of TorchRL's own has an ``s`` at its end: ``"collectors"`` for ``"collector"``.
 
     Rewards and flags have a last dimension of size 1. Discrete actions are categorical int64; masks are bool.
     The random actions of ``rand_action`` and ``rollout`` are legal ones. After ``set_seed(seed)``, the next reset of
@@ -95,13 +99,13 @@ class GpuZooEnv(EnvBase):
         agents = lay.agent_names()
         self.group_map: dict[str, list[str]] = {}
         if not self._flat:
-            self.group_map = {g: agents[lay.first[g] : lay.first[g] + n] for g, n in lay.groups.items()}
+            self.group_map = {_key(g): agents[lay.first[g] : lay.first[g] + n] for g, n in lay.groups.items()}
             check_marl_grouping(self.group_map, agents)
         self._slots = {group: self._slot(group) for group in lay.groups}
         self._make_specs()
 
-    def _key(self, group: str, name: str) -> str | tuple[str, str]:
-        return name if self._flat else (group, name)
+    def _entry(self, group: str, name: str) -> str | tuple[str, str]:
+        return name if self._flat else (_key(group), name)
 
     def _lead(self, group: str) -> tuple[int, ...]:
         """Shape of one value per agent of a group, within one env."""
@@ -135,7 +139,7 @@ class GpuZooEnv(EnvBase):
             sees |= _bools({"mask": lead}, device)
             ends = _bools({name: (count, 1) for name in flags}, device)
             for whole, part in ((action, acts), (observation, sees), (reward, gets), (done, ends)):
-                whole[group] = Composite(part, shape=lead, device=device)
+                whole[_key(group)] = Composite(part, shape=lead, device=device)
         self.full_action_spec_unbatched = action
         self.full_observation_spec_unbatched = observation
         self.full_reward_spec_unbatched = reward
@@ -167,7 +171,7 @@ class GpuZooEnv(EnvBase):
                 mask = masks[:, agents, : sum(choices(lay.action_spaces[group]))].reshape(*lead, -1)
                 part["action_mask"] = mask
                 # TorchRL's convention: random actions come from the spec, which knows the present masks.
-                self.input_spec["full_action_spec"][self._key(group, "action")].update_mask(mask)
+                self.input_spec["full_action_spec"][self._entry(group, "action")].update_mask(mask)
             if stepped:
                 part["reward"] = now["reward"][:, agents].reshape(*lead, 1)
             if self._flat:
@@ -176,7 +180,7 @@ class GpuZooEnv(EnvBase):
             part["mask"] = acts[:, agents]
             part["done"] = ~alive[:, agents, None]
             part["terminated"], part["truncated"] = terminated[:, agents, None], truncated[:, agents, None]
-            out[group] = TensorDict(part, batch_size=lead, device=self.device)
+            out[_key(group)] = TensorDict(part, batch_size=lead, device=self.device)
         return TensorDict(out, batch_size=(n,), device=self.device)
 
     def _reset(self, tensordict: Any = None) -> Any:
@@ -191,7 +195,7 @@ class GpuZooEnv(EnvBase):
     def _step(self, tensordict: Any) -> Any:
         sim = self.simulator
         for group, slot in self._slots.items():
-            slot.write(tensordict.get(self._key(group, "action")))
+            slot.write(tensordict.get(self._entry(group, "action")))
         active = tensordict.get("_step", None)
         if active is None:
             sim.step()
@@ -236,6 +240,11 @@ class GpuZooEnv(EnvBase):
         self._views, self._mover = {}, None
         self.simulator.close()
         super().close(raise_if_closed=raise_if_closed)
+
+
+def _key(group: str) -> str:
+    """Where a group's values lie."""
+    return f"{group}s" if group in _TAKEN else group
 
 
 def _bools(shapes: Mapping[str, tuple[int, ...]], device: torch.device) -> dict[str, Any]:

@@ -80,12 +80,13 @@ def test_equals_the_batched_interface(game: Any) -> None:
     now = env.reset()
     observations, infos = batch.reset(seed=3)
     groups = list(batch.groups)
+    keys = dict(zip(groups, env.group_map or groups, strict=True))
     gone = {g: np.zeros((N, batch.groups[g]), bool) for g in groups}
     ends = 0
     for step in range(3 * limit):
         actions = {g: a.copy() for g, a in batch.random_actions().items()}
         for g in groups:
-            key = (g, "action") if env.group_map else "action"
+            key = (keys[g], "action") if env.group_map else "action"
             action = torch.as_tensor(actions[g]) if env.group_map else torch.as_tensor(actions[g][:, 0])
             now[key] = action if action.is_floating_point() else action.long()
         data, now = env.step_and_maybe_reset(now)
@@ -95,7 +96,7 @@ def test_equals_the_batched_interface(game: Any) -> None:
         equal(data["next", "done"][:, 0], ended, "root done")
         for g in groups:
             where = f"step {step}, {g}"
-            then, after = part(env, data["next"], g), part(env, now, g)
+            then, after = part(env, data["next"], keys[g]), part(env, now, keys[g])
             over = ended.reshape(N, *[1] * (then["observation"].ndim - 1))
             if "action_mask" in then.keys():  # noqa: SIM118
                 seen, final = observations[g]["observation"], infos["final_obs"][g]["observation"]
