@@ -32,7 +32,7 @@ from gpuzoo.core.definition import (
     resolve_constants,
     resolve_fields,
 )
-from gpuzoo.core.dialect import check_rules, inline_includes
+from gpuzoo.core.dialect import check_rules, inline_includes, names
 
 DEVICE = Path(__file__).parent / "device"
 
@@ -54,6 +54,15 @@ ENGINE_ARRAYS: Mapping[str, tuple[str, str]] = {
     "reset_mask": ("bool", "E"),
     "reset_seed": ("uint64", "E"),
 }
+
+
+#: names in rules by which one agent leaves before the others, or it is asked who has
+_OF_ONE = frozenset({"terminate", "terminated", "alive"})
+
+
+def _few_together(env: EnvDef, lay: Layout) -> bool:
+    """Whether agents act at once and their rewards fit into registers; those of who moves would need an index."""
+    return lay.agents <= 4 and env.turn is None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -206,8 +215,8 @@ def _actions(lay: Layout, single: bool) -> Iterable[str]:
         yield "  const bool inside = (u32)raw < (u32)choices(agent, k);"
         if lay.mask_size:
             yield "  if (!inside || !mask[mask_offset(agent, k) + raw]) return INVALID_ACTION;\n  return raw;\n}"
-        else:
-            yield "  (void)mask;\n  return inside ? raw : INVALID_ACTION;\n}"
+        else:  # in bits, as g++ makes comparisons of `inside ? raw : INVALID_ACTION` such as it does not vectorise
+            yield "  (void)mask;\n  return (raw & -(int)inside) | (INVALID_ACTION & (int)inside - 1);\n}"
     else:
         boxes = {g: s for g, s in spaces_.items() if isinstance(s, spaces.Box)}
         low = {g: [_number(x) for x in np.ravel(s.low)] for g, s in boxes.items()}
@@ -258,10 +267,12 @@ def _env(program: dict[str, Any]) -> Iterable[str]:
     held = dict(scalars) if one_lane else {}
     extra = {"over": "u8"} if one_lane else {}
     if branchless:
-        extra |= {"reward": "float", "terminated": "u8"}
+        extra["terminated"] = "u8"
 
     yield "struct State {"
     yield from (f"  {c_type} {name};" for name, c_type in (held | extra).items())
+    if branchless:
+        yield "  float reward[AGENTS];"
     yield "};"
     yield "GZ State load(const Store &s, i64 i) {\n  (void)s; (void)i;\n  State v;"
     yield from (f"  v.{name} = s.field_{name}[i];" for name in held)
@@ -293,23 +304,18 @@ def _env(program: dict[str, Any]) -> Iterable[str]:
             members.append(("const int ", "action", f"legal_action(s.action[i], {mask}, 0, 0)"))
         else:
             members.append(("Actions ", "action", f"{{s.action + i * ACTION_SIZE, {mask}}}"))
-        members.append(("float &", "reward", "v.reward" if branchless else "s.reward[i]"))
+        members.append(("float &", "reward", "v.reward[0]" if branchless else "s.reward[i]"))
         members.append(("u8 &", "terminated", "v.terminated" if branchless else "s.terminated[i]"))
-        # GCC vectorises rows of 1, 2, 3, 4, 8, ... values; others only where it does not know how long they are.
-        size = lay.observation_size
-        unknown = branchless and size & (size - 1) and size != 3
-        row = "(OBSERVATION_SIZE + (s.num_envs < 0))" if unknown else "OBSERVATION_SIZE"
-        members.append(("Observation *", "observation", f"s.observation + i * {row}"))
+        members.append(("Observation *", "observation", "s.observation + i * row_size(s)"))
         if lay.mask_size:
             members.append(("i8 *", "action_mask", "s.action_mask + i * MASK_SIZE"))
     else:
         members.append(("Actions ", "action", f"{{s.action + {agent} * ACTION_SIZE, {mask}}}"))
-        members.append(("float *", "reward", f"s.reward + {agent}"))
-        members.append(("u8 *", "terminated", f"s.terminated + {agent}"))
-        members.append(("const u8 *", "alive", f"s.alive + {agent}"))
-        members.append(
-            ("Rows<Observation> ", "observation", f"{{s.observation + {agent} * OBSERVATION_SIZE, OBSERVATION_SIZE}}")
-        )
+        members.append(("float *", "reward", "v.reward" if branchless else f"s.reward + {agent}"))
+        if not branchless:
+            members.append(("u8 *", "terminated", f"s.terminated + {agent}"))
+            members.append(("const u8 *", "alive", f"s.alive + {agent}"))
+        members.append(("Rows<Observation> ", "observation", "{s.observation + i * row_size(s), OBSERVATION_SIZE}"))
         if lay.mask_size:
             members.append(("Rows<i8> ", "action_mask", f"{{s.action_mask + {agent} * MASK_SIZE, MASK_SIZE}}"))
     members.append(("u8 &", "over", "v.over" if one_lane else "s.over[i]"))
@@ -319,9 +325,14 @@ def _env(program: dict[str, Any]) -> Iterable[str]:
     members.append(("int ", "t", "t"))
     members.append(("int ", "max_steps", "max_steps"))
 
+    # GCC vectorises rows of 1, 2, 3, 4, 8, ... values; others only where it does not know how long they are.
+    size = lay.agents * lay.observation_size
+    unknown = branchless and size & (size - 1) and size != 3
+    yield "GZ i64 row_size(const Store &s) {"
+    yield f"  (void)s;\n  return {size}{' + (s.num_envs < 0)' if unknown else ''};\n}}"
     yield "struct Env {"
     yield from (f"  {c_type}{name};" for c_type, name, _ in members)
-    if not single:
+    if not single and not branchless:
         yield "  GZ_MEMBER void terminate(int agent) const { terminated[agent] = 1; }"
     yield "  GZ_MEMBER void terminate_all() const { over = 1; }"
     yield "};"
@@ -351,6 +362,8 @@ def program(env: EnvDef, cfg: Config, per_env: Iterable[str] = (), lanes: int | 
     env_bytes = sum(int(np.prod(f.sizes)) * np.dtype(f.dtype).itemsize for f in fields.values())
     env_bytes += lay.agents * (lay.observation_size * np.dtype(lay.observation_dtype).itemsize + 16) + 16
     tile = max(1, min(512, 65536 // env_bytes))
+    rules = inline_includes(type(env).source())
+    check_rules(rules)
     facts: dict[str, Any] = {
         "env": env,
         "cfg": cfg,
@@ -359,13 +372,14 @@ def program(env: EnvDef, cfg: Config, per_env: Iterable[str] = (), lanes: int | 
         "tables": tables,
         "lanes": lanes,
         "single": type(env).single(),
-        "branchless": type(env).single() and lanes == 1 and all(f.shape == () for f in fields.values()),
-        "tile": tile - tile % 16 if tile > 16 else tile,
+        "branchless": lanes == 1
+        and all(f.shape == () for f in fields.values())
+        and (type(env).single() or (_few_together(env, lay) and not _OF_ONE & names(rules))),
+        # Whole vectors: of bytes, as the flags are, there are 64 in the longest.
+        "tile": next((tile - tile % n for n in (64, 16) if tile > n), tile),
     }
     store = _store(env, lay, fields, params, tables)
     config, load_config = "\n".join(_config(env, cfg, frozenset(per_env))).split("//LOAD_CONFIG")
-    rules = inline_includes(type(env).source())
-    check_rules(rules)
     generated = [
         '#line 1 "generated"',
         "namespace gz {",
@@ -384,6 +398,7 @@ def program(env: EnvDef, cfg: Config, per_env: Iterable[str] = (), lanes: int | 
     parts = [
         f"#define LANES {lanes}",
         f"#define GZ_BRANCHLESS {int(facts['branchless'])}",
+        f"#define GZ_SHORT {int(facts['branchless'] and facts['single'] and env.short_episodes)}",
         f"#define GZ_MASKS {int(lay.mask_size > 0)}",
         _header("base.cuh"),
         "#ifdef GZ_SIMT",

@@ -100,6 +100,9 @@ class EnvDef:
     invalid_action: ClassVar[int] = 0
     #: whether agents have action masks, written by `observe` together with the observation
     action_mask: ClassVar[bool] = False
+    #: whether episodes are so short that a CPU had better reset many envs together; results do not depend on it, but a
+    #: game with one agent and scalar fields is faster then, and takes longer to compile
+    short_episodes: ClassVar[bool] = False
     #: turn-based games: the name of the scalar int32 field with the index of the agent to move
     turn: ClassVar[str | None] = None
     #: the independent implementation that tests compare with, e.g. ``"gymnasium==1.4.0 CartPole-v1"``

@@ -198,6 +198,11 @@ def _lambda_bodies(tokens: Sequence[_Token], span: range) -> set[int]:
     return inside
 
 
+def names(pieces: Sequence[Piece]) -> frozenset[str]:
+    """All names in a game's rules, comments aside."""
+    return frozenset(token.text for piece in pieces for token in _tokens(piece) if token.kind == "name")
+
+
 def check_rules(pieces: Sequence[Piece]) -> None:
     """Checks a game's rules.
 

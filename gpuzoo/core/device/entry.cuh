@@ -1,10 +1,10 @@
 // The only kernels of the project, and all that is the same for every game: time, truncation, episode statistics, final
 // observations, autoreset. A step of one env has two halves. `advance` runs the rules for envs that are in an episode;
-// `settle` does what is rare, the ends and beginnings of episodes. On a CPU a branchless game (one agent, one lane, scalar
-// fields) advances a tile of envs in vector instructions and then settles it; other games do both env by env.
+// `settle` does what is rare, the ends and beginnings of episodes. On a CPU a branchless game (few agents, one lane,
+// scalar fields) advances a tile of envs in vector instructions and then settles it; other games do both env by env.
 //
 // Generated above: Store (where arrays lie), State (an env's scalars, in registers where LANES == 1), Env (what a game
-// sees), load, save, bind, chosen_action; LANES, GZ_BRANCHLESS, GZ_MASKS, AGENTS, OBSERVATION_SIZE, TILE.
+// sees), load, save, bind, chosen_action; LANES, GZ_BRANCHLESS, GZ_SHORT, GZ_MASKS, AGENTS, OBSERVATION_SIZE, TILE.
 
 namespace gz {
 
@@ -53,7 +53,7 @@ GZ_SELDOM void restart(const Store &s, i64 i, u32 episode, int max_steps, Start 
 #if defined(GZ_CUDA) || defined(GZ_SIMT)
 constexpr bool APART = false;
 #else
-constexpr bool APART = GZ_BRANCHLESS && OBSERVATION_SIZE > 32;
+constexpr bool APART = GZ_BRANCHLESS && AGENTS * OBSERVATION_SIZE > 32;
 #endif
 
 // What `advance` leaves to be done for the envs from `begin` to `end`, where it does.
@@ -67,29 +67,32 @@ GZ void look(const Store &s, int max_steps, i64 begin, i64 end) {
 
 #if GZ_BRANCHLESS
 
-// One agent alone: no branch, so that a loop over envs can be vectorised. An env that waits for its reset computes a
-// step like the others and then keeps what it had.
+// Few agents, who begin and end together: no branch, so that a loop over envs can be vectorised. An env that waits for its
+// reset computes a step like the others and then keeps what it had.
 GZ void advance(const Store &s, int, int max_steps, i64 i) {
   const bool idle = s.waiting[i];
   State v = load(s, i);
   const State before = v;
   const int t = s.elapsed_steps[i] + !idle;
   Env e = bind(s, v, i, s.episode[i], t, max_steps);
-  v.reward = 0.f;
+  unrolled<0, AGENTS>([&](int a) { v.reward[a] = 0.f; });
   v.terminated = v.over = 0;
   step(e);
-  const float reward = idle ? 0.f : v.reward;
-  const u8 terminated = idle ? s.terminated[i] : (u8)((v.terminated | v.over) != 0);
-  const u8 truncated = idle ? s.truncated[i] : (u8)(t >= max_steps);
+  // not `idle ? ... : ...`, which g++ takes for stores that are made or not
+  const u8 terminated = (u8)(!idle & ((v.terminated | v.over) != 0)), truncated = (u8)(!idle & (t >= max_steps)), stays = idle;
+  unrolled<0, AGENTS>([&](int a) {
+    const i64 k = i * AGENTS + a;
+    const float reward = idle ? 0.f : v.reward[a];
+    s.reward[k] = reward;
+    s.episode_return[k] += reward;
+    s.terminated[k] = (s.terminated[k] & stays) | terminated;
+    s.truncated[k] = (s.truncated[k] & stays) | truncated;
+  });
   v = keep(idle, before, v);
   if constexpr (!APART) observe(e);
   save(s, i, v);
   s.elapsed_steps[i] = t;
-  s.reward[i] = reward;
-  s.episode_return[i] += reward;
-  s.terminated[i] = terminated;
-  s.truncated[i] = truncated;
-  s.ended[i] = (u8)(!idle & (terminated | truncated));
+  s.ended[i] = terminated | truncated;
 }
 
 #else
@@ -165,16 +168,19 @@ GZ void settle(const Store &s, int mode, int max_steps, i64 i) {
   barrier();
   if (ended) {
     if constexpr (GZ_BRANCHLESS) {
-      s.final_return[i] = s.episode_return[i];
-      s.final_length[i] = s.elapsed_steps[i];
-      s.alive[i] = 0;
-      if (mode == SAME_STEP)
-        for (int k = 0; k < OBSERVATION_SIZE; ++k)
-          s.final_observation[i * OBSERVATION_SIZE + k] = s.observation[i * OBSERVATION_SIZE + k];
+      for (i64 k = i * AGENTS; k < (i + 1) * AGENTS; ++k) {
+        s.final_return[k] = s.episode_return[k];
+        s.final_length[k] = s.elapsed_steps[i];
+        s.alive[k] = 0;
+      }
+      if (mode == SAME_STEP) {
+        constexpr int SEEN = AGENTS * OBSERVATION_SIZE;
+        for (i64 k = i * SEEN; k < (i + 1) * SEEN; ++k) s.final_observation[k] = s.observation[k];
 #if GZ_MASKS
-      if (mode == SAME_STEP)
-        for (int k = 0; k < MASK_SIZE; ++k) s.final_action_mask[i * MASK_SIZE + k] = s.action_mask[i * MASK_SIZE + k];
+        constexpr int MASKS = AGENTS * MASK_SIZE;
+        for (i64 k = i * MASKS; k < (i + 1) * MASKS; ++k) s.final_action_mask[k] = s.action_mask[k];
 #endif
+      }
     }
     if (mode != SAME_STEP && lane() == 0) s.waiting[i] = 1;
   }
@@ -183,6 +189,60 @@ GZ void settle(const Store &s, int mode, int max_steps, i64 i) {
   }
   barrier();
 }
+
+#if GZ_SHORT && !defined(GZ_CUDA) && !defined(GZ_SIMT)
+
+// In bits, as g++ makes `chosen ? x : y` a store that happens or not.
+template <class T> GZ T either(u8 chosen, T x, T y) { return y ^ ((x ^ y) & (T)-chosen); }
+GZ float either(u8 chosen, float x, float y) { return as_float(either(chosen, as_u32(x), as_u32(y))); }
+
+// `settle` for neighbours of which many end or begin, in vector instructions, for a game with one agent: all are reset, and
+// those that do not begin keep what they had.
+GZ void settle_all(const Store &s, int mode, int max_steps, i64 low, i64 high) {
+  const u8 at_once = mode == SAME_STEP, later = mode == NEXT_STEP;
+  if constexpr (APART)
+    for (i64 i = low; i < high; ++i)
+      if (at_once & s.ended[i])
+        for (int k = 0; k < OBSERVATION_SIZE; ++k)
+          s.final_observation[i * OBSERVATION_SIZE + k] = s.observation[i * OBSERVATION_SIZE + k];
+  GZ_INDEPENDENT
+  for (i64 i = low; i < high; ++i) {
+    const u8 ended = s.ended[i], waits = s.waiting[i] & ~ended, silent = waits & later, begins = (ended & at_once) | silent;
+    const u32 episode = s.episode[i] + begins;
+    const int length = s.elapsed_steps[i], t = either(begins, 0, length);
+    s.final_return[i] = either(ended, s.episode_return[i], s.final_return[i]);
+    s.final_length[i] = either(ended, length, s.final_length[i]);
+    s.episode_return[i] = either(begins, 0.f, s.episode_return[i]);
+    s.alive[i] = (s.alive[i] & ~ended) | begins;
+    s.reward[i] = either(silent, 0.f, s.reward[i]);
+    s.terminated[i] &= ~silent;
+    s.truncated[i] &= ~silent;
+    s.waiting[i] = (waits & ~silent) | (ended & ~at_once);
+    s.episode[i] = episode;
+    s.elapsed_steps[i] = t;
+    if constexpr (!APART)
+      unrolled<0, OBSERVATION_SIZE>([&](int n) {
+        const i64 k = i * row_size(s) + n;
+        s.final_observation[k] = either(ended & at_once, s.observation[k], s.final_observation[k]);
+      });
+#if GZ_MASKS
+    for (i64 k = i * MASK_SIZE; k < (i + 1) * MASK_SIZE; ++k)
+      s.final_action_mask[k] = either(ended & at_once, s.action_mask[k], s.final_action_mask[k]);
+#endif
+    State v = load(s, i);
+    const State before = v;
+    Env e = bind(s, v, i, episode, t, max_steps);
+    reset(e);
+    v = keep(begins == 0, before, v);
+    if constexpr (!APART) observe(e);
+    save(s, i, v);
+  }
+  if constexpr (APART)
+    for (i64 i = low; i < high; ++i)
+      if (s.elapsed_steps[i] == 0) look(s, max_steps, i, i + 1);
+}
+
+#endif
 
 // What the reset kernel does with the envs of the mask.
 enum Reset { NEXT_EPISODE = 0, NEW_SEED = 1, NO_RESET = 2 };
@@ -198,17 +258,18 @@ GZ void reset_env(const Store &s, int max_steps, i64 i, int reset) {
   restart(s, i, episode, max_steps, reset == NO_RESET ? REFRESH : SILENT);
 }
 
-// Random legal actions, from a stream of their own: an episode's game does not depend on who chose the actions.
-GZ u32 policy_bits(const Store &s, i64 i, int agent, int k) {
-  return random_bits(s.seed[i], s.episode[i], (u32)s.elapsed_steps[i], POLICY | (u32)(agent + 1), (u32)k);
-}
+// Random legal actions, from a stream of their own: an episode's game does not depend on who chose the actions. All
+// numbers of an env's actions are draws of one agent, so that a block of random bits serves four of them.
+constexpr u32 CHOOSER = POLICY | 1u;
+constexpr int ACTION_NUMBERS = AGENTS * ACTION_SIZE;
 
 #if defined(GZ_CUDA) || defined(GZ_SIMT)
 
 GZ void act(const Store &s, i64 i) {
-  for (int a = lane(); a < AGENTS; a += LANES)
-    for (int k = 0; k < ACTION_SIZE; ++k)
-      s.action[(i * AGENTS + a) * ACTION_SIZE + k] = chosen_action(s, i, a, k, policy_bits(s, i, a, k));
+  for (int r = lane(); r < ACTION_NUMBERS; r += LANES) {
+    const u32 bits = random_bits(s.seed[i], s.episode[i], (u32)s.elapsed_steps[i], CHOOSER, (u32)r);
+    s.action[i * ACTION_NUMBERS + r] = chosen_action(s, i, r / ACTION_SIZE, r % ACTION_SIZE, bits);
+  }
   barrier();
 }
 
@@ -294,24 +355,27 @@ static void reset_range(const void *pointer, i64 begin, i64 end) {
   for (i64 i = begin; i < end; ++i) reset_env(*call.store, max_steps, i, call.reset);
 }
 
-// For a tile of envs. With masks in two passes, as the random bits can be drawn in vector instructions and the choice
-// among legal actions cannot.
+// For a tile of envs, in two passes: random bits, which are always drawn in vector instructions, and the choices, which
+// are not where there are masks.
 GZ void act(const Store &s, i64 low, i64 high) {
-  constexpr int SIZE = AGENTS * ACTION_SIZE;
-  Action *actions = s.action + low * SIZE;
-  const int n = (int)(high - low) * SIZE;
-  if constexpr (MASK_SIZE == 0) {
-    GZ_INDEPENDENT
-    for (int r = 0; r < n; ++r) {
-      const int agent = r % SIZE / ACTION_SIZE, k = r % ACTION_SIZE;
-      actions[r] = chosen_action(s, low + r / SIZE, agent, k, policy_bits(s, low + r / SIZE, agent, k));
-    }
-  } else {
-    GZ_INDEPENDENT
-    for (int r = 0; r < n; ++r)
-      actions[r] = (Action)policy_bits(s, low + r / SIZE, r % SIZE / ACTION_SIZE, r % ACTION_SIZE);
-    for (int r = 0; r < n; ++r)
-      actions[r] = chosen_action(s, low + r / SIZE, r % SIZE / ACTION_SIZE, r % ACTION_SIZE, (u32)actions[r]);
+  constexpr int BLOCKS = (ACTION_NUMBERS + 3) / 4, WORDS = ACTION_NUMBERS < 4 ? ACTION_NUMBERS : 4;
+  const int envs = (int)(high - low);
+  u32 bits[TILE * BLOCKS * WORDS];
+  GZ_INDEPENDENT
+  for (int j = 0; j < envs * BLOCKS; ++j) {
+    const i64 i = low + j / BLOCKS;
+    const u64 seed = s.seed[i];
+    const u32x4 word = philox({(u32)(j % BLOCKS), CHOOSER, (u32)s.elapsed_steps[i], s.episode[i]}, (u32)seed, (u32)(seed >> 32));
+    bits[j * WORDS] = word.x;
+    if constexpr (WORDS > 1) bits[j * WORDS + 1] = word.y;
+    if constexpr (WORDS > 2) bits[j * WORDS + 2] = word.z;
+    if constexpr (WORDS > 3) bits[j * WORDS + 3] = word.w;
+  }
+  Action *actions = s.action + low * ACTION_NUMBERS;
+  GZ_INDEPENDENT
+  for (int r = 0; r < envs * ACTION_NUMBERS; ++r) {
+    const int env = r / ACTION_NUMBERS, k = r % ACTION_NUMBERS;
+    actions[r] = chosen_action(s, low + env, k / ACTION_SIZE, k % ACTION_SIZE, bits[env * (BLOCKS * WORDS) + k]);
   }
 }
 
@@ -331,19 +395,27 @@ GZ_FLAT static void run_range(const void *pointer, i64 begin, i64 end) {
     const i64 high = low + TILE < end ? low + TILE : end;
     for (i64 step = 0; step < call.steps; ++step) {
       if (call.random) act(s, low, high);
-      if constexpr (GZ_BRANCHLESS) {
-        GZ_INDEPENDENT
-        for (i64 i = low; i < high; ++i) advance(s, mode, max_steps, i);
-        look(s, max_steps, low, high);
-        for (i64 i = low; i < high; ++i)
-          if (s.ended[i] | s.waiting[i]) settle(*call.store, mode, max_steps, i);
-      } else {
-        for (i64 k = low; k < high; ++k) {
-          const i64 i = call.envs ? call.envs[k] : k;
-          advance(s, mode, max_steps, i);
-          settle(*call.store, mode, max_steps, i);
-        }
+#if GZ_BRANCHLESS
+      GZ_INDEPENDENT
+      for (i64 i = low; i < high; ++i) advance(s, mode, max_steps, i);
+      look(s, max_steps, low, high);
+      int news = 0;
+      for (i64 i = low; i < high; ++i) news += s.ended[i] | s.waiting[i];
+#if GZ_SHORT
+      if (8 * news > high - low) {
+        settle_all(s, mode, max_steps, low, high);
+        continue;
       }
+#endif
+      for (i64 i = low; news && i < high; ++i)
+        if (s.ended[i] | s.waiting[i]) settle(*call.store, mode, max_steps, i);
+#else
+      for (i64 k = low; k < high; ++k) {
+        const i64 i = call.envs ? call.envs[k] : k;
+        advance(s, mode, max_steps, i);
+        settle(*call.store, mode, max_steps, i);
+      }
+#endif
     }
   }
 }

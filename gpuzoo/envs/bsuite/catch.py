@@ -46,6 +46,7 @@ class Catch(EnvDef):
 
     id = "Catch-bsuite-v0"
     Config = CatchConfig
+    short_episodes = True
     reference = "bsuite 0.3.6 Catch"
     render_fps = 6
 

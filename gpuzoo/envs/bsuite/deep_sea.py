@@ -57,6 +57,7 @@ class DeepSea(EnvDef):
 
     id = "DeepSea-bsuite-v0"
     Config = DeepSeaConfig
+    short_episodes = True
     reference = "bsuite 0.3.6 DeepSea"
     render_fps = 5
 

@@ -53,6 +53,7 @@ class MemoryChain(EnvDef):
 
     id = "MemoryChain-bsuite-v0"
     Config = MemoryChainConfig
+    short_episodes = True
     reference = "bsuite 0.3.6 MemoryChain"
     render_fps = 3
 

@@ -46,6 +46,7 @@ class SimpleBandit(EnvDef):
 
     id = "SimpleBandit-bsuite-v0"
     Config = SimpleBanditConfig
+    short_episodes = True
     reference = "bsuite 0.3.6 SimpleBandit"
     render_fps = 2
 

@@ -6,6 +6,8 @@ enum { NOTHING, SWITCH, TELL };
 constexpr u64 EVERYBODY = ~0ull >> (64 - AGENTS);
 constexpr int DAYS = 4 * AGENTS - 6;
 
+template <class Set> GZ Set with(Set set, int agent) { return set | (Set)1 << agent; }
+
 GZ void reset(Env e) {
   once(e, [=] {
     e.light = e.cfg.initial_bulb_state;
@@ -17,13 +19,13 @@ GZ void reset(Env e) {
 GZ void step(Env e) {
   once(e, [=] {
     const int action = e.action[e.in_room];
-    const u64 been = e.has_been | 1ull << e.in_room;
+    const auto been = with(e.has_been, e.in_room);
     const float told = been == EVERYBODY ? e.cfg.reward_all_live : e.cfg.reward_all_die;
     for (int a = 0; a < AGENTS; ++a) e.reward[a] = action == TELL ? told : 0.f;
     e.light = e.light ^ (action == SWITCH);
     e.has_been = been;
     e.in_room = random_int(e, 0, AGENTS);
-    if (action == TELL || e.t >= DAYS) e.terminate_all();
+    if ((action == TELL) | (e.t >= DAYS)) e.terminate_all();
   });
 }
 

@@ -67,7 +67,10 @@ class SwitchRiddle(EnvDef):
         return {
             "light": Field("bool", doc="whether the light is on"),
             "in_room": Field("int32", doc="index of the agent in the room"),
-            "has_been": Field("uint64", doc="bit a: whether agent a has been in the room before this day"),
+            "has_been": Field(
+                "uint32" if cfg.num_agents <= 32 else "uint64",
+                doc="bit a: whether agent a has been in the room before this day",
+            ),
         }
 
     def render(self, cfg: SwitchRiddleConfig, state: Mapping[str, NDArray[Any]], canvas: Canvas) -> None:

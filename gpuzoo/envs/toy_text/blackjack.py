@@ -47,6 +47,7 @@ class Blackjack(EnvDef):
 
     id = "Blackjack-v1"
     Config = BlackjackConfig
+    short_episodes = True
     reference = "gymnasium Blackjack-v1"
     render_fps = 4
 

@@ -65,6 +65,7 @@ class FrozenLake(EnvDef):
     id = "FrozenLake-v1"
     Config = FrozenLakeConfig
     max_episode_steps = 100
+    short_episodes = True
     reference = "gymnasium FrozenLake-v1"
     benchmarks = {"8x8": {"map_name": "8x8"}}
     render_fps = 4
