@@ -343,7 +343,7 @@ def test_agents_who_end_together_are_vectorised():
 
 @pytest.mark.parametrize("mode", ["next_step", "same_step", "disabled"])
 def test_neighbours_together_are_as_one_by_one(game, mode):
-    """Neighbours are stepped, and where many end settled, in vector instructions; those that are named singly are not."""
+    """Neighbours are stepped and settled in vector instructions, but those that are named singly are not."""
     limit = min(game.max_episode_steps or 6, 6)
     together, alone = (
         Simulator(game, 77, device="cpu", autoreset_mode=mode, max_episode_steps=limit) for _ in range(2)
