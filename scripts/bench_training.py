@@ -12,7 +12,7 @@ Every peer's file runs as it is, called by ``training_peers.py`` in the peer's i
 - whole: seconds of the process from start to end.
 - CPU: seconds of all its cores.
 - return: the mean over the last tenth of the updates of the mean return of the episodes that ended in each (of one
-  agent).
+  agent), and over the runs, of which each has a seed of its own.
 
 What differs: CleanRL, PureJaxRL and JaxMARL take a truncated episode for a terminated one, the others bootstrap.
 Stable-Baselines3 uses the clipped value's error alone, not the larger one. PureJaxRL keeps what every step reports
@@ -165,7 +165,7 @@ def machine(device: str) -> dict[str, Any]:
 
 
 def table(done: list[Contestant], settings: dict[str, Setting]) -> str:
-    """Markdown: rates of the best run and the median; all else of the best run."""
+    """Markdown: rates of the best run and the median, returns of all; all else of the best run."""
     lines = [
         "| setting | trainer | steps/s, best | median | train s | whole s | CPU s | return |",
         "|:--|:--|--:|--:|--:|--:|--:|--:|",
@@ -176,7 +176,7 @@ def table(done: list[Contestant], settings: dict[str, Setting]) -> str:
         median = settings[who.key].steps / statistics.median(row["train"] for row in who.rows)
         lines.append(
             f"| {who.key}: {settings[who.key].title} | {who.name} | {rate:,.0f} | {median:,.0f} | {best['train']:.1f} "
-            f"| {best['whole']:.1f} | {best['cpu']:.1f} | {best['return']:.1f} |"
+            f"| {best['whole']:.1f} | {best['cpu']:.1f} | {statistics.fmean(row['return'] for row in who.rows):.1f} |"
         )
     return "\n".join(lines)
 
@@ -204,10 +204,11 @@ def main() -> None:
     done = []
     for key in chosen.only:
         turns = contestants(key, chosen)
-        for _ in range(chosen.repeat):
+        for turn in range(chosen.repeat):
+            setting = dataclasses.replace(settings[key], seed=settings[key].seed + turn)
             for who in list(turns):
                 try:
-                    who.rows.append(who.run(settings[key]))
+                    who.rows.append(who.run(setting))
                     news = f"{settings[key].steps / who.rows[-1]['train']:,.0f} steps/s"
                 except RuntimeError as error:
                     turns.remove(who)

@@ -416,8 +416,11 @@ def check_class(env: EnvDef) -> None:
     """Checks what does not depend on a configuration.
 
     Raises:
+        TypeError: not a declaration.
         ValueError: a bad id, a Config that is not a frozen dataclass, a missing rules file, or no reference.
     """
+    if not isinstance(env, EnvDef):
+        raise TypeError(f"a game must be an EnvDef or a subclass of it, not {env!r}: gpuzoo.get gives that of an id.")
     cls = type(env)
     if not _ID.match(getattr(cls, "id", "")):
         raise ValueError(f"{cls.__name__}.id must look like 'Name-v0', not {getattr(cls, 'id', None)!r}.")
