@@ -13,7 +13,8 @@ from gen_games import number, table
 import gpuzoo
 
 ROOT = Path(__file__).parents[1]
-RESULTS, PAGE = ROOT / "baselines" / "results", ROOT / "docs" / "results.md"
+RESULTS, CONFIGS = ROOT / "baselines" / "results", ROOT / "baselines" / "configs"
+PAGE = ROOT / "docs" / "results.md"
 
 HEAD = """\
 <!-- written by docs/results_table.py; do not edit -->
@@ -32,7 +33,8 @@ In games of several agents each learns from its own observations (IPPO). Where a
 all see.
 
 In games of several sides a return says little by itself. So there is one line for each side that is trained while all
-others play randomly, and one for each side when all of them are trained against each other.
+others play randomly, and one for each side when all of them are trained against each other. The first line is the one that
+the goal speaks of.
 """
 
 TAIL = """\
@@ -80,18 +82,29 @@ def duration(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds < 90 else f"{seconds // 60:.0f} min {seconds % 60:.0f} s"
 
 
-def lines(found: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """What is scored, the score of random play, and the score."""
-    scores = found["scores"]
+def lines(game: str, found: dict[str, Any]) -> list[tuple[str, str, str]]:
+    """What is scored, the score of random play, and the score; what the goal speaks of comes first."""
+    goal = json.loads((CONFIGS / f"{game.removesuffix(MAPPO)}.json").read_text()).get("goal", {})
+    wanted = goal.get("scenario"), goal.get("measure")
+    scored = sorted(_scored(found["scores"]), key=lambda line: line[:2] != wanted)
+    return [(f"{scenario}: {_name(measure)}", base, score) for scenario, measure, base, score in scored]
+
+
+def _name(measure: str) -> str:
+    return measure if measure == "score" else f"return of {article(measure)}"
+
+
+def _scored(scores: dict[str, Any]) -> Iterator[tuple[str, str, str, str]]:
     for scenario, measures in scores.items():
         if scenario.startswith("random "):
             continue
         if "score" in measures:
-            yield f"{scenario}: score", short(scores[f"random {scenario}"]["score"]["mean"]), value(measures["score"])
+            base = short(scores[f"random {scenario}"]["score"]["mean"])
+            yield scenario, "score", base, value(measures["score"])
             continue
         groups = [g for g in measures if scenario == f"{g} trained, others random"] or list(measures)
         for group in groups:
-            yield f"{scenario}: return of {article(group)}", value(scores["random play"][group]), value(measures[group])
+            yield scenario, group, value(scores["random play"][group]), value(measures[group])
 
 
 def overview(found: dict[str, dict[str, Any]]) -> str:
@@ -104,7 +117,7 @@ def overview(found: dict[str, dict[str, Any]]) -> str:
             score, what = reference["score"], reference["what"].partition(". ")[0].removesuffix(".")
             what = what if score is None else f"{number(score)}: {what}"
         last = [what, solved, f"{result['steps_per_seed']:,}", duration(result["seconds"])]
-        for k, (scored, base, score) in enumerate(lines(result)):
+        for k, (scored, base, score) in enumerate(lines(game, result)):
             name = game.replace(MAPPO, ", MAPPO")
             rows.append(
                 [f"[{name}](#{game.lower()})" if k == 0 else "", scored, base, score, *(last if k == 0 else [""] * 4)]
