@@ -33,8 +33,8 @@ In games of several agents each learns from its own observations (IPPO). Where a
 all see.
 
 In games of several sides a return says little by itself. So there is one line for each side that is trained while all
-others play randomly, and one for each side when all of them are trained against each other. The first line is the one that
-the goal speaks of.
+others play randomly, and one for each side when all of them are trained against each other. The first line
+is the one that the goal speaks of.
 """
 
 TAIL = """\
