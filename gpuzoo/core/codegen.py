@@ -336,6 +336,8 @@ def _env(program: dict[str, Any]) -> Iterable[str]:
         yield "  GZ_MEMBER void terminate(int agent) const { terminated[agent] = 1; }"
     yield "  GZ_MEMBER void terminate_all() const { over = 1; }"
     yield "};"
+    yield "GZ void see_final(const Store &s, Env &e, i64 i) {"
+    yield f"  e.observation{'' if single else '.data'} = s.final_observation + i * row_size(s);\n}}"
     yield "GZ Env bind(const Store &s, State &v, i64 i, u32 episode, int t, int max_steps) {\n  (void)v;"
     yield "  return {" + ",\n          ".join(value for _, _, value in members) + "};\n}"
 

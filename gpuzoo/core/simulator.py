@@ -125,11 +125,13 @@ class Simulator:
         self.debug = debug
         mode = parse_autoreset_mode(autoreset_mode)
         cfg, per_env = split_config(self.env, self.num_envs, config)
+        self.backend = make_backend(device, threads) if backend is None else backend
+        self.device = self.backend.device
+        if lanes is None and self.device == "cpu" and type(self.env).single():
+            lanes = 1  # lanes are loops there, and the state of a game with one lane is in registers
         self.program = program(self.env, cfg, per_env, lanes)
         self.cfg: Any = cfg
         self.layout = self.program.layout
-        self.backend = make_backend(device, threads) if backend is None else backend
-        self.device = self.backend.device
         self.xp = self.backend.xp
         self._kernels = self.backend.compile(self.program)
         self._pid = os.getpid()

@@ -57,11 +57,13 @@ constexpr bool APART = GZ_BRANCHLESS && AGENTS * OBSERVATION_SIZE > 32;
 #endif
 
 // What `advance` leaves to be done for the envs from `begin` to `end`, where it does.
-GZ void look(const Store &s, int max_steps, i64 begin, i64 end) {
+GZ void look(const Store &s, int mode, int max_steps, i64 begin, i64 end) {
   if constexpr (APART)
     for (i64 i = begin; i < end; ++i) {
       State v = load(s, i);
-      observe(bind(s, v, i, s.episode[i], s.elapsed_steps[i], max_steps));
+      Env e = bind(s, v, i, s.episode[i], s.elapsed_steps[i], max_steps);
+      if (mode == SAME_STEP && s.ended[i]) see_final(s, e, i);
+      observe(e);
     }
 }
 
@@ -174,7 +176,7 @@ GZ void settle(const Store &s, int mode, int max_steps, i64 i) {
         s.alive[k] = 0;
       }
       if (mode == SAME_STEP) {
-        constexpr int SEEN = AGENTS * OBSERVATION_SIZE;
+        constexpr int SEEN = APART ? 0 : AGENTS * OBSERVATION_SIZE;
         for (i64 k = i * SEEN; k < (i + 1) * SEEN; ++k) s.final_observation[k] = s.observation[k];
 #if GZ_MASKS
         constexpr int MASKS = AGENTS * MASK_SIZE;
@@ -200,11 +202,6 @@ GZ float either(u8 chosen, float x, float y) { return as_float(either(chosen, as
 // those that do not begin keep what they had.
 GZ void settle_all(const Store &s, int mode, int max_steps, i64 low, i64 high) {
   const u8 at_once = mode == SAME_STEP, later = mode == NEXT_STEP;
-  if constexpr (APART)
-    for (i64 i = low; i < high; ++i)
-      if (at_once & s.ended[i])
-        for (int k = 0; k < OBSERVATION_SIZE; ++k)
-          s.final_observation[i * OBSERVATION_SIZE + k] = s.observation[i * OBSERVATION_SIZE + k];
   GZ_INDEPENDENT
   for (i64 i = low; i < high; ++i) {
     const u8 ended = s.ended[i], waits = s.waiting[i] & ~ended, silent = waits & later, begins = (ended & at_once) | silent;
@@ -239,7 +236,7 @@ GZ void settle_all(const Store &s, int mode, int max_steps, i64 low, i64 high) {
   }
   if constexpr (APART)
     for (i64 i = low; i < high; ++i)
-      if (s.elapsed_steps[i] == 0) look(s, max_steps, i, i + 1);
+      if (s.elapsed_steps[i] == 0) look(s, DISABLED, max_steps, i, i + 1);
 }
 
 #endif
@@ -398,7 +395,7 @@ GZ_FLAT static void run_range(const void *pointer, i64 begin, i64 end) {
 #if GZ_BRANCHLESS
       GZ_INDEPENDENT
       for (i64 i = low; i < high; ++i) advance(s, mode, max_steps, i);
-      look(s, max_steps, low, high);
+      look(s, mode, max_steps, low, high);
       int news = 0;
       for (i64 i = low; i < high; ++i) news += s.ended[i] | s.waiting[i];
 #if GZ_SHORT
@@ -436,7 +433,7 @@ static void some_range(const void *pointer, i64 begin, i64 end) {
     }
     for (i64 i = first; i < first + (next - k); ++i) {
       advance(s, mode, max_steps, i);
-      look(s, max_steps, i, i + 1);
+      look(s, mode, max_steps, i, i + 1);
       if (s.ended[i] | s.waiting[i]) settle(*call.store, mode, max_steps, i);
     }
   }
