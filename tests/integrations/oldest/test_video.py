@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import gymnasium
 import numpy as np
+import pytest
 from gymnasium.wrappers import RecordVideo
 from moviepy import VideoFileClip
 
 
+# MoviePy leaves its reader's pipe to the collector.
+@pytest.mark.filterwarnings("ignore:Exception ignored in. <_io.FileIO:pytest.PytestUnraisableExceptionWarning")
 def test_record_video(tmp_path):
     folder = tmp_path / "videos"
     env = gymnasium.make("gpuzoo:gpuzoo/CartPole-v1", render_mode="rgb_array", max_episode_steps=5)
