@@ -366,6 +366,23 @@ def test_neighbours_together_are_as_one_by_one(game, mode):
                 sim.reset(mask=sim.arrays["ended"] | sim.arrays["waiting"])
 
 
+@pytest.mark.parametrize("mode", ["next_step", "same_step"])
+def test_waiting_envs_begin_when_the_mode_changes(game, mode):
+    together, alone = (
+        Simulator(game, 77, device="cpu", autoreset_mode="disabled", max_episode_steps=2) for _ in range(2)
+    )
+    for sim in (together, alone):
+        sim.reset(seed=5)
+        sim.rollout(3)
+        assert sim.arrays["waiting"].all()
+        sim.autoreset_mode = mode
+    together.step()
+    for first in (1, 0):
+        alone.step(np.arange(first, 77, 2))
+    assert not together.arrays["waiting"].any()
+    assert_same("the first step in that mode", read(together), read(alone))
+
+
 @pytest.mark.parametrize("fault", faulty.FAULTS)
 def test_checks_find_faults(fault, tmp_path):
     """A faulty game is refused by the check that is meant for it."""

@@ -4,7 +4,8 @@
 // scalar fields) advances a tile of envs in vector instructions and then settles it; other games do both env by env.
 //
 // Generated above: Store (where arrays lie), State (an env's scalars, in registers where LANES == 1), Env (what a game
-// sees), load, save, bind, chosen_action; LANES, GZ_BRANCHLESS, GZ_SHORT, GZ_MASKS, AGENTS, OBSERVATION_SIZE, TILE.
+// sees), load, save, bind, chosen_action, row_size, see_final; LANES, GZ_BRANCHLESS, GZ_SHORT, GZ_MASKS, AGENTS,
+// OBSERVATION_SIZE, TILE. One file, as the loops of the CPU and the kernels of GPUs call the same functions.
 
 namespace gz {
 
@@ -201,7 +202,7 @@ GZ float either(u8 chosen, float x, float y) { return as_float(either(chosen, as
 // `settle` for neighbours of which many end or begin, in vector instructions, for a game with one agent: all are reset, and
 // those that do not begin keep what they had.
 GZ void settle_all(const Store &s, int mode, int max_steps, i64 low, i64 high) {
-  const u8 at_once = mode == SAME_STEP, later = mode == NEXT_STEP;
+  const u8 at_once = mode == SAME_STEP, later = mode != DISABLED;
   GZ_INDEPENDENT
   for (i64 i = low; i < high; ++i) {
     const u8 ended = s.ended[i], waits = s.waiting[i] & ~ended, silent = waits & later, begins = (ended & at_once) | silent;
