@@ -15,6 +15,16 @@ from torch.nn import functional
 from baselines.fused import mlp
 
 
+def _orthogonal(m: int, n: int, gain: float, generator: torch.Generator) -> Tensor:
+    """(m, n), of the same bits however many threads torch has, which its decompositions have not by themselves."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        return nn.init.orthogonal_(torch.empty(m, n), gain, generator)
+    finally:
+        torch.set_num_threads(threads)
+
+
 class Network(nn.Module):
     """Convolutions where the input is an image, dense layers, a GRU if it has a memory, and linear outputs.
 
@@ -46,7 +56,7 @@ class Network(nn.Module):
         def weight(n: int, *parts: tuple[int, float]) -> nn.Parameter:
             """(members, n, sum of the parts): orthogonal columns, scaled by the gain of their part."""
             return nn.Parameter(torch.stack([
-                torch.cat([nn.init.orthogonal_(torch.empty(m, n), gain, g) for m, gain in parts]).T for g in generators
+                torch.cat([_orthogonal(m, n, gain, g) for m, gain in parts]).T for g in generators
             ]))  # fmt: skip
 
         def bias(m: int) -> nn.Parameter:

@@ -420,6 +420,17 @@ def test_every_kind_of_game_trains_and_is_deterministic(toy_game: Any, kind: Any
         result.returns.values(), game().agents(game.Config()).values(), strict=True))  # fmt: skip
 
 
+@pytest.mark.parametrize("more", [{"clip_values": True}, {"normalize_observations": True, "normalize_rewards": True}])
+def test_numbers_do_not_depend_on_threads(more: dict[str, Any]) -> None:
+    found = []
+    for threads in (1, 2, 3):
+        form: dict[str, Any] = {"num_envs": 64, "num_steps": 32, "encoder": "mlp", "hidden": (64, 64), **more}
+        policies = train(PPO, small("Breakout-MinAtar-v1", threads=threads, **form), quiet=True).policies
+        found.append(torch.cat([policy.flat.detach() for policy in policies.values()]))
+    for other in found[1:]:
+        torch.testing.assert_close(other, found[0], rtol=0, atol=0)
+
+
 def test_a_frozen_policy_stays_as_it_is() -> None:
     trainer = PPO(small(Herd, freeze=("sheep",), normalize_observations=True))
     before = {
