@@ -51,7 +51,8 @@ class Recycler:
                 break
         else:
             arrays = self._simulator.arrays
-            outputs = self._simulator.new_outputs({name: np.zeros_like(arrays[name]) for name in self._names})
+            zeros = self._simulator.backend.zeros
+            outputs = self._simulator.new_outputs({n: zeros(arrays[n].shape, arrays[n].dtype) for n in self._names})
             slot = _Slot(outputs, self._rows(outputs.arrays))
             if self._counted and len(self._slots) < 8:
                 self._slots.append(slot)

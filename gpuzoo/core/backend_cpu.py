@@ -6,6 +6,7 @@ import ctypes
 import functools
 import hashlib
 import importlib.util
+import math
 import os
 import platform
 import shlex
@@ -30,6 +31,12 @@ FLAGS = (
     "-fPIC -shared -Wno-unknown-pragmas -Wno-pass-failed "
     "--param=vect-epilogues-nomask=0"  # g++: one more copy of a loop for its last envs takes longer than it saves
 ).split()
+
+LINE = 64  #: bytes of a cache line, and of the longest vectors
+
+
+class _Memory(np.ndarray[Any, Any]):
+    """What an array lies in. As its type is another one, a view of a view refers to that array, not to this."""
 
 
 def cache_dir(kind: str) -> Path:
@@ -190,7 +197,10 @@ class CpuBackend:
         self._flags = ("-DGZ_SIMT", *flags) if simt else flags
 
     def zeros(self, shape: tuple[int, ...], dtype: str) -> np.ndarray[Any, Any]:
-        return np.zeros(shape, dtype)
+        # Each array begins a cache line: vectors that lie across two take twice as long.
+        memory = _Memory(math.prod(shape) * np.dtype(dtype).itemsize + LINE, np.uint8)
+        memory.fill(0)
+        return np.ndarray(shape, dtype, memory, -memory.ctypes.data % LINE)
 
     def address(self, array: Any) -> int:
         return int(array.ctypes.data)

@@ -366,6 +366,10 @@ def program(env: EnvDef, cfg: Config, per_env: Iterable[str] = (), lanes: int | 
     tile = max(1, min(512, 65536 // env_bytes))
     rules = inline_includes(type(env).source())
     check_rules(rules)
+    branchless = lanes == 1 and all(f.shape == () for f in fields.values())
+    branchless &= type(env).single() or (_few_together(env, lay) and not _OF_ONE & names(rules))
+    # Whole vectors: of bytes, as the flags are, there are 64 in the longest.
+    tile = max(tile - tile % 64, 64) if branchless else next((tile - tile % n for n in (64, 16) if tile > n), tile)
     facts: dict[str, Any] = {
         "env": env,
         "cfg": cfg,
@@ -374,11 +378,8 @@ def program(env: EnvDef, cfg: Config, per_env: Iterable[str] = (), lanes: int | 
         "tables": tables,
         "lanes": lanes,
         "single": type(env).single(),
-        "branchless": lanes == 1
-        and all(f.shape == () for f in fields.values())
-        and (type(env).single() or (_few_together(env, lay) and not _OF_ONE & names(rules))),
-        # Whole vectors: of bytes, as the flags are, there are 64 in the longest.
-        "tile": next((tile - tile % n for n in (64, 16) if tile > n), tile),
+        "branchless": branchless,
+        "tile": tile,
     }
     store = _store(env, lay, fields, params, tables)
     config, load_config = "\n".join(_config(env, cfg, frozenset(per_env))).split("//LOAD_CONFIG")

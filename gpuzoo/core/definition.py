@@ -27,6 +27,7 @@ C_TYPES: Mapping[str, str] = {
     "int32": "int",
     "uint32": "u32",
     "uint64": "u64",
+    "int16": "i16",
     "int8": "i8",
     "uint8": "u8",
     "bool": "u8",
@@ -42,7 +43,7 @@ class Field:
     """A named array of an env's state.
 
     Args:
-        dtype: one of float32, int32, uint32, uint64, int8, uint8, bool.
+        dtype: one of float32, int32, uint32, uint64, int16, int8, uint8, bool.
         shape: the shape within one env; an entry is an integer or the name of a size: ``"agents"``, a group's name
             with an ``s`` (``"taggers"``), an integer of the configuration, or one of `EnvDef.constants`. ``()`` is one
             value per env.

@@ -26,6 +26,7 @@ namespace gz {
 
 using u8 = unsigned char;
 using i8 = signed char;
+using i16 = short;
 using i32 = int;
 using u32 = unsigned int;
 using i64 = long long;

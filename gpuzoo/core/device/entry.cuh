@@ -57,13 +57,19 @@ constexpr bool APART = false;
 constexpr bool APART = GZ_BRANCHLESS && AGENTS * OBSERVATION_SIZE > 32;
 #endif
 
+// Final observations (`finals`) are for who reads them after a step in same step mode. In the middle of a rollout nobody
+// does.
+GZ bool finals_after(const Store &s, i64 step, i64 steps) { return s.control->mode == SAME_STEP && step + 1 == steps; }
+
 // What `advance` leaves to be done for the envs from `begin` to `end`, where it does.
-GZ void look(const Store &s, int mode, int max_steps, i64 begin, i64 end) {
+GZ void look(const Store &s, int mode, bool finals, int max_steps, i64 begin, i64 end) {
   if constexpr (APART)
     for (i64 i = begin; i < end; ++i) {
+      const bool begins = mode == SAME_STEP && s.ended[i];
+      if (begins && !finals) continue;
       State v = load(s, i);
       Env e = bind(s, v, i, s.episode[i], s.elapsed_steps[i], max_steps);
-      if (mode == SAME_STEP && s.ended[i]) see_final(s, e, i);
+      if (begins) see_final(s, e, i);
       observe(e);
     }
 }
@@ -72,7 +78,7 @@ GZ void look(const Store &s, int mode, int max_steps, i64 begin, i64 end) {
 
 // Few agents, who begin and end together: no branch, so that a loop over envs can be vectorised. An env that waits for its
 // reset computes a step like the others and then keeps what it had.
-GZ void advance(const Store &s, int, int max_steps, i64 i) {
+GZ void advance(const Store &s, bool, int max_steps, i64 i) {
   const bool idle = s.waiting[i];
   State v = load(s, i);
   const State before = v;
@@ -100,7 +106,7 @@ GZ void advance(const Store &s, int, int max_steps, i64 i) {
 
 #else
 
-GZ void advance(const Store &s, int mode, int max_steps, i64 i) {
+GZ void advance(const Store &s, bool finals, int max_steps, i64 i) {
   const bool idle = s.waiting[i];
   const int t = s.elapsed_steps[i] + 1;
   const u32 episode = s.episode[i];
@@ -142,7 +148,7 @@ GZ void advance(const Store &s, int mode, int max_steps, i64 i) {
     s.alive[k] = (u8)(acted & !gone & !out_of_time);
   });
   const bool ends = out_of_time | !(news & 1);
-  if (mode == SAME_STEP && (news & 2)) {
+  if (finals && (news & 2)) {
     lanes(e, AGENTS * OBSERVATION_SIZE, [=](int k) {
       const i64 agent = i * AGENTS + k / OBSERVATION_SIZE;
       if (AGENTS == 1 || (ends | s.terminated[agent] | s.truncated[agent]))
@@ -165,7 +171,8 @@ GZ void advance(const Store &s, int mode, int max_steps, i64 i) {
 
 #endif
 
-GZ void settle(const Store &s, int mode, int max_steps, i64 i) {
+GZ void settle(const Store &s, int mode, bool finals, int max_steps, i64 i) {
+  (void)finals;
   const bool ended = s.ended[i], idle = s.waiting[i];
   const u32 episode = s.episode[i];
   barrier();
@@ -176,7 +183,7 @@ GZ void settle(const Store &s, int mode, int max_steps, i64 i) {
         s.final_length[k] = s.elapsed_steps[i];
         s.alive[k] = 0;
       }
-      if (mode == SAME_STEP) {
+      if (finals) {
         constexpr int SEEN = APART ? 0 : AGENTS * OBSERVATION_SIZE;
         for (i64 k = i * SEEN; k < (i + 1) * SEEN; ++k) s.final_observation[k] = s.observation[k];
 #if GZ_MASKS
@@ -201,8 +208,8 @@ GZ float either(u8 chosen, float x, float y) { return as_float(either(chosen, as
 
 // `settle` for neighbours of which many end or begin, in vector instructions, for a game with one agent: all are reset, and
 // those that do not begin keep what they had.
-GZ void settle_all(const Store &s, int mode, int max_steps, i64 low, i64 high) {
-  const u8 at_once = mode == SAME_STEP, later = mode != DISABLED;
+GZ void settle_all(const Store &s, int mode, bool finals, int max_steps, i64 low, i64 high) {
+  const u8 at_once = mode == SAME_STEP, later = mode != DISABLED, seen = finals;
   GZ_INDEPENDENT
   for (i64 i = low; i < high; ++i) {
     const u8 ended = s.ended[i], waits = s.waiting[i] & ~ended, silent = waits & later, begins = (ended & at_once) | silent;
@@ -221,11 +228,11 @@ GZ void settle_all(const Store &s, int mode, int max_steps, i64 low, i64 high) {
     if constexpr (!APART)
       unrolled<0, OBSERVATION_SIZE>([&](int n) {
         const i64 k = i * row_size(s) + n;
-        s.final_observation[k] = either(ended & at_once, s.observation[k], s.final_observation[k]);
+        s.final_observation[k] = either(ended & seen, s.observation[k], s.final_observation[k]);
       });
 #if GZ_MASKS
     for (i64 k = i * MASK_SIZE; k < (i + 1) * MASK_SIZE; ++k)
-      s.final_action_mask[k] = either(ended & at_once, s.action_mask[k], s.final_action_mask[k]);
+      s.final_action_mask[k] = either(ended & seen, s.action_mask[k], s.final_action_mask[k]);
 #endif
     State v = load(s, i);
     const State before = v;
@@ -237,7 +244,7 @@ GZ void settle_all(const Store &s, int mode, int max_steps, i64 low, i64 high) {
   }
   if constexpr (APART)
     for (i64 i = low; i < high; ++i)
-      if (s.elapsed_steps[i] == 0) look(s, DISABLED, max_steps, i, i + 1);
+      if (s.elapsed_steps[i] == 0) look(s, DISABLED, false, max_steps, i, i + 1);
 }
 
 #endif
@@ -288,8 +295,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 1) gz_step(const Store *stor
   if (k >= count) return;
   const i64 i = envs ? ((const i64 *)envs)[k] : k;
   const int mode = s.control->mode, max_steps = s.control->max_steps;
-  advance(s, mode, max_steps, i);
-  settle(s, mode, max_steps, i);
+  const bool finals = finals_after(s, 0, 1);
+  advance(s, finals, max_steps, i);
+  settle(s, mode, finals, max_steps, i);
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK, 1) gz_rollout(const Store *store, i64 steps, i64 count) {
@@ -302,9 +310,10 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 1) gz_rollout(const Store *s
   if (i >= count) return;
   const int mode = s.control->mode, max_steps = s.control->max_steps;
   for (i64 k = 0; k < steps; ++k) {
+    const bool finals = finals_after(s, k, steps);
     act(s, i);
-    advance(s, mode, max_steps, i);
-    settle(s, mode, max_steps, i);
+    advance(s, finals, max_steps, i);
+    settle(s, mode, finals, max_steps, i);
   }
 }
 
@@ -358,7 +367,7 @@ static void reset_range(const void *pointer, i64 begin, i64 end) {
 GZ void act(const Store &s, i64 low, i64 high) {
   constexpr int BLOCKS = (ACTION_NUMBERS + 3) / 4, WORDS = ACTION_NUMBERS < 4 ? ACTION_NUMBERS : 4;
   const int envs = (int)(high - low);
-  u32 bits[TILE * BLOCKS * WORDS];
+  alignas(64) u32 bits[TILE * BLOCKS * WORDS];
   GZ_INDEPENDENT
   for (int j = 0; j < envs * BLOCKS; ++j) {
     const i64 i = low + j / BLOCKS;
@@ -392,26 +401,27 @@ GZ_FLAT static void run_range(const void *pointer, i64 begin, i64 end) {
   for (i64 low = begin; low < end; low += TILE) {
     const i64 high = low + TILE < end ? low + TILE : end;
     for (i64 step = 0; step < call.steps; ++step) {
+      const bool finals = finals_after(s, step, call.steps);
       if (call.random) act(s, low, high);
 #if GZ_BRANCHLESS
       GZ_INDEPENDENT
-      for (i64 i = low; i < high; ++i) advance(s, mode, max_steps, i);
-      look(s, mode, max_steps, low, high);
+      for (i64 i = low; i < high; ++i) advance(s, finals, max_steps, i);
+      look(s, mode, finals, max_steps, low, high);
       int news = 0;
       for (i64 i = low; i < high; ++i) news += s.ended[i] | s.waiting[i];
 #if GZ_SHORT
       if (8 * news > high - low) {
-        settle_all(s, mode, max_steps, low, high);
+        settle_all(s, mode, finals, max_steps, low, high);
         continue;
       }
 #endif
       for (i64 i = low; news && i < high; ++i)
-        if (s.ended[i] | s.waiting[i]) settle(*call.store, mode, max_steps, i);
+        if (s.ended[i] | s.waiting[i]) settle(*call.store, mode, finals, max_steps, i);
 #else
       for (i64 k = low; k < high; ++k) {
         const i64 i = call.envs ? call.envs[k] : k;
-        advance(s, mode, max_steps, i);
-        settle(*call.store, mode, max_steps, i);
+        advance(s, finals, max_steps, i);
+        settle(*call.store, mode, finals, max_steps, i);
       }
 #endif
     }
@@ -425,6 +435,7 @@ static void some_range(const void *pointer, i64 begin, i64 end) {
   const Call whole = {call.store, nullptr, 1, false, 0};
   const Store s = *call.store;
   const int mode = s.control->mode, max_steps = s.control->max_steps;
+  const bool finals = finals_after(s, 0, 1);
   for (i64 k = begin, next; k < end; k = next) {
     const i64 first = call.envs[k];
     for (next = k + 1; next < end && call.envs[next] == first + (next - k);) ++next;
@@ -433,9 +444,9 @@ static void some_range(const void *pointer, i64 begin, i64 end) {
       continue;
     }
     for (i64 i = first; i < first + (next - k); ++i) {
-      advance(s, mode, max_steps, i);
-      look(s, mode, max_steps, i, i + 1);
-      if (s.ended[i] | s.waiting[i]) settle(*call.store, mode, max_steps, i);
+      advance(s, finals, max_steps, i);
+      look(s, mode, finals, max_steps, i, i + 1);
+      if (s.ended[i] | s.waiting[i]) settle(*call.store, mode, finals, max_steps, i);
     }
   }
 }

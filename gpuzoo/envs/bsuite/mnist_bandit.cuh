@@ -1,11 +1,7 @@
 #include "rewards.cuh"
 
-// byte / 255, to the bit as a division gives it: 1 / 255 is HIGH, and the rest of it LOW.
-GZ float shade(int byte) {
-  constexpr float HIGH = 1.f / 255.f, LOW = -2.31917582e-10f;
-  const float x = (float)byte;
-  return fma(x, HIGH, x * LOW);
-}
+// byte / 255, from three times the byte: with 1 / 765 the product is, to the bit, what the division gives.
+GZ float shade(int thrice) { return (float)thrice * (1.f / 765.f); }
 
 GZ void reset(Env e) {
   once(e, [=] {
@@ -26,7 +22,7 @@ GZ void step(Env e) {
 GZ void observe(Env e) {
   const i64 first = broadcast(e, [=] { return (i64)clamp(e.index, 0, IMAGES - 1) * OBSERVATION_SIZE; });
   if (e.t == 0)
-    lanes(e, OBSERVATION_SIZE, [=](int k) { e.observation[k] = shade(e.pixels[first + k]); });
+    lanes(e, OBSERVATION_SIZE, [=](int k) { e.observation[k] = shade(e.thrice[first + k]); });
   else
     lanes(e, OBSERVATION_SIZE, [=](int k) { e.observation[k] = 0.f; });
 }

@@ -60,6 +60,7 @@ class MNISTBandit(EnvDef):
     id = "MNISTBandit-bsuite-v0"
     Config = MNISTBanditConfig
     reference = "bsuite 0.3.6 MNISTBandit"
+    short_episodes = True
     render_fps = 2
 
     def lanes(self, cfg: MNISTBanditConfig) -> int:
@@ -83,7 +84,8 @@ class MNISTBandit(EnvDef):
 
     def tables(self, cfg: MNISTBanditConfig) -> dict[str, NDArray[Any]]:
         images, labels = load(cfg.data)
-        return {"pixels": images.view(np.int8 if cfg.signed_pixels else np.uint8).ravel(), "label": labels}
+        pixels = images.view(np.int8 if cfg.signed_pixels else np.uint8).ravel()
+        return {"thrice": 3 * pixels.astype(np.int16), "label": labels.astype(np.int32)}
 
     def render(self, cfg: MNISTBanditConfig, state: Mapping[str, NDArray[Any]], canvas: Canvas) -> None:
         images, labels = load(cfg.data)
