@@ -29,7 +29,7 @@ from gpuzoo.core.codegen import Program
 FLAGS = (
     "-std=c++17 -O3 -march=native -ffp-contract=off -fno-math-errno -fno-trapping-math -fno-exceptions -fno-rtti "
     "-fPIC -shared -Wno-unknown-pragmas -Wno-pass-failed "
-    "--param=vect-epilogues-nomask=0 "  # g++: one more copy of a loop for its last envs takes longer than it saves
+    "--param=vect-epilogues-nomask=0 "  # g++: no copy of a loop in shorter vectors for what is left over
     "--param=max-combine-insns=2 -fno-gcse -fno-gcse-after-reload"  # a third of g++'s time, for nothing measurable
 ).split()
 
@@ -207,7 +207,8 @@ class CpuBackend:
         return int(array.ctypes.data)
 
     def compile(self, program: Program) -> Kernels:
-        return _CpuKernels(compile_host(program.code, program.env.id, self._flags), self.threads)
+        flags = (*self._flags, "--param=vect-epilogues-nomask=1") if program.remainders else self._flags
+        return _CpuKernels(compile_host(program.code, program.env.id, flags), self.threads)
 
     def compile_unit(self, code: str, name: str, kernels: Sequence[str]) -> Unit:
         flags = (*self._flags, "-DGZ_SPINS=500")  # beside a game's workers, whose turn is next

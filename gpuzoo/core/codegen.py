@@ -79,6 +79,8 @@ class Program:
         params: names of the run-time (float) parameters.
         tables: the shared constant arrays.
         store: names of the pointers of the device struct `Store`, in order.
+        remainders: whether loops of a CPU may leave something over behind whole vectors; those over envs do not, as
+            tiles are whole vectors.
         code: the translation unit.
     """
 
@@ -91,6 +93,7 @@ class Program:
     params: tuple[str, ...]
     tables: dict[str, np.ndarray[Any, Any]]
     store: tuple[str, ...]
+    remainders: bool
     code: str
 
 
@@ -370,6 +373,8 @@ def program(env: EnvDef, cfg: Config, per_env: Iterable[str] = (), lanes: int | 
     branchless &= type(env).single() or (_few_together(env, lay) and not _OF_ONE & names(rules))
     # Whole vectors: of bytes, as the flags are, there are 64 in the longest.
     tile = max(tile - tile % 64, 64) if branchless else next((tile - tile % n for n in (64, 16) if tile > n), tile)
+    # A long observation is written by a loop, which would keep the loop over envs from being vectorised.
+    apart = branchless and lay.agents * lay.observation_size > 32
     facts: dict[str, Any] = {
         "env": env,
         "cfg": cfg,
@@ -400,8 +405,9 @@ def program(env: EnvDef, cfg: Config, per_env: Iterable[str] = (), lanes: int | 
     ]
     parts = [
         f"#define LANES {lanes}",
-        f"#define GZ_BRANCHLESS {int(facts['branchless'])}",
-        f"#define GZ_SHORT {int(facts['branchless'] and facts['single'] and env.short_episodes)}",
+        f"#define GZ_BRANCHLESS {int(branchless)}",
+        f"#define GZ_APART {int(apart)}",
+        f"#define GZ_SHORT {int(branchless and facts['single'] and env.short_episodes)}",
         f"#define GZ_MASKS {int(lay.mask_size > 0)}",
         _header("base.cuh"),
         "#ifdef GZ_SIMT",
@@ -429,5 +435,6 @@ def program(env: EnvDef, cfg: Config, per_env: Iterable[str] = (), lanes: int | 
         params=params,
         tables=tables,
         store=tuple(name for _, name in store),
+        remainders=apart or not branchless,
         code="\n".join(parts) + "\n",
     )

@@ -4,8 +4,8 @@
 // scalar fields) advances a tile of envs in vector instructions and then settles it; other games do both env by env.
 //
 // Generated above: Store (where arrays lie), State (an env's scalars, in registers where LANES == 1), Env (what a game
-// sees), load, save, bind, chosen_action, row_size, see_final; LANES, GZ_BRANCHLESS, GZ_SHORT, GZ_MASKS, AGENTS,
-// OBSERVATION_SIZE, TILE. One file, as the loops of the CPU and the kernels of GPUs call the same functions.
+// sees), load, save, bind, chosen_action, row_size, see_final; LANES, GZ_BRANCHLESS, GZ_APART, GZ_SHORT, GZ_MASKS,
+// AGENTS, OBSERVATION_SIZE, TILE. One file, as the loops of the CPU and the kernels of GPUs call the same functions.
 
 namespace gz {
 
@@ -49,12 +49,11 @@ GZ_SELDOM void restart(const Store &s, i64 i, u32 episode, int max_steps, Start 
   save(s, i, v);
 }
 
-// A long observation is written by a loop, which would keep the loop over envs from being vectorised: then the rules and
-// the observations have a loop over envs each.
+// Whether rules and observations have a loop over envs each.
 #if defined(GZ_CUDA) || defined(GZ_SIMT)
 constexpr bool APART = false;
 #else
-constexpr bool APART = GZ_BRANCHLESS && AGENTS * OBSERVATION_SIZE > 32;
+constexpr bool APART = GZ_APART;
 #endif
 
 // Final observations (`finals`) are for who reads them after a step in same step mode. In the middle of a rollout nobody
