@@ -324,6 +324,17 @@ def test_batch_env_copies_and_torch():
     assert plain.render(1).shape == (600, 600, 3)
 
 
+@pytest.mark.parametrize("num_envs", [1, 3, 64, 1000])
+def test_arrays_begin_cache_lines(num_envs):
+    env = gpuzoo.make_vec("CartPole-v1", num_envs, device="cpu")
+    kept = [env.reset(seed=0)[0]]
+    for _ in range(5):
+        kept.append(env.step(np.zeros(num_envs, np.int64))[0])  # holds them, so that each step needs new ones
+        arrays = env.unwrapped.simulator.arrays
+        assert not any(array.ctypes.data % 64 for array in arrays.values())
+    assert len({array.ctypes.data for array in kept}) == 6
+
+
 def test_lamps_are_vectorised_without_a_branch():
     """The toys cover both forms of `advance`, and both ways to settle."""
     lamps = Simulator(Lamps, 1, device="cpu").program.code
