@@ -12,6 +12,7 @@ the same sort a library's wrapper does the same.
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Hashable
 from typing import Any
 
@@ -27,6 +28,9 @@ from gpuzoo import EnvDef
 from gpuzoo.core.definition import layout
 
 os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
+# A shell starts what it puts into the background without Ctrl-C, which some tests are about.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 Game = type[EnvDef]
 
