@@ -30,7 +30,7 @@ FLAGS = (
     "-std=c++17 -O3 -march=native -ffp-contract=off -fno-math-errno -fno-trapping-math -fno-exceptions -fno-rtti "
     "-fPIC -shared -Wno-unknown-pragmas -Wno-pass-failed "
     "--param=vect-epilogues-nomask=0 "  # g++: no copy of a loop in shorter vectors for what is left over
-    # These take g++ half of its time, for nothing measurable.
+    # Without these g++ takes up to twice as long, for nothing measurable.
     "--param=max-combine-insns=2 --param=ira-max-loops-num=0 -fno-gcse -fno-gcse-after-reload"
 ).split()
 
