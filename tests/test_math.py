@@ -7,11 +7,9 @@ the spacing of float32 numbers at the reference.
 from __future__ import annotations
 
 import ctypes
-import glob
 import importlib.util
 import os
 import shutil
-import site
 import subprocess
 import sys
 from collections.abc import Callable
@@ -20,6 +18,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
+from gpuzoo.core import nvrtc
 
 DEVICE = Path(__file__).parents[1] / "gpuzoo" / "core" / "device"
 MAX_ULP = 2.0
@@ -236,18 +236,10 @@ def test_same_bits_from_every_compiler(
             assert np.array_equal(bits, expected), (function, name)
 
 
-def nvrtc() -> ctypes.CDLL | None:
-    for folder in site.getsitepackages():
-        for path in glob.glob(f"{folder}/nvidia/**/libnvrtc.so*", recursive=True):
-            return ctypes.CDLL(path)
-    return None
-
-
+@pytest.mark.skipif(sys.platform != "linux", reason="NVRTC comes with the wheels of Linux")
 @pytest.mark.parametrize("architecture", ["sm_75", "sm_90"])
 def test_compiles_for_cuda(architecture: str) -> None:
-    library = nvrtc()
-    if library is None:
-        pytest.skip("no nvidia-cuda-nvrtc")
+    library = nvrtc.library()
     source = (DEVICE / "base.cuh").read_text() + (DEVICE / "math.cuh").read_text()
     source += "namespace gz {\n" + "".join(
         f'extern "C" __global__ void run_{name}(const float *x, const float *y, float *z) {{\n'
