@@ -111,7 +111,7 @@ def _check_nvrtc(driver: _Driver | str | None) -> Check:
     from gpuzoo.core import nvrtc
 
     try:
-        version, place = nvrtc.version(), nvrtc.library()._name
+        version, place = nvrtc.version(), nvrtc.load()._name
     except RuntimeError as error:
         return Check("NVRTC", "absent" if driver is None else "problem", "the CUDA compiler is missing", str(error))
     text = f"{version}, {place}"

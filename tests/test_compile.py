@@ -16,7 +16,7 @@ ARCHITECTURES = ("sm_75", "sm_80", "sm_90", "sm_120")
 
 def nvrtc_missing() -> str:
     try:
-        nvrtc.library()
+        nvrtc.load()
     except RuntimeError as error:
         return str(error)
     return ""

@@ -21,7 +21,7 @@ OPTIONS = ("-std=c++17", "-fmad=false", "-ftz=false", "-prec-div=true", "-prec-s
 
 
 @functools.cache
-def library() -> ctypes.CDLL:
+def load() -> ctypes.CDLL:
     """The NVRTC library: of the CUDA wheels, of a CUDA toolkit, or the system's.
 
     Raises:
@@ -46,7 +46,7 @@ def library() -> ctypes.CDLL:
 def version() -> str:
     """NVRTC's version, such as ``13.0``."""
     major, minor = ctypes.c_int(), ctypes.c_int()
-    library().nvrtcVersion(ctypes.byref(major), ctypes.byref(minor))
+    load().nvrtcVersion(ctypes.byref(major), ctypes.byref(minor))
     return f"{major.value}.{minor.value}"
 
 
@@ -65,7 +65,7 @@ def compile_cubin(code: str, name: str, arch: str, options: tuple[str, ...] = OP
     Raises:
         RuntimeError: the compiler's message.
     """
-    nvrtc = library()
+    nvrtc = load()
     program = ctypes.c_void_p()
 
     def check(status: int) -> None:

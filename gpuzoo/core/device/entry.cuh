@@ -58,7 +58,7 @@ constexpr bool APART = GZ_APART;
 
 // Final observations (`finals`) are for who reads them after a step in same step mode. In the middle of a rollout nobody
 // does.
-GZ bool finals_after(const Store &s, i64 step, i64 steps) { return s.control->mode == SAME_STEP && step + 1 == steps; }
+GZ bool finals_after(int mode, i64 step, i64 steps) { return mode == SAME_STEP && step + 1 == steps; }
 
 // What `advance` leaves to be done for the envs from `begin` to `end`, where it does.
 GZ void look(const Store &s, int mode, bool finals, int max_steps, i64 begin, i64 end) {
@@ -294,7 +294,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 1) gz_step(const Store *stor
   if (k >= count) return;
   const i64 i = envs ? ((const i64 *)envs)[k] : k;
   const int mode = s.control->mode, max_steps = s.control->max_steps;
-  const bool finals = finals_after(s, 0, 1);
+  const bool finals = finals_after(mode, 0, 1);
   advance(s, finals, max_steps, i);
   settle(s, mode, finals, max_steps, i);
 }
@@ -309,7 +309,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 1) gz_rollout(const Store *s
   if (i >= count) return;
   const int mode = s.control->mode, max_steps = s.control->max_steps;
   for (i64 k = 0; k < steps; ++k) {
-    const bool finals = finals_after(s, k, steps);
+    const bool finals = finals_after(mode, k, steps);
     act(s, i);
     advance(s, finals, max_steps, i);
     settle(s, mode, finals, max_steps, i);
@@ -400,7 +400,7 @@ GZ_FLAT static void run_range(const void *pointer, i64 begin, i64 end) {
   for (i64 low = begin; low < end; low += TILE) {
     const i64 high = low + TILE < end ? low + TILE : end;
     for (i64 step = 0; step < call.steps; ++step) {
-      const bool finals = finals_after(s, step, call.steps);
+      const bool finals = finals_after(mode, step, call.steps);
       if (call.random) act(s, low, high);
 #if GZ_BRANCHLESS
       GZ_INDEPENDENT
@@ -434,7 +434,7 @@ static void some_range(const void *pointer, i64 begin, i64 end) {
   const Call whole = {call.store, nullptr, 1, false, 0};
   const Store s = *call.store;
   const int mode = s.control->mode, max_steps = s.control->max_steps;
-  const bool finals = finals_after(s, 0, 1);
+  const bool finals = finals_after(mode, 0, 1);
   for (i64 k = begin, next; k < end; k = next) {
     const i64 first = call.envs[k];
     for (next = k + 1; next < end && call.envs[next] == first + (next - k);) ++next;
