@@ -22,6 +22,7 @@ from baselines.fused_calls import (
     Shape,
     backward,
     bind_backward,
+    bind_descent,
     bind_forward,
     forward,
     library,
@@ -327,3 +328,17 @@ class Towers:
             into: (members, P or more), contiguous within a member; of each the first P are written.
         """
         return bind_backward(x, self.parameters, self.shapes, self._words, kept, slopes, into)
+
+    def bind_descent(
+        self, x: Tensor, outs: Sequence[Tensor], loss: Call, slopes: Sequence[Tensor], into: Tensor
+    ) -> Call:
+        """Prepares `bind`, a loss, and `bind_back` as one call, which goes through them with some rows after the other.
+
+        Args:
+            x: as for `bind`.
+            outs: likewise.
+            loss: makes the slopes of the outputs; an entry for some of its rows.
+            slopes: gradients of the outputs, contiguous.
+            into: as for `bind_back`.
+        """
+        return bind_descent(x, self.parameters, self.shapes, self._words, outs, loss, slopes, into)

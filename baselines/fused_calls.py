@@ -5,14 +5,14 @@ from __future__ import annotations
 import ctypes
 import functools
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
-from baselines.units import Call, Words
+from baselines.units import Call, Words, entry
 from gpuzoo.core.backend_cpu import compile_host
 from gpuzoo.core.codegen import DEVICE
 
@@ -20,7 +20,14 @@ MAX_NETWORKS, MAX_LAYERS, MAX_WIDTH = 8, 4, 512
 PADDING = 16  # floats: a multiple of every machine's vectors
 
 Shape = tuple[int, ...]  # of a network: inputs, units of each hidden layer, outputs
-_Function = Callable[[Words, int], None]
+
+
+class Entries(NamedTuple):
+    """The functions of ``networks.cpp``."""
+
+    forward: Any
+    backward: Any
+    descend: Any
 
 
 def pack(words: Sequence[int]) -> Words:
@@ -29,15 +36,16 @@ def pack(words: Sequence[int]) -> Words:
 
 
 @functools.cache
-def library() -> tuple[_Function, _Function]:
-    """The way through the networks and the way back, compiled at the first call."""
+def library() -> Entries:
+    """Compiled at the first call."""
     folder = Path(__file__).with_name("cpu")
     parts = (DEVICE / "base.cuh", DEVICE / "threads.cuh", folder / "products.h", folder / "networks.cpp")
     code = "\n".join(f'#line 1 "{part.name}"\n{part.read_text()}' for part in parts)
     found = ctypes.CDLL(str(compile_host(code, "networks", ("-ffp-contract=fast", "-DGZ_SPINS=500"))))
-    for function in (found.mlp_forward, found.mlp_backward):
+    entries = Entries(found.mlp_forward, found.mlp_backward, found.mlp_descend)
+    for function in entries:
         function.argtypes, function.restype = [ctypes.c_void_p, ctypes.c_longlong], None
-    return found.mlp_forward, found.mlp_backward
+    return entries
 
 
 class Sizes(NamedTuple):
@@ -135,7 +143,7 @@ def forward(
     outputs, hidden, _ = sizes_of(shapes)
     outs = [torch.empty(members, rows, n) for n in outputs]
     kept = torch.empty(members * rows * sum(hidden)) if keep else None
-    library()[0](_forward_words(x, parameters, shapes, words, outs, kept), 0)
+    library().forward(_forward_words(x, parameters, shapes, words, outs, kept), 0)
     return outs, kept
 
 
@@ -144,7 +152,7 @@ def _forward_words(
 ) -> Words:
     hidden = sizes_of(shapes).hidden
     places = [0] * len(outs) if kept is None else _places(kept, x.shape[0] * x.shape[1], hidden)
-    call = [*_call_words(x, parameters, shapes, words), 0, 0]
+    call = [*_call_words(x, parameters, shapes, words), 0, 0, 0, 0]
     for out, place in zip(outs, places, strict=True):
         call += (out.data_ptr(), place, 0, 0)
     return pack(call)
@@ -164,7 +172,7 @@ def bind_forward(
         kept: where the hidden activations go; None: nowhere.
     """
     call = _forward_words(x, parameters.data_ptr(), shapes, words, outs, kept)
-    return Call(functools.partial(library()[0], call), (x, parameters, words, outs, kept))
+    return Call(functools.partial(library().forward, call), (x, parameters, words, outs, kept))
 
 
 def backward(
@@ -194,7 +202,7 @@ def backward(
     grads = torch.empty(x.shape[0], sizes_of(shapes).parameters) if into is None else into
     grad_outs = [grad.contiguous() for grad in grad_outs]
     grad_xs = [torch.empty(x.shape) for _ in shapes] if need_x else []
-    library()[1](_backward_words(x, parameters, shapes, words, kept, outs, grad_outs, grad_xs, grads), 0)
+    library().backward(_backward_words(x, parameters, shapes, words, kept, outs, grad_outs, grad_xs, grads), 0)
     return functools.reduce(torch.add, grad_xs) if need_x else None, grads
 
 
@@ -209,7 +217,7 @@ def _backward_words(
     grad_xs: Sequence[Tensor],
     grads: Tensor,
 ) -> Words:
-    call = [*_call_words(x, parameters, shapes, words), grads.data_ptr(), grads.stride()[0]]
+    call = [*_call_words(x, parameters, shapes, words), grads.data_ptr(), grads.stride()[0], 0, 0]
     for k, place in enumerate(_places(kept, x.shape[0] * x.shape[1], sizes_of(shapes).hidden)):
         out, grad_x = outs[k].data_ptr() if outs else 0, grad_xs[k].data_ptr() if grad_xs else 0
         call += (out, place, grad_outs[k].data_ptr(), grad_x)
@@ -227,4 +235,32 @@ def bind_backward(
 ) -> Call:
     """Prepares `backward` for these tensors, without a gradient of x."""
     call = _backward_words(x, parameters.data_ptr(), shapes, words, kept, (), grad_outs, (), into)
-    return Call(functools.partial(library()[1], call), (x, parameters, words, kept, grad_outs, into))
+    return Call(functools.partial(library().backward, call), (x, parameters, words, kept, grad_outs, into))
+
+
+def bind_descent(
+    x: Tensor,
+    parameters: Tensor,
+    shapes: tuple[Shape, ...],
+    words: Words,
+    outs: Sequence[Tensor],
+    loss: Call,
+    grad_outs: Sequence[Tensor],
+    into: Tensor,
+) -> Call:
+    """Prepares both ways at once: `forward`, a loss that makes ``grad_outs`` of ``outs``, and `backward`.
+
+    Args:
+        x: as for `forward`.
+        parameters: what ``words`` count from.
+        shapes: as for `forward`.
+        words: likewise.
+        outs: where the outputs go, contiguous.
+        loss: a kernel's entry for some of its rows, see ``launch.cuh``.
+        grad_outs: what it writes, contiguous.
+        into: where the gradient of the parameters goes, contiguous within a member.
+    """
+    call = [*_call_words(x, parameters.data_ptr(), shapes, words), into.data_ptr(), into.stride()[0], *entry(loss)]
+    for out, grad_out in zip(outs, grad_outs, strict=True):
+        call += (out.data_ptr(), 0, grad_out.data_ptr(), 0)
+    return Call(functools.partial(library().descend, pack(call)), (x, parameters, words, outs, loss, grad_outs, into))

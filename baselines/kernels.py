@@ -47,12 +47,12 @@ def normal_code(size: int) -> str:
 
 @functools.cache
 def tools_code() -> str:
-    """The program of `shuffle`, `scan` and `bind_adam`."""
-    return unit_code("shuffle.cuh", "scan.cuh", "adam.cuh")
+    """The program of `bind_shuffle`, `scan`, `gae` and `bind_adam`."""
+    return unit_code("shuffle.cuh", "scan.cuh", "gae.cuh", "adam.cuh")
 
 
 def _tools(device: str) -> Unit:
-    return compile_unit(tools_code(), device, "shuffle", "scan", "adam")
+    return compile_unit(tools_code(), device, "shuffle", "scan", "gae", "adam")
 
 
 # ---- sampling ----
@@ -223,17 +223,19 @@ class NormalSampler(_Sampler):
 # ---- shuffling ----
 
 
-def shuffle(seeds: Tensor, counter: Tensor, offset: int, counts: Tensor, out: Tensor) -> None:
-    """Fills each member's row with a pseudo-random permutation of ``0 .. counts[m] - 1`` and then with -1.
+def bind_shuffle(seeds: Tensor, counter: Tensor, counts: Tensor, out: Tensor) -> Call:
+    """Prepares to fill each member's row with a random permutation of ``0 .. counts[m] - 1`` and then with -1.
 
     Source: Mitchell, Stokes, Frank and Holmes, "Bandwidth-optimal random shuffling for GPUs", 2022.
 
     Args:
         seeds: int64 (M,).
         counter: int64 (1,).
-        offset: added to the counter.
         counts: int64 (M,), on the device: how many elements each member permutes; more than n count as n.
         out: int64 (M, n), contiguous in its last axis, n <= 2**31.
+
+    Returns:
+        ``shuffle(offset)`` fills ``out``; the offset is added to the counter.
 
     Raises:
         TypeError: a wrong dtype.
@@ -248,7 +250,7 @@ def shuffle(seeds: Tensor, counter: Tensor, offset: int, counts: Tensor, out: Te
     if width > 1 << 31:
         raise ValueError(f"out must have at most 2**31 columns, not {width}.")
     arguments: list[Word] = [members * width, width, seeds, counter, counts, out, out.stride(0)]
-    prepare(_tools(device), "shuffle", arguments)(offset)
+    return prepare(_tools(device), "shuffle", arguments)
 
 
 # ---- scanning ----
@@ -282,6 +284,54 @@ def scan(x: Tensor, decay: Tensor, out: Tensor | None = None, forward: bool = Fa
     columns = x[0].numel() if len(x) else 0
     prepare(_tools(device), "scan", [columns, len(x), int(forward), x, decay, out])(0)
     return out
+
+
+def gae(
+    rewards: Tensor,
+    values: Tensor,
+    acting: Tensor,
+    terminated: Tensor,
+    truncated: Tensor,
+    final_values: Tensor | None,
+    gamma: Tensor,
+    decay: Tensor,
+    waits: bool,
+) -> tuple[Tensor, Tensor]:
+    """Advantages, and which rows are transitions; see `baselines.learner.advantages`.
+
+    Args:
+        rewards: float32 (T, ...), contiguous, like all that follow.
+        values: float32 (T + 1, ...).
+        acting: bool (T + 1, ...).
+        terminated: bool (T, ...).
+        truncated: bool (T, ...).
+        final_values: float32 (T, ...), or None.
+        gamma: float32 (...).
+        decay: float32 (...), gamma times lambda.
+        waits: whether agents may skip steps and act again in the same episode.
+
+    Returns:
+        float32 and bool (T, ...).
+
+    Raises:
+        TypeError: a wrong dtype.
+        ValueError: a wrong shape or device, or a tensor that is not contiguous.
+    """
+    device, (steps, *shape) = device_name(rewards.device), rewards.shape
+    check("rewards", rewards, torch.float32, (steps, *shape), device)
+    check("values", values, torch.float32, (steps + 1, *shape), device)
+    check("acting", acting, torch.bool, (steps + 1, *shape), device)
+    check("terminated", terminated, torch.bool, (steps, *shape), device)
+    check("truncated", truncated, torch.bool, (steps, *shape), device)
+    if final_values is not None:
+        check("final_values", final_values, torch.float32, (steps, *shape), device)
+    check("gamma", gamma, torch.float32, shape, device)
+    check("decay", decay, torch.float32, shape, device)
+    gain, valid = torch.empty_like(rewards), torch.empty_like(terminated)
+    arguments: list[Word] = [gamma.numel() if steps else 0, steps, int(waits), rewards, values, acting, terminated]
+    arguments += [truncated, 0 if final_values is None else final_values, gamma, decay, gain, valid]
+    prepare(_tools(device), "gae", arguments)(0)
+    return gain, valid
 
 
 # ---- optimising ----

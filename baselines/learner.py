@@ -11,12 +11,15 @@ from torch import Tensor
 
 from baselines import distributed
 from baselines.checkpoint import below
-from baselines.kernels import bind_adam, scan, shuffle
+from baselines.kernels import bind_adam, bind_shuffle, gae, scan
 from baselines.layers import Scale
 from baselines.losses import Slopes
 from baselines.minibatch import Minibatch, Prepared, share_of
+from baselines.native import clip
 from baselines.networks import Policy
+from baselines.plan import Plan
 from baselines.rollout import Places, Player, Rollout
+from baselines.units import Call
 
 # Members' parameters lie in one tensor, so that a parameter has gaps between its members; torch warns of that as slow.
 warnings.filterwarnings("ignore", message="grad and param do not obey the gradient layout contract")
@@ -59,20 +62,14 @@ def advantages(
     Returns:
         Advantages, targets of the values, and which rows are transitions, each (steps, ...).
     """
-    cut = terminated | truncated
-    goes_on = acting[1:] & ~cut
-    target = rewards + gamma * values[1:] * goes_on
-    if final_values is not None:
-        target = target + gamma * final_values * (truncated & ~terminated)
-    valid = acting[:-1]
-    if waits:
-        waiting = (~acting[1:] & ~cut).to(rewards.dtype)
-        target = scan(target, waiting)
-        known = goes_on | terminated | (truncated if final_values is not None else False)
-        valid = valid & (scan(known.to(rewards.dtype), waiting) > 0)
-    delta = (target - values[:-1]) * valid
-    decay = torch.where(acting[:-1], gamma * gae_lambda, torch.ones_like(delta)) * ~cut
-    gain = scan(delta, decay)
+
+    def each(x: float | Tensor) -> Tensor:
+        return torch.as_tensor(x, dtype=torch.float32, device=rewards.device).expand(rewards.shape[1:]).contiguous()
+
+    gain, valid = gae(
+        rewards.contiguous(), values.contiguous(), acting.contiguous(), terminated.contiguous(), truncated.contiguous(),
+        None if final_values is None else final_values.contiguous(), each(gamma), each(gamma * gae_lambda), waits,
+    )  # fmt: skip
     return gain, gain + values[:-1], valid
 
 
@@ -97,14 +94,14 @@ class Learner:
         policy = self.policy
         self.momentum, self.square = torch.zeros_like(policy.flat.data), torch.zeros_like(policy.flat.data)
         self.count = torch.zeros(1, device=policy.flat.device)  # steps of Adam
-        self._factor, self._rate = torch.ones(2, policy.members, 1, device=policy.flat.device)
-        gradient = policy.flat.grad
-        assert gradient is not None
-        self._adam = bind_adam(policy.flat.data, gradient, self.momentum, self.square, self._factor, self._rate,
-                               self.count)  # fmt: skip
+        self._factor, self._rate, self._limit = torch.ones(3, policy.members, 1, device=policy.flat.device)
+        self._descend = self._bind_step()
         self.reward_scale = Scale(policy.members, 1, policy.flat.device)
         self.running_return = torch.zeros(player.shape[1:], device=policy.flat.device)
         self._valid = self._packed = self._seen = self._action = torch.empty(0)
+        self._counts, self._most = torch.zeros(policy.members, dtype=torch.int64, device=policy.flat.device), 0
+        self._orders: dict[int, tuple[Tensor, Call]] = {}
+        self._places: Tensor | None = None
         self._state: Tensor | None = None
         self._mask: Tensor | None = None
         self._alone = distributed.world_size() == 1
@@ -142,20 +139,32 @@ class Learner:
         gain, target, valid = advantages(
             reward, old, acting, terminated, truncated, rollout.final_values(player), gamma, gae_lambda, rollout.waits
         )
-        self._valid = valid
+        self._find(valid)
         self._packed = torch.stack([gain, target, old[:-1], player.log_prob], -1)
         self._seen = player.observations(rollout.observation[:-1]).contiguous()
         self._state = player.states(rollout.observation[:-1])
         self._mask = None if rollout.mask is None else player.masks(rollout.mask[:-1]).contiguous()
         self._action = player.rows(rollout.action, 1)[..., : self.policy.actions.parts].contiguous()
-        weight = valid.to(gain.dtype)
+        both, weight = self._packed[..., :2], valid.to(gain.dtype).unsqueeze(-1)
         count = self.total(weight.sum((0, 2))).clamp(min=1)
+        mean = self.total((both * weight).sum((0, 2))) / count
+        variance = self.total(((both - mean[:, None]).square() * weight).sum((0, 2))) / count
+        return {"explained_variance": 1 - variance[:, 0] / (variance[:, 1] + 1e-8)}
 
-        def variance(x: Tensor) -> Tensor:
-            mean = self.total((x * weight).sum((0, 2))) / count
-            return self.total(((x - mean[:, None]).square() * weight).sum((0, 2))) / count
-
-        return {"explained_variance": 1 - variance(gain) / (variance(target) + 1e-8)}
+    def _find(self, valid: Tensor) -> None:
+        """Finds the rows that are transitions: how many each member has, and where, unless all are."""
+        self._valid, numbers = valid, valid[:, 0].numel()
+        flags = valid.transpose(0, 1).flatten(1)
+        torch.sum(flags, 1, out=self._counts)
+        self._most, all_are = numbers, False
+        if self.rollout.looks:
+            self._most, all_are = int(self._counts.max()), int(self._counts.min()) == numbers
+        self._most = max(self._most, 1)  # without any, all goes on as on a GPU, or in a process that others wait for
+        self._places = None
+        if not all_are:
+            place = torch.where(flags, flags.cumsum(1) - 1, numbers)
+            rows = torch.arange(numbers, device=valid.device).expand_as(flags)
+            self._places = rows.new_zeros(len(flags), numbers + 1).scatter_(1, place, rows)
 
     def _scaled(self, reward: Tensor, gamma: Tensor) -> Tensor:
         ended = self.rollout.ended.view(len(reward), self.player.shape[1], -1)
@@ -190,39 +199,36 @@ class Learner:
             parts: how many.
             sequence: steps that a recurrent policy goes through from a remembered state; it divides the rollout.
         """
-        T, M, R = self.player.shape
-        device = self.policy.flat.device
+        T, _, R = self.player.shape
         if self.policy.recurrent:
             n = T // sequence * R
-            order = self._shuffled(torch.full((M,), n, device=device), n, epoch)
+            self._counts.fill_(n)
+            order = self._shuffled(n, epoch)
             for part in range(parts):
                 chosen = order[:, part::parts]
                 first = chosen.div(R, rounding_mode="floor") * (sequence * R) + chosen % R
-                steps = torch.arange(sequence, device=device)[:, None] * R
+                steps = torch.arange(sequence, device=order.device)[:, None] * R
                 yield self._evaluate((first[:, None] + steps).flatten(1), None, first)
             return
-        valid = self._valid.transpose(0, 1).flatten(1)
-        counts = valid.sum(1)
-        n, dense = T * R, False
-        if self.rollout.looks:
-            n, dense = int(counts.max()), int(counts.min()) == T * R
-        n = max(n, 1)  # without transitions all goes on as on a GPU, or in a process that the others wait for
-        order = self._shuffled(counts, n, epoch)
+        n = self._most
+        order = self._shuffled(n, epoch)
         filled = None
-        if not dense:
-            place = torch.where(valid, valid.cumsum(1) - 1, T * R)
-            numbers = torch.arange(T * R, device=device).expand(M, -1)
-            rows = torch.zeros(M, T * R + 1, dtype=torch.int64, device=device).scatter_(1, place, numbers)
+        if self._places is not None:
             filled = order >= 0
-            order = rows.gather(1, order.clamp(min=0))
+            order = self._places.gather(1, order.clamp(min=0))
         fits = self.rollout.looks and not self.bf16 and Prepared.fits(self.policy, self._seen)
         for part in range(parts):
             chosen, real = order[:, part::parts], None if filled is None else filled[:, part::parts]
             yield self._evaluate_prepared(part, chosen, real) if fits and part < n else self._evaluate(chosen, real)
 
-    def _shuffled(self, counts: Tensor, n: int, epoch: int) -> Tensor:
-        out = torch.empty(len(counts), n, dtype=torch.int64, device=counts.device)
-        shuffle(self.rollout.seeds, self.counter, epoch, counts, out)
+    def _shuffled(self, n: int, epoch: int) -> Tensor:
+        """Random orders (members, n) of as many numbers as members have transitions, where the last update's were."""
+        found = self._orders.get(epoch)
+        if found is None or found[0].shape[1] != n:
+            out = torch.empty(*self._counts.shape, n, dtype=torch.int64, device=self._counts.device)
+            found = self._orders[epoch] = out, bind_shuffle(self.rollout.seeds, self.counter, self._counts, out)
+        out, call = found
+        call(epoch)
         return out
 
     def _evaluate_prepared(self, part: int, index: Tensor, filled: Tensor | None) -> Minibatch:
@@ -280,17 +286,35 @@ class Learner:
         gradient = self.policy.flat.grad
         assert gradient is not None
         batch.back(slopes.out, slopes.value)
-        with torch.no_grad():
-            if slopes.log_std.numel():
-                log_std = self.policy.log_std.grad
-                assert log_std is not None
-                log_std.copy_(slopes.log_std)
-            self.total(gradient)
+        if slopes.log_std.numel():
+            log_std = self.policy.log_std.grad
+            assert log_std is not None
+            log_std.copy_(slopes.log_std)
+        self.total(gradient)
+        self._limit.copy_(max_grad_norm)
+        self._rate.copy_(rate)
+        self._descend()
+        self.policy.gradient_of = None
+
+    def _bind_step(self) -> Callable[[], None]:
+        """Prepares what a step does, with the gradient that `flat` has then."""
+        policy = self.policy
+        gradient = policy.flat.grad
+        assert gradient is not None
+        adam = bind_adam(policy.flat.data, gradient, self.momentum, self.square, self._factor, self._rate, self.count)
+        if gradient.is_cpu:
+            plan = Plan()
+            plan.add(clip(gradient, self._limit, self._factor, self.count))
+            plan.add(adam)
+            return plan.run
+
+        def step() -> None:
+            self.count.add_(1)
             norm = torch.linalg.vector_norm(gradient, dim=1, keepdim=True)
-            torch.clamp(max_grad_norm / (norm + 1e-6), max=1, out=self._factor)
-            self._rate.copy_(rate)
-            self.count += 1
-            self._adam(0)
+            torch.clamp(self._limit / (norm + 1e-6), max=1, out=self._factor)
+            adam()
+
+        return step
 
     def _moments(self) -> dict[str, Tensor]:
         return {"momentum": self.momentum, "square": self.square, "count": self.count}

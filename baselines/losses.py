@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 
 from baselines.actions import Actions
-from baselines.units import check, compile_unit, device_name, shape_of, unit_code
+from baselines.units import Call, check, compile_unit, device_name, shape_of, unit_code
 
 #: what a formula knows of a row besides its columns
 KNOWN = ("log_prob", "entropy", "value")
@@ -148,7 +148,8 @@ class Loss:
     def __init__(self, formula: Formula, device: str | torch.device) -> None:
         self.device, self.formula = device_name(device), formula
         self.numbers = ("loss", *formula.numbers)
-        self._unit = compile_unit(formula.code(), self.device, "slopes")
+        entries = ("slopes", "slopes_rows") if self.device == "cpu" else ("slopes",)
+        self._unit = compile_unit(formula.code(), self.device, *entries)
         self._plans: dict[tuple[object, ...], _Plan] = {}
 
     def __call__(
@@ -202,21 +203,43 @@ class Loss:
     ) -> Callable[[], Slopes]:
         """Prepares a call for the memory that these tensors have now, which it keeps alive; see `__call__`."""
         inputs = (out, value, weight, columns, hyper, log_std, action, mask)
+        plan, words = self._prepared(*inputs)
+        return functools.partial(self._launch, self._unit.bind("slopes", words), plan, inputs)
+
+    def bind_rows(
+        self,
+        out: Tensor,
+        value: Tensor,
+        log_std: Tensor,
+        mask: Tensor | None,
+        action: Tensor,
+        columns: Tensor,
+        weight: Tensor,
+        hyper: Tensor,
+    ) -> tuple[Call, Callable[[], Slopes]]:
+        """`bind` for host code: an entry that does some of the rows, and what is to be called after all of them."""
+        inputs = (out, value, weight, columns, hyper, log_std, action, mask)
+        plan, words = self._prepared(*inputs)
+        return Call(self._unit.bind("slopes_rows", words), inputs), functools.partial(self._finish, plan)
+
+    def _prepared(self, *inputs: Tensor | None) -> tuple[_Plan, list[int]]:
         key = tuple([None if x is None else (x.shape, x.stride(), x.dtype, x.device) for x in inputs])
         plan = self._plans.get(key)
         if plan is None:
-            plan = self._plan(*inputs)
+            plan = self._plan(*inputs)  # type: ignore[arg-type]
             # Batches of ever new sizes; not on a GPU, where a graph may write into the memory of a plan.
             if len(self._plans) == 8 and self.device == "cpu":
                 self._plans.clear()
             self._plans[key] = plan
         addresses = [0 if x is None else x.data_ptr() for x in inputs]
-        words = [plan.items, torch.get_num_threads(), *addresses, *plan.words]
-        return functools.partial(self._launch, self._unit.bind("slopes", words), plan, inputs)
+        return plan, [plan.items, torch.get_num_threads(), *addresses, *plan.words]
 
     def _launch(self, call: Callable[[int], None], plan: _Plan, kept: object) -> Slopes:
         if plan.items:
             call(0)
+        return self._finish(plan)
+
+    def _finish(self, plan: _Plan) -> Slopes:
         if not self.formula.actions.discrete:
             torch.sum(plan.log_std, 1, out=plan.slopes.log_std)
         return plan.slopes

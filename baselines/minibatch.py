@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import torch
 from torch import Tensor
 
-from baselines.native import KINDS, Gather, Rows, features
+from baselines.losses import Loss, Slopes
+from baselines.native import KINDS, Gather, Rows, features, standardize
 from baselines.networks import Policy
 from baselines.plan import Plan
+from baselines.units import Call
 
 #: what a rollout knows about a transition
 COLUMNS = ("advantage", "target", "old_value", "old_log_prob")
@@ -27,17 +28,17 @@ class Minibatch:
 
     On a CPU the memory is that of the same part of the next pass: use what is here before, or copy it.
 
-    Attributes:
+    Args:
         policy: as it now is.
         out: outputs of the actor, with gradients.
         value: of the critic, with gradients.
         back: makes the policy's gradient, from gradients of ``out`` and ``value``.
         mask: of legal choices, or None.
         action: what was done.
+        packed: (members, rows, columns), what the rollout knows about the transitions, in the order of `COLUMNS`.
         weight: 1 for transitions, 0 for rows that fill up a member's share.
         share: the weight, divided by its sum over all processes.
         total: sums a tensor over all processes.
-        packed: (members, rows, columns), what the rollout knows about the transitions, in the order of `COLUMNS`.
     """
 
     def __init__(
@@ -52,18 +53,26 @@ class Minibatch:
         weight: Tensor,
         share: Tensor,
         total: Callable[[Tensor], Tensor],
-        prepared: dict[Any, Callable[[], Any]] | None = None,
     ) -> None:
-        self.policy, self.out, self.value, self.back, self.mask, self.action = policy, out, value, back, mask, action
+        self.policy, self._out, self._value, self.back, self.mask, self.action = policy, out, value, back, mask, action
         self.packed, self.weight, self.share, self.total = packed, weight, share, total
-        self.prepared = {} if prepared is None else prepared
+
+    @property
+    def out(self) -> Tensor:
+        """Outputs of the actor, with gradients."""
+        return self._out
+
+    @property
+    def value(self) -> Tensor:
+        """Values of the critic, with gradients."""
+        return self._value
 
     @property
     def columns(self) -> dict[str, Tensor]:
         """What the rollout knows about the transitions, by name; views of `packed`."""
         return dict(zip(COLUMNS, self.packed.unbind(-1), strict=True))
 
-    @functools.cached_property
+    @property
     def distribution(self) -> tuple[Tensor, Tensor]:
         """Log-probabilities of the actions, and entropies, with gradients: for a loss that is written in torch."""
         return self.policy.actions.evaluate(self.out, self.policy.log_std, self.mask, self.action)
@@ -79,9 +88,16 @@ class Minibatch:
         x -= self.mean(x)
         x /= self.mean(x.square()).sqrt() + 1e-8
 
+    def slopes(self, loss: Loss, hyper: Tensor) -> Slopes:
+        """Gradients of a loss by what the networks said, with hyper-parameters (members, those of its formula)."""
+        return loss(self.out, self.value, self.policy.log_std, self.mask, self.action, self.packed, self.share, hyper)
 
-class Prepared:
-    """Memory and calls of a CPU's minibatches of one size: to take the rows, and the networks' way forth and back.
+
+class Prepared(Minibatch):
+    """A CPU's minibatches of one size, one after the other in the same memory, which its calls are prepared for.
+
+    The networks are evaluated when their outputs are asked for. Where only `slopes` is asked for, rows go through them,
+    to the loss and back while they are in the cache.
 
     Args:
         policy: one that `Prepared.fits`.
@@ -102,50 +118,110 @@ class Prepared:
         total: Callable[[Tensor], Tensor],
         alone: bool,
     ) -> None:
-        self.policy, self.count, self._total, self._alone = policy, count, total, alone
-        self._gather, self._plan, M = Gather(shape, count, sources), Plan(), policy.members
-        seen, self._action, self._packed, *masks = self._gather.taken
-        self._mask = masks[0] if masks else None
+        M = policy.members
+        self.count, self._alone = count, alone
+        self._gather, self._plan = Gather(shape, count, sources), Plan()
+        seen, action, packed, *masks = self._gather.taken
+        super().__init__(policy, torch.empty(M, count, policy.actions.outputs), torch.empty(M, count), self._go_back,
+                         masks[0] if masks else None, action, packed, self._gather.weight,
+                         torch.empty(M, count), total)  # fmt: skip
         self._plan.add(self._gather.call)
         self._x, self._factor = seen.flatten(2), torch.empty_like(policy.scale.mean)
         if policy.normalize or seen.dtype != torch.float32:
             self._x = torch.empty(self._x.shape)
             scale = (policy.scale.mean, self._factor) if policy.normalize else (None, None)
             self._plan.add(features(self._x, Rows(seen.view(M * count, -1)), *scale))
-        self._out, self._value = torch.empty(M, count, policy.actions.outputs), torch.empty(M, count)
-        self._kept = policy.room(count)
-        for call in policy.bind(self._x, self._out, self._value, self._kept):
-            self._plan.add(call)
-        self._out.requires_grad_()
-        self._value.requires_grad_()
-        self._share, self._even = torch.empty(M, count), False
-        self._calls: dict[Any, Callable[[], Any]] = {}
-        self._back: tuple[Tensor, Tensor, Plan] | None = None
+        self._even = False  # whether all rows have the same share
+        self._standardize = [standardize(packed, k, self.share) for k in range(len(COLUMNS))] if alone else []
+        self._evaluated = False
+        self._descents: dict[tuple[Loss, int], tuple[Call, Callable[[], Slopes]]] = {}
+        #: slopes whose way back has been gone, as they were
+        self._gone: tuple[Tensor, Tensor, int, int] | None = None
+        self._losses: dict[tuple[Loss, int], Callable[[], Slopes]] = {}
+        self._backs: tuple[Tensor, Tensor, Plan] | None = None
 
     @staticmethod
     def fits(policy: Policy, seen: Tensor) -> bool:
         """Whether minibatches of these observations can be prepared."""
         return seen.is_cpu and seen.dtype in KINDS and policy.is_fused and not policy.one_hot
 
-    def load(self, index: Tensor, filled: Tensor | None, sources: Sequence[Tensor]) -> Minibatch:
-        """The minibatch of these rows, in the memory of the one that was loaded before."""
+    def load(self, index: Tensor, filled: Tensor | None, sources: Sequence[Tensor]) -> Prepared:
+        """Becomes the minibatch of these rows."""
         if self.policy.normalize:
             self._factor.copy_(self.policy.scale.factor())
         self._gather.aim(index, filled, sources)
         self._plan.run()
-        even = filled is None and self._alone  # all rows have the same share
+        even = filled is None and self._alone
         if not (even and self._even):
-            self._share.copy_(share_of(self._gather.weight, self._total))
+            self.share.copy_(share_of(self.weight, self.total))
             self._even = even
-        return Minibatch(
-            self.policy, self._out, self._value, self._go_back, self._mask, self._action, self._packed,
-            self._gather.weight, self._share, self._total, self._calls,
-        )  # fmt: skip
+        self._evaluated, self._gone = False, None
+        return self
+
+    @property
+    def out(self) -> Tensor:
+        """Outputs of the actor, with gradients."""
+        self._evaluate()
+        return self._out
+
+    @property
+    def value(self) -> Tensor:
+        """Values of the critic, with gradients."""
+        self._evaluate()
+        return self._value
+
+    @functools.cached_property
+    def _forth(self) -> tuple[Tensor, Plan]:
+        """Memory for the way back, and the way to the outputs."""
+        kept, plan = self.policy.room(self.count), Plan()
+        for call in self.policy.bind(self._x, self._out, self._value, kept):
+            plan.add(call)
+        self._out.requires_grad_()
+        self._value.requires_grad_()
+        return kept, plan
+
+    def _evaluate(self) -> None:
+        if not self._evaluated:
+            self._forth[1].run()
+            self._evaluated = True
+
+    def normalize(self, name: str) -> None:
+        """Gives a column mean 0 and deviation 1 within each member's minibatch."""
+        if self._standardize:
+            self._standardize[COLUMNS.index(name)]()
+        else:
+            super().normalize(name)
+
+    def slopes(self, loss: Loss, hyper: Tensor) -> Slopes:
+        """Gradients of a loss by what the networks said, with hyper-parameters (members, those of its formula)."""
+        inputs = (self.policy.log_std, self.mask, self.action, self.packed, self.share, hyper)
+        key = loss, id(hyper)  # whose address the calls have, and which they keep alive
+        if self._evaluated or self.policy.critic is None:
+            if key not in self._losses:
+                self._losses[key] = loss.bind(self.out, self.value, *inputs)
+            self._evaluate()
+            return self._losses[key]()
+        if key not in self._descents:
+            rows, finish = loss.bind_rows(self._out, self._value, *inputs)
+            slopes = finish()
+            call = self.policy.bind_descent(self._x, self._out, self._value, rows, slopes.out, slopes.value)
+            self._descents[key] = call, finish
+        call, finish = self._descents[key]
+        call()
+        slopes = finish()
+        self._gone = (slopes.out, slopes.value, slopes.out._version, slopes.value._version)
+        self.policy.gradient_of = self
+        return slopes
 
     def _go_back(self, slope: Tensor, of_value: Tensor) -> None:
-        if self._back is None or slope is not self._back[0] or of_value is not self._back[1]:
+        if self.policy.gradient_of is self and self._gone is not None:
+            out, value, *versions = self._gone
+            if slope is out and of_value is value and versions == [slope._version, of_value._version]:
+                return
+        self._evaluate()
+        if self._backs is None or slope is not self._backs[0] or of_value is not self._backs[1]:
             plan, slopes = Plan(), (slope.contiguous(), of_value.contiguous())
-            for call in self.policy.bind_back(self._x, self._kept, *slopes):
+            for call in self.policy.bind_back(self._x, self._forth[0], *slopes):
                 plan.add(call)
-            self._back = *slopes, plan
-        self._back[2].run()
+            self._backs = *slopes, plan
+        self._backs[2].run()

@@ -16,7 +16,7 @@ from gpuzoo.core.backend import Unit
 
 #: numbers that `features` reads, by their places in its source
 KINDS = (torch.float32, torch.int32, torch.int8, torch.uint8)
-_KERNELS = ("run", "env_step", "copy", "features", "acting", "gather")
+_KERNELS = ("run", "env_step", "copy", "features", "acting", "gather", "standardize", "clip")
 
 
 @functools.cache
@@ -119,3 +119,16 @@ class Gather:
         words[6], words[7] = index.stride()
         for k, x in enumerate(sources):
             words[9 + 3 * k] = x.data_ptr()
+
+
+def standardize(packed: Tensor, column: int, share: Tensor) -> Call:
+    """Gives a column of (members, rows, columns) mean 0 and deviation 1, by shares (members, rows) that sum up to 1."""
+    assert all(x.is_contiguous() for x in (packed, share))
+    members, rows, columns = packed.shape
+    return prepare(unit(), "standardize", [members, rows, columns, packed[..., column:], share])
+
+
+def clip(gradient: Tensor, limit: Tensor, factor: Tensor, count: Tensor) -> Call:
+    """Factors (members, 1) that shorten gradients (members, size) to their limits (members, 1); and counts the step."""
+    assert all(x.is_contiguous() for x in (gradient, limit, factor))
+    return prepare(unit(), "clip", [len(gradient), gradient.shape[1], gradient, limit, factor, count])

@@ -97,6 +97,8 @@ class Policy(nn.Module):
         self.log_std = nn.Parameter(torch.zeros(self.members, 0 if self.actions.discrete else self.actions.parts))
         self.to(device)
         self._flatten()
+        #: what `flat`'s gradient is that of, where somebody wants to know
+        self.gradient_of: object = None
         self.scale = Scale(self.members, int(np.prod(observation_space.shape or (1,))), device)
         self.state_scale = Scale(self.members, state_size if self.central else 0, device)
 
@@ -160,6 +162,15 @@ class Policy(nn.Module):
         sources = [Rows(slope.view(len(both), -1)), Rows(of_value.view(-1, 1))]
         return [*map(copy, columns, sources, (slope.shape[-1], 1)),
                 self._fused.bind_back(x, kept, [both], self.flat.grad)]  # fmt: skip
+
+    def bind_descent(self, x: Tensor, out: Tensor, value: Tensor, loss: Call, slope: Tensor, of_value: Tensor) -> Call:
+        """Prepares `bind`, a loss that writes the gradients of ``out`` and ``value``, and `bind_back`, as one call.
+
+        It is for a separate critic. The loss is an entry for some of its rows, see `Loss.bind_rows`.
+        """
+        assert self.critic is not None
+        assert self.flat.grad is not None
+        return self._fused.bind_descent(x, [out, value], loss, [slope, of_value], self.flat.grad)
 
     @staticmethod
     def _both(out: Tensor) -> tuple[Tensor, list[Rows]]:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any
 
 from baselines.native import unit
-from baselines.units import Call, Words, words_of
+from baselines.units import Call, Words, entry, words_of
 from gpuzoo.core.backend_cpu import CpuBackend, compile_host
 from gpuzoo.core.simulator import Outputs, Simulator
 
@@ -23,9 +22,7 @@ class Plan:
 
     def add(self, call: Call, offset: int = 0) -> None:
         """Adds a call of a kernel that was prepared for the CPU, with its offset."""
-        entry: Any = call.function
-        address = ctypes.cast(entry.func, ctypes.c_void_p).value
-        self._entries += [address or 0, ctypes.addressof(words_of(call)), offset]
+        self._entries += [*entry(call), offset]
         self._calls.append(call)
         self._run = None
 

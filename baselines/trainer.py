@@ -156,10 +156,7 @@ class Trainer:
 
     def slopes(self, batch: Minibatch, loss: Loss) -> Slopes:
         """Gradients of the loss by what the networks said of a minibatch."""
-        if loss not in batch.prepared:
-            batch.prepared[loss] = loss.bind(batch.out, batch.value, batch.policy.log_std, batch.mask, batch.action,
-                                             batch.packed, batch.share, self._hyper)  # fmt: skip
-        return batch.prepared[loss]()
+        return batch.slopes(loss, self._hyper)
 
     def numbers(self, slopes: Slopes, loss: Loss) -> dict[str, Tensor]:
         """What the loss noted of a minibatch, (members,) each."""
@@ -172,7 +169,7 @@ class Trainer:
             numbers |= self.learn(learner, self.losses[learner.name])
             learner.learn_scale()
             numbers = {k: v.detach().reshape(-1) for k, v in numbers.items()}
-            sound = learner.policy.flat.isfinite().all(1)
+            sound = learner.policy.flat.detach().sum(1).isfinite()
             numbers["loss"] = torch.where(
                 sound, numbers.get("loss", torch.zeros_like(self.hyper["lr"][:, 0])), torch.nan
             )

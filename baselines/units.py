@@ -7,6 +7,7 @@ import functools
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -46,6 +47,12 @@ def words_of(call: Call) -> Words:
     assert isinstance(call.function, functools.partial)  # so `CpuBackend` binds
     words: Words = call.function.args[0]
     return words
+
+
+def entry(call: Call) -> tuple[int, int]:
+    """Addresses of the function of a call that was prepared for the CPU, and of its arguments: for host code."""
+    function: Any = call.function
+    return ctypes.cast(function.func, ctypes.c_void_p).value or 0, ctypes.addressof(words_of(call))
 
 
 # ---- compiling ----

@@ -62,7 +62,7 @@ def shuffled(counts, width, seeds=None, counter=0, offset=0, device="cpu"):
     out = torch.full((len(counts), width), -7, dtype=torch.int64, device=device)
     seeds = (seeds_of(len(counts)) if seeds is None else seeds).to(device)
     counts = torch.as_tensor(counts, dtype=torch.int64, device=device)
-    kernels.shuffle(seeds, counter_at(counter).to(device), offset, counts, out)
+    kernels.bind_shuffle(seeds, counter_at(counter).to(device), counts, out)(offset)
     return out
 
 
@@ -609,9 +609,9 @@ def test_other_refusals():
     with pytest.raises(TypeError, match=r"action must be torch.float32"):
         sampler.bind(seeds_of(1), counter_at(), x, torch.zeros(1, 3), x.long(), out)
     with pytest.raises(ValueError, match=r"counts must have the shape \(2,\)"):
-        kernels.shuffle(seeds_of(2), counter_at(), 0, seeds_of(3), torch.zeros(2, 5, dtype=torch.int64))
+        kernels.bind_shuffle(seeds_of(2), counter_at(), seeds_of(3), torch.zeros(2, 5, dtype=torch.int64))
     with pytest.raises(TypeError, match=r"out must be torch.int64"):
-        kernels.shuffle(seeds_of(2), counter_at(), 0, seeds_of(2), torch.zeros(2, 5))
+        kernels.bind_shuffle(seeds_of(2), counter_at(), seeds_of(2), torch.zeros(2, 5))
     with pytest.raises(ValueError, match=r"decay must have the shape \(2, 3\), not \(3,\)"):
         kernels.scan(torch.zeros(2, 3), torch.zeros(3))
     with pytest.raises(ValueError, match=r"x must be contiguous"):
@@ -716,7 +716,7 @@ def test_a_cuda_graph_advances_the_counter(kind):
             out, counts = torch.zeros(2, 300, dtype=torch.int64, device=device), torch.tensor([300, 7], device=device)
 
             def call(offset, seeds=seeds, counter=counter, counts=counts, out=out):
-                kernels.shuffle(seeds, counter, offset, counts, out)
+                kernels.bind_shuffle(seeds, counter, counts, out)(offset)
         elif kind == "adam":
             out, (momentum, square) = x[..., 0].clone(), torch.zeros(2, 2, 300, device=device)
             factor, count = torch.ones(2, 1, device=device), torch.ones(1, device=device)

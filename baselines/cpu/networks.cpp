@@ -9,9 +9,9 @@ constexpr int MAX_LAYERS = 4, MAX_NETWORKS = 8;
 constexpr i64 BLOCK = 96;         // rows that pass through the layers together
 constexpr i64 CHUNK = 2 * BLOCK;  // at least so many rows are one task and one partial sum of the weights' gradients
 constexpr i64 MAX_CHUNKS = 64, MAX_FORWARD_CHUNKS = 1 << 16;
-constexpr i64 ALONE = 1 << 20;  // multiplications that are not worth waking a thread for
+constexpr i64 ALONE = 1 << 19;  // multiplications that are not worth waking a thread for
 
-// baselines/fused_calls.py packs these three, as 64-bit words in this order. Strides count floats.
+// baselines/fused_calls.py packs these four, as 64-bit words in this order. Strides count floats.
 struct Shape {
   i64 layers, relu, activate_last;
   i64 sizes[MAX_LAYERS + 1];
@@ -25,6 +25,12 @@ struct Results {
   float *grad_x;
 };
 
+// What makes of outputs, where they lie, their gradients, for the rows from begin to end of all members'.
+struct Loss {
+  void (*rows)(const void *arguments, i64 offset, i64 begin, i64 end);
+  const void *arguments;
+};
+
 struct Call {
   i64 members, rows, threads;
   const Shape *shapes;
@@ -34,6 +40,7 @@ struct Call {
   const char *parameters;
   float *grads;  // of each member the networks; of each network the layers; of each layer the weight, then the bias
   i64 grads_member;
+  Loss loss;  // of mlp_descend
   Results results[MAX_NETWORKS];
 };
 
@@ -57,6 +64,7 @@ struct Network : Shape, Results {
   const Call *call;
   i64 at[MAX_LAYERS];
   i64 widest, room, parameters, units;  // room: floats of a padded gradient
+  i64 kept_member, kept_first, kept_rows;  // whose activations lie in `hidden`
   bool narrow;
   float *grads, *sums;
 
@@ -65,6 +73,8 @@ struct Network : Shape, Results {
     (Results &)*this = results;
     this->call = &call;
     this->grads = grads;
+    kept_member = kept_first = 0;
+    kept_rows = call.rows;
     narrow = layers > 1 && sizes[layers] <= NARROW && !activate_last;
     widest = room = parameters = units = 0;
     for (i64 l = 0; l < layers; ++l) {
@@ -84,7 +94,14 @@ struct Network : Shape, Results {
   const float *weights_of(i64 l, i64 member) const { return place(weight[l], member * weight_member[l]); }
   const float *biases_of(i64 l, i64 member) const { return place(bias[l], member * bias_member[l]); }
   float *activations(i64 l, i64 member, i64 row) const {
-    return hidden + call->rows * (member * units + at[l]) + row * width(l + 1);
+    return hidden + kept_rows * ((member - kept_member) * units + at[l]) + (row - kept_first) * width(l + 1);
+  }
+  // Keeps hidden activations of these rows of one member only.
+  void keep(i64 member, i64 first, i64 last, float *memory) {
+    kept_member = member;
+    kept_first = first;
+    kept_rows = last - first;
+    hidden = memory;
   }
 
   void deliver(const float *sum, i64 member) const {
@@ -240,6 +257,34 @@ static void reduce_task(const void *arguments, i64 begin, i64 end) {
   }
 }
 
+// Both ways at once, so that a chunk's activations stay in the cache: its rows go through all networks, to the loss, and
+// back.
+static void descend_task(const void *arguments, i64 begin, i64 end) {
+  const Job &job = *(const Job *)arguments;
+  const Call &call = *job.networks->call;
+  for (i64 k = begin; k < end; ++k) {
+    const i64 member = k / job.chunks, chunk = k % job.chunks, first = chunk * job.chunk;
+    const i64 last = first + job.chunk < job.rows ? first + job.chunk : job.rows;
+    i64 floats = 0;
+    for (i64 n = 0; n < call.networks; ++n) floats += (last - first) * job.networks[n].units + job.networks[n].room + 32;
+    Scratch scratch(floats);
+    Network networks[MAX_NETWORKS];
+    for (i64 n = 0; n < call.networks; ++n) {
+      networks[n] = job.networks[n];
+      networks[n].keep(member, first, last, scratch.take((last - first) * networks[n].units));
+      forward_chunk(networks[n], member, first, last);
+    }
+    call.loss.rows(call.loss.arguments, 0, member * job.rows + first, member * job.rows + last);
+    for (i64 n = 0; n < call.networks; ++n) {
+      const bool whole = job.chunks == 1;
+      float *sums = whole ? scratch.take(networks[n].room) : networks[n].sums + k * networks[n].room;
+      __builtin_memset(sums, 0, networks[n].room * sizeof(float));
+      backward_chunk(networks[n], member, first, last, sums);
+      if (whole) networks[n].deliver(sums, member);
+    }
+  }
+}
+
 struct Networks {
   Network list[MAX_NETWORKS];
   Job job;
@@ -266,16 +311,31 @@ extern "C" void mlp_forward(const Call *call, i64) {
   nets.run(forward_task, nets.count * nets.job.members * nets.job.chunks, 1);
 }
 
+// The gradients' partial sums, one for each chunk of each member.
+struct Sums {
+  Scratch scratch;
+  explicit Sums(Networks &nets) : scratch(count(nets) * nets.room + 16 * nets.count) {
+    for (i64 k = 0; k < nets.count; ++k) {
+      Network &net = nets.list[k];
+      net.sums = scratch.take(count(nets) * net.room);
+      if (!nets.job.chunks) __builtin_memset(net.sums, 0, count(nets) * net.room * sizeof(float));
+    }
+  }
+  static i64 count(const Networks &nets) { return max64(nets.job.chunks, 1) * nets.job.members; }
+};
+
 extern "C" void mlp_backward(const Call *call, i64) {
   Networks nets(*call, MAX_CHUNKS);
-  const i64 sums = max64(nets.job.chunks, 1) * nets.job.members;
-  Scratch scratch(sums * nets.room + 16 * nets.count);
-  for (i64 k = 0; k < nets.count; ++k) {
-    Network &net = nets.list[k];
-    net.sums = scratch.take(sums * net.room);
-    if (!nets.job.chunks) __builtin_memset(net.sums, 0, sums * net.room * sizeof(float));
-  }
+  const Sums sums(nets);
   nets.run(backward_task, nets.count * nets.job.members * nets.job.chunks, 2);
+  nets.run(reduce_task, nets.count * nets.job.members, 1);
+}
+
+extern "C" void mlp_descend(const Call *call, i64) {
+  Networks nets(*call, MAX_CHUNKS);
+  if (nets.job.chunks == 1) return nets.run(descend_task, nets.job.members, 3);
+  const Sums sums(nets);
+  nets.run(descend_task, nets.job.members * nets.job.chunks, 3);
   nets.run(reduce_task, nets.count * nets.job.members, 1);
 }
 

@@ -24,6 +24,16 @@ GZ Vector load(const float *p) {
 }
 GZ void store(float *p, Vector v) { __builtin_memcpy(p, &v, sizeof v); }
 GZ Vector splat(float x) { return x - Vector{}; }
+// Lanes of a, numbered from 0, and of b, from LANES.
+GZ Vector shuffled(Vector a, Vector b, Bits lanes) {
+#ifdef __clang__
+  Vector c;
+  for (int l = 0; l < LANES; ++l) c[l] = lanes[l] < LANES ? a[lanes[l]] : b[lanes[l] - LANES];
+  return c;
+#else
+  return __builtin_shuffle(a, b, lanes);
+#endif
+}
 
 static void copy(float *to, i64 to_stride, const float *from, i64 from_stride, i64 rows, i64 n) {
   for (i64 r = 0; r < rows; ++r) __builtin_memcpy(to + r * to_stride, from + r * from_stride, n * sizeof(float));
@@ -110,13 +120,46 @@ static void narrow_product(i64 n, i64 m, i64 depth, const float *a, i64 as, cons
 }
 
 static void add_rows(i64 m, i64 n, const float *a, i64 as, float *sum) {
+  i64 j = 0;
+  for (; j + 4 * LANES <= n; j += 4 * LANES) {
+    Vector sums[4];
+    GZ_UNROLL for (int k = 0; k < 4; ++k) sums[k] = load(sum + j + k * LANES);
+    for (i64 i = 0; i < m; ++i)
+      GZ_UNROLL for (int k = 0; k < 4; ++k) sums[k] += load(a + i * as + j + k * LANES);
+    GZ_UNROLL for (int k = 0; k < 4; ++k) store(sum + j + k * LANES, sums[k]);
+  }
   for (i64 i = 0; i < m; ++i)
-    for (i64 j = 0; j < n; ++j) sum[j] += a[i * as + j];
+    for (i64 k = j; k < n; ++k) sum[k] += a[i * as + k];
+}
+
+// A square of LANES by LANES. Blocks of 2H by 2H swap their corners, for H = 1, 2, 4, ...
+template <int H = 1>
+GZ void turn(Vector (&row)[LANES]) {
+  Bits low, high;
+  GZ_UNROLL for (int l = 0; l < LANES; ++l) {
+    low[l] = l & H ? LANES + (l ^ H) : l;
+    high[l] = l & H ? LANES + l : l ^ H;
+  }
+  GZ_UNROLL for (int i = 0; i < LANES; ++i)
+    if (!(i & H)) {
+      const Vector a = row[i], b = row[i | H];
+      row[i] = shuffled(a, b, low);
+      row[i | H] = shuffled(a, b, high);
+    }
+  if constexpr (2 * H < LANES) turn<2 * H>(row);
 }
 
 static void transpose(i64 m, i64 n, const float *a, float *to, i64 to_stride) {
+  const i64 whole_m = m / LANES * LANES, whole_n = n / LANES * LANES;
+  for (i64 j = 0; j < whole_n; j += LANES)
+    for (i64 i = 0; i < whole_m; i += LANES) {
+      Vector row[LANES];
+      GZ_UNROLL for (int k = 0; k < LANES; ++k) row[k] = load(a + (i + k) * n + j);
+      turn(row);
+      GZ_UNROLL for (int k = 0; k < LANES; ++k) store(to + (j + k) * to_stride + i, row[k]);
+    }
   for (i64 j = 0; j < n; ++j) {
-    for (i64 i = 0; i < m; ++i) to[j * to_stride + i] = a[i * n + j];
+    for (i64 i = j < whole_n ? whole_m : 0; i < m; ++i) to[j * to_stride + i] = a[i * n + j];
     for (i64 i = m; i < to_stride; ++i) to[j * to_stride + i] = 0;
   }
 }

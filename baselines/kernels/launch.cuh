@@ -1,6 +1,7 @@
 // How a function becomes a kernel. `name(a, offset, begin, end)` does the items from begin to end of the call whose
 // arguments are `a`: on a GPU each thread has one item, on a CPU each thread has tiles of many, which the function goes
-// through WIDE at a time. Arguments are members of 8 bytes; the first two are `items` and `threads`.
+// through WIDE at a time. Arguments are members of 8 bytes; the first two are `items` and `threads`. On a CPU there is also
+// an entry `name_rows` for some of the items, on the thread that calls it.
 
 namespace gz {
 
@@ -31,6 +32,9 @@ template <class Arguments> struct Launching {
     const Launching<Arguments> &x = *(const Launching<Arguments> *)pointer;                           \
     gz_##name(*x.arguments, x.offset);                                                                \
   }                                                                                                   \
+  extern "C" void gz_launch_##name##_rows(const Arguments *a, i64 offset, i64 begin, i64 end) {       \
+    for (i64 i = begin; i < end; ++i) name(*a, offset, i, i + 1);                                     \
+  }                                                                                                   \
   extern "C" void gz_launch_##name(const Arguments *a, i64 offset) {                                  \
     const Launching<Arguments> x = {a, offset};                                                       \
     simt_launch(name##_body, &x, (int)((a->items + BLOCK - 1) / BLOCK), BLOCK);                       \
@@ -41,6 +45,10 @@ template <class Arguments> struct Launching {
     const Launching<Arguments> x = *(const Launching<Arguments> *)pointer;                            \
     const Arguments a = *x.arguments;                                                                 \
     name(a, x.offset, begin, end);                                                                    \
+  }                                                                                                   \
+  extern "C" void gz_launch_##name##_rows(const Arguments *a, i64 offset, i64 begin, i64 end) {       \
+    const Launching<Arguments> x = {a, offset};                                                       \
+    name##_range(&x, begin, end);                                                                     \
   }                                                                                                   \
   extern "C" void gz_launch_##name(const Arguments *a, i64 offset) {                                  \
     const Launching<Arguments> x = {a, offset};                                                       \

@@ -101,6 +101,6 @@ GZ void shuffle(const Shuffling &a, i64 offset, i64 begin, i64 end) {
   }
 }
 
-GZ_KERNEL(shuffle, Shuffling, 8192)
+GZ_KERNEL(shuffle, Shuffling, 1024)
 
 }  // namespace gz

@@ -44,7 +44,7 @@ struct Pool {
   alignas(64) int joined = 0;  // how many are in it
   Share shares[MAX_THREADS];
 };
-static Pool pool;
+inline Pool pool;
 
 static void pool_pause() {
 #if defined(__x86_64__) || defined(__i386__)
