@@ -145,10 +145,10 @@ class Learner:
         self._state = player.states(rollout.observation[:-1])
         self._mask = None if rollout.mask is None else player.masks(rollout.mask[:-1]).contiguous()
         self._action = player.rows(rollout.action, 1)[..., : self.policy.actions.parts].contiguous()
-        both, weight = self._packed[..., :2], valid.to(gain.dtype).unsqueeze(-1)
-        count = self.total(weight.sum((0, 2))).clamp(min=1)
-        mean = self.total((both * weight).sum((0, 2))) / count
-        variance = self.total(((both - mean[:, None]).square() * weight).sum((0, 2))) / count
+        both, weight = torch.stack([gain, target]).permute(2, 0, 1, 3).flatten(2), valid.transpose(0, 1).flatten(1)
+        count, weight = self.total(self._counts.clone()).clamp(min=1).view(-1, 1, 1), weight.to(both.dtype).unsqueeze(1)
+        mean = self.total((both * weight).sum(2, keepdim=True)) / count
+        variance = self.total(((both - mean).square() * weight).sum(2)) / count[..., 0]
         return {"explained_variance": 1 - variance[:, 0] / (variance[:, 1] + 1e-8)}
 
     def _find(self, valid: Tensor) -> None:
@@ -290,11 +290,12 @@ class Learner:
             log_std = self.policy.log_std.grad
             assert log_std is not None
             log_std.copy_(slopes.log_std)
-        self.total(gradient)
+        if not self._alone:
+            self.total(gradient)
         self._limit.copy_(max_grad_norm)
         self._rate.copy_(rate)
         self._descend()
-        self.policy.gradient_of = None
+        self.policy.gradient.of = None
 
     def _bind_step(self) -> Callable[[], None]:
         """Prepares what a step does, with the gradient that `flat` has then."""

@@ -194,27 +194,32 @@ class Prepared(Minibatch):
 
     def slopes(self, loss: Loss, hyper: Tensor) -> Slopes:
         """Gradients of a loss by what the networks said, with hyper-parameters (members, those of its formula)."""
-        inputs = (self.policy.log_std, self.mask, self.action, self.packed, self.share, hyper)
         key = loss, id(hyper)  # whose address the calls have, and which they keep alive
         if self._evaluated or self.policy.critic is None:
-            if key not in self._losses:
-                self._losses[key] = loss.bind(self.out, self.value, *inputs)
             self._evaluate()
+            if key not in self._losses:
+                self._losses[key] = loss.bind(self._out, self._value, *self._beside(hyper))
             return self._losses[key]()
-        if key not in self._descents:
-            rows, finish = loss.bind_rows(self._out, self._value, *inputs)
-            slopes = finish()
-            call = self.policy.bind_descent(self._x, self._out, self._value, rows, slopes.out, slopes.value)
-            self._descents[key] = call, finish
-        call, finish = self._descents[key]
+        call, finish = self._descents.get(key) or self._bind_descent(loss, hyper)
         call()
         slopes = finish()
         self._gone = (slopes.out, slopes.value, slopes.out._version, slopes.value._version)
-        self.policy.gradient_of = self
+        self.policy.gradient.of = self
         return slopes
 
+    def _beside(self, hyper: Tensor) -> tuple[Tensor, Tensor | None, Tensor, Tensor, Tensor, Tensor]:
+        """What a loss takes besides the outputs."""
+        return self.policy.log_std, self.mask, self.action, self.packed, self.share, hyper
+
+    def _bind_descent(self, loss: Loss, hyper: Tensor) -> tuple[Call, Callable[[], Slopes]]:
+        rows, finish = loss.bind_rows(self._out, self._value, *self._beside(hyper))
+        slopes = finish()
+        call = self.policy.bind_descent(self._x, self._out, self._value, rows, slopes.out, slopes.value)
+        self._descents[loss, id(hyper)] = call, finish
+        return call, finish
+
     def _go_back(self, slope: Tensor, of_value: Tensor) -> None:
-        if self.policy.gradient_of is self and self._gone is not None:
+        if self.policy.gradient.of is self and self._gone is not None:
             out, value, *versions = self._gone
             if slope is out and of_value is value and versions == [slope._version, of_value._version]:
                 return

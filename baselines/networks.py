@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -97,8 +98,8 @@ class Policy(nn.Module):
         self.log_std = nn.Parameter(torch.zeros(self.members, 0 if self.actions.discrete else self.actions.parts))
         self.to(device)
         self._flatten()
-        #: what `flat`'s gradient is that of, where somebody wants to know
-        self.gradient_of: object = None
+        #: ``of``: what `flat`'s gradient is that of, where somebody wants to know
+        self.gradient = SimpleNamespace(of=None)
         self.scale = Scale(self.members, int(np.prod(observation_space.shape or (1,))), device)
         self.state_scale = Scale(self.members, state_size if self.central else 0, device)
 

@@ -262,12 +262,12 @@ class Rollout:
         steps = self._prepared()
         if steps is None:
             self._play_each()
+            for player in self.players.values():
+                player.look_ahead()
         else:
             simulator.check_usable()
             simulator.use_outputs(self.outputs[-1])
             steps.play()
-        for player in self.players.values():
-            player.look_ahead()
         self.counter += self.steps
 
     def _play_each(self) -> None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Steps:
-    """What `Rollout.play` does from the first step to the last, with the same bits.
+    """What `Rollout.play` does from the first step to the end, with the same bits.
 
     Args:
         rollout: which `fits`.
@@ -33,6 +33,8 @@ class Steps:
             assert step is not None
             self._plan.add(step)
             self._keep(rollout, t)
+        for player, seen in players:
+            self._evaluate(rollout, player, seen, rollout.steps, torch.empty_like(player.out))
 
     @staticmethod
     def fits(rollout: Rollout) -> bool:
@@ -54,7 +56,8 @@ class Steps:
             self._normalized.append((player, torch.empty_like(player.policy.scale.mean)))
         return torch.empty(M, R, flat_size(player.policy.observation_space))
 
-    def _act(self, rollout: Rollout, player: Player, seen: Tensor | None, t: int) -> None:
+    def _evaluate(self, rollout: Rollout, player: Player, seen: Tensor | None, t: int, out: Tensor) -> None:
+        """What the networks say of the observations before step ``t``."""
         add, (_, M, R), policy = self._plan.add, player.shape, player.policy
         if seen is None:
             x = player.observed(t).reshape(M, R, -1)
@@ -65,8 +68,12 @@ class Steps:
             places = [agent * now.shape[-1] for agent in player.agents]
             add(features(seen, Rows(now, places), mean, factors[0] if factors else None))
             x = seen
-        for call in policy.bind(x, player.out, player.value[t]):
+        for call in policy.bind(x, out, player.value[t]):
             add(call)
+
+    def _act(self, rollout: Rollout, player: Player, seen: Tensor | None, t: int) -> None:
+        self._evaluate(rollout, player, seen, t, player.out)
+        add = self._plan.add
         if rollout.mask is not None and player.legal is not None:
             size, masks = player.legal.shape[-1], rollout.mask[t]
             to = player.legal.view(len(masks), -1)
@@ -96,7 +103,7 @@ class Steps:
             add(acting(now["alive"], mask, rollout.turn, rollout.acting[t + 1], kept))
 
     def play(self) -> None:
-        """Plays all steps."""
+        """Plays all steps, and looks at what the critic expects behind them."""
         for player, factor in self._normalized:
             factor.copy_(player.policy.scale.factor())
         self._plan.run()

@@ -8,6 +8,7 @@ import dataclasses
 import functools
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -62,8 +63,11 @@ class Trainer:
         self.device = torch.device(self.simulator.device)
         torch.backends.cudnn.deterministic = True  # a run that goes on from a checkpoint gives the same bits
         try:
-            with self._fits():
+            with self._fits(), ThreadPoolExecutor(1) as beside:  # the longest compilation, beside the others
+                networks = beside.submit(fused.load) if self.device.type == "cpu" else None
                 self._make(lay, players, loaded, seeds, rank * args.num_envs)
+                if networks is not None:
+                    networks.result()
         except BaseException:
             self.simulator.close()
             raise
@@ -109,8 +113,6 @@ class Trainer:
                 self.learners[name] = learner
         self.losses = {name: self.loss_of(learner) for name, learner in self.learners.items()}
         self.policies = {g: p.policy for p in self.rollout.players.values() for g in p.groups}
-        if self.device.type == "cpu":
-            fused.load()
         self.selfplay = None
         if args.pool:
             from baselines.selfplay import SelfPlay

@@ -434,6 +434,12 @@ def everything(device):
     out.append(shuffled([1, 2, 50, 130, 200, 0, 999, -5], 200, device=device))
     x, decay = random_logits((37,), 21, 3).to(device), random_logits((37,), 21, 3, seed=1, scale=0.5).to(device)
     out += [kernels.scan(x, decay), kernels.scan(x, decay, forward=True), kernels.scan(x[:1], decay[:1])]
+    flags = torch.rand(3, 20, 3, 37, generator=torch.Generator().manual_seed(2)).to(device) < 0.3
+    gamma = torch.linspace(0, 1, 111, device=device).view(3, 37)
+    for waits, known in ((False, True), (True, True), (True, False)):
+        gain, valid = kernels.gae(decay[:20].contiguous(), x, torch.cat([flags[0], flags[1, :1]]), flags[1], flags[2],
+                                  decay[1:] if known else None, gamma, gamma * 0.9, waits)  # fmt: skip
+        out += [gain, valid.int()]
     return [x.nan_to_num(1e30).cpu() for x in out]  # bits of NaN are nobody's promise
 
 
@@ -620,6 +626,18 @@ def test_other_refusals():
         kernels.scan(torch.zeros(2, 3).double(), torch.zeros(2, 3))
     with pytest.raises(TypeError, match=r"x must be a torch tensor with at least one axis"):
         kernels.scan(torch.tensor(1.0), torch.tensor(1.0))
+    good = {"rewards": torch.zeros(4, 2), "values": torch.zeros(5, 2), "acting": torch.zeros(5, 2).bool(),
+            "terminated": torch.zeros(4, 2).bool(), "truncated": torch.zeros(4, 2).bool(), "final_values": None,
+            "gamma": torch.zeros(2), "decay": torch.zeros(2), "waits": False}  # fmt: skip
+    kernels.gae(**good)
+    for name, wrong, error, message in (
+        ("values", torch.zeros(4, 2), ValueError, r"values must have the shape \(5, 2\)"),
+        ("acting", torch.zeros(5, 2), TypeError, "acting must be torch.bool"),
+        ("final_values", torch.zeros(2, 4).mT, ValueError, "final_values must be contiguous"),
+        ("gamma", torch.zeros(2, 1), ValueError, r"gamma must have the shape \(2,\)"),
+    ):
+        with pytest.raises(error, match=message):
+            kernels.gae(**good | {name: wrong})
 
 
 # ---- CUDA ----
@@ -636,7 +654,7 @@ def test_nvrtc_compiles_it_without_spills(name, arch):
     cubin, log = nvrtc.compile_cubin(UNITS[name], name, arch, (*nvrtc.OPTIONS, "--ptxas-options=-v"))
     assert cubin[:4] == b"\x7fELF"
     seen = dict(re.findall(r"Function properties for gz_(\w+)\nptxas[ .]*([^\n]*)", log))
-    assert seen.keys() == ({"shuffle", "scan", "adam"} if name == "tools" else {re.match(r"\w+", name)[0]})
+    assert seen.keys() == ({"shuffle", "scan", "gae", "adam"} if name == "tools" else {re.match(r"\w+", name)[0]})
     assert set(seen.values()) == {"0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads"}
 
 
@@ -696,7 +714,7 @@ def test_adam_refuses() -> None:
 # ---- on a GPU ----
 
 
-@pytest.mark.parametrize("kind", ["categorical", "normal", "shuffle", "scan", "adam"])
+@pytest.mark.parametrize("kind", ["categorical", "normal", "shuffle", "scan", "gae", "adam"])
 def test_a_cuda_graph_advances_the_counter(kind):
     """What a graph draws while it advances the counter on the device is what the CPU draws at those counters."""
     if not torch.cuda.is_available():
@@ -721,6 +739,12 @@ def test_a_cuda_graph_advances_the_counter(kind):
             out, (momentum, square) = x[..., 0].clone(), torch.zeros(2, 2, 300, device=device)
             factor, count = torch.ones(2, 1, device=device), torch.ones(1, device=device)
             call = kernels.bind_adam(out, x[..., 1].contiguous(), momentum, square, factor, factor, count)
+        elif kind == "gae":
+            out, flags = x[:1].clone(), torch.zeros(2, 300, 6, dtype=torch.bool, device=device)
+            gamma = torch.full_like(x[0], 0.9)
+
+            def call(offset, x=x, flags=flags, gamma=gamma, out=out):
+                out.copy_(kernels.gae(out, x, ~flags, flags[:1], flags[:1], None, gamma, gamma, False)[0])
         else:
             out, decay = x.clone(), torch.full_like(x, 0.9)
 

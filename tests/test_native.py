@@ -37,6 +37,8 @@ RUNS: dict[str, dict[str, Any]] = {
                                  "policies": {"tagger": "all", "runner": "all"}},
     "frozen": {"game": "TagGridWorld-v0", "config": {"num_taggers": 3}, "freeze": ("runner",)},
     "a2c": {"game": "SimpleSpread-v0", "kind": A2CArgs},
+    "many rows": {"game": "CartPole-v1", "num_envs": 64, "minibatches": 2, "population": 2,
+                  "total_steps": 4 * 64 * 24},
 }  # fmt: skip
 UNLIKE: dict[str, dict[str, Any]] = {
     "image": {"game": "ConnectFour-v0", "channels": (2,), "hidden": (8,)},
@@ -136,6 +138,86 @@ def test_prepared_minibatches_learn_the_same(name: str, monkeypatch: pytest.Monk
         found.append(weights(trainer))
         trainer.close()
     assert torch.equal(*found)
+
+
+def minibatch_of(trainer: Any) -> tuple[Any, Any, Any]:
+    """A learner, its loss, and its next minibatch."""
+    learner = next(iter(trainer.learners.values()))
+    return learner, trainer.losses[learner.name], next(iter(learner.minibatches(0, 4, 24)))
+
+
+@pytest.mark.parametrize("name", ["population", "leaving", "shared critic", "many rows"])
+def test_slopes_do_not_depend_on_who_looked_before(name: str) -> None:
+    """The outputs are there when they are asked for: before the slopes, behind them, or not at all."""
+    found = []
+    for look in (False, True):
+        trainer = run_of(RUNS[name])
+        trainer.iterate()
+        learner, loss, batch = minibatch_of(trainer)
+        outputs = [batch.out.detach().clone(), batch.value.detach().clone()] if look else []
+        slopes = [x.clone() for x in trainer.slopes(batch, loss)]
+        outputs = outputs or [batch.out.detach().clone(), batch.value.detach().clone()]
+        batch.back(*trainer.slopes(batch, loss)[:2])
+        found.append([*outputs, *slopes, learner.policy.flat.grad.clone()])
+        trainer.close()
+    assert all(map(torch.equal, *found))
+    assert found[0][-1].abs().sum() > 0
+
+
+def test_a_step_goes_down_the_slopes_that_it_is_given() -> None:
+    """Not down those of the loss, if somebody changed them, nor those of another minibatch that came after."""
+    trainer = run_of(RUNS["population"])
+    trainer.iterate()
+    learner, loss, batch = minibatch_of(trainer)
+    gradient = learner.policy.flat.grad
+
+    def gone_back(slopes: Any) -> Any:
+        batch.back(slopes.out, slopes.value)
+        return gradient.clone()
+
+    plain = gone_back(trainer.slopes(batch, loss))
+    doubled = trainer.slopes(batch, loss)
+    doubled.out.mul_(2)
+    doubled.value.mul_(2)
+    torch.testing.assert_close(gone_back(doubled), 2 * plain)
+    none = trainer.slopes(batch, loss)
+    assert not gone_back(none._replace(out=torch.zeros_like(none.out), value=torch.zeros_like(none.value))).any()
+    mine = [x.clone() for x in trainer.slopes(batch, loss)]
+    others = next(iter(learner.minibatches(1, 2, 24)))
+    trainer.slopes(others, loss)
+    assert not torch.equal(gradient, plain)
+    batch.back(*mine[:2])
+    assert torch.equal(gradient, plain)
+    trainer.close()
+
+
+@pytest.mark.parametrize("rows", [1, 7, 100])
+def test_standardizing_gives_mean_0_and_deviation_1(rows: int) -> None:
+    generator = torch.Generator().manual_seed(0)
+    packed = 5 + 3 * torch.randn(3, rows, 4, generator=generator)
+    share = torch.rand(3, rows, generator=generator)
+    share /= share.sum(1, keepdim=True)
+    x, weight, before = packed[..., 2].double(), share.double(), packed.clone()
+    x -= (x * weight).sum(1, keepdim=True)
+    x /= (x.square() * weight).sum(1, keepdim=True).sqrt() + 1e-8
+    native.standardize(packed, 2, share)()
+    if rows > 1:  # alone it is its own mean, but for rounding
+        torch.testing.assert_close(packed[..., 2], x.float(), rtol=1e-4, atol=1e-5)
+    assert torch.equal(packed[..., [0, 1, 3]], before[..., [0, 1, 3]])
+
+
+def test_clipping_is_that_of_torch() -> None:
+    gradient = torch.randn(4, 1001, generator=torch.Generator().manual_seed(0))
+    gradient[1] *= 1e-4
+    gradient[2, 5] = torch.nan
+    gradient[3] = 0
+    limit, factor, count = torch.tensor([[0.5], [0.5], [0.5], [0.5]]), torch.zeros(4, 1), torch.tensor([7.0])
+    native.clip(gradient, limit, factor, count)()
+    expected = (limit / (gradient.norm(dim=1, keepdim=True) + 1e-6)).clamp(max=1)
+    torch.testing.assert_close(factor, expected, equal_nan=True)
+    assert factor[0] < 1
+    assert factor[1] == factor[3] == 1
+    assert count == 8
 
 
 def test_a_plan_hears_a_signal_and_begins_anew() -> None:

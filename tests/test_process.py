@@ -16,6 +16,7 @@ from toys.herd import Herd
 
 import gpuzoo
 from gpuzoo import Simulator, VectorEnv
+from gpuzoo.core.backend_cpu import find_compiler
 from gpuzoo.testing.tools import assert_same, read
 
 _FORK = """
@@ -73,6 +74,29 @@ def test_fork():
     assert done.returncode == 0, done.stdout + done.stderr
     child, parent = done.stdout.split()
     assert child == parent
+
+
+_WORKERS = """
+import os
+import gpuzoo
+
+def workers(game):
+    before = len(os.listdir("/proc/self/task"))
+    simulator = gpuzoo.Simulator(gpuzoo.get(game), 3000, device="cpu", threads=3)
+    simulator.reset(seed=0)
+    simulator.rollout(5)
+    return len(os.listdir("/proc/self/task")) - before
+
+print(workers("CartPole-v1"), workers("MountainCar-v0"))
+"""
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="this system does not list threads")
+def test_games_share_their_workers() -> None:
+    """Two of them beside the caller, where the compiler is GNU's."""
+    done = subprocess.run([sys.executable, "-c", _WORKERS], capture_output=True, text=True, check=True)
+    version = subprocess.run([find_compiler()[0], "--version"], capture_output=True, text=True).stdout
+    assert done.stdout.split() == ["2", "0" if "Free Software Foundation" in version else "2"]
 
 
 def test_gymnasiums_async_vector_env_of_single_envs():

@@ -14,7 +14,7 @@ struct Gae {
 };
 
 // A GPU's thread has one column. It reads some rows ahead, to wait for memory once and not for each row.
-constexpr int GAE_COLUMNS = WIDE == 1 ? 1 : 256, GAE_AHEAD = WIDE == 1 ? 8 : 1;
+constexpr int GAE_COLUMNS = WIDE == 1 ? 1 : 256, GAE_AHEAD = WIDE == 1 ? 4 : 1;
 
 struct Moment {
   float reward, value, next_value, final_value;

@@ -18,7 +18,8 @@ static void parallel(Task task, const void *arguments, i64 n, i64, int) { task(a
 
 constexpr int MAX_THREADS = 64;
 
-// How often a worker looks for the next call before it sleeps: some microseconds' worth.
+// How often a worker looks for the next call before it sleeps: some microseconds' worth. Each call says it for the time
+// behind it.
 #ifndef GZ_SPINS
 #define GZ_SPINS 4000
 #endif
@@ -35,7 +36,7 @@ struct Pool {
   int workers = 0, sleeping = 0;
   long owner = (long)getpid();
   int busy = 0;  // one call at a time; a second one, from another thread, runs alone
-  int threads = 0;
+  int threads = 0, spins = 0;
   i64 tile = 1;
   Task task = nullptr;
   const void *arguments = nullptr;
@@ -44,6 +45,7 @@ struct Pool {
   alignas(64) int joined = 0;  // how many are in it
   Share shares[MAX_THREADS];
 };
+// One for all libraries of a process: g++ makes the symbol unique. Other compilers' libraries have workers of their own.
 inline Pool pool;
 
 static void pool_pause() {
@@ -70,7 +72,8 @@ static void *pool_worker(void *number) {
   const int self = (int)(i64)number;
   u32 seen = 0;
   for (;;) {
-    for (int spin = 0; spin < GZ_SPINS && __atomic_load_n(&p.call, __ATOMIC_ACQUIRE) == seen; ++spin) pool_pause();
+    const int spins = __atomic_load_n(&p.spins, __ATOMIC_RELAXED);
+    for (int spin = 0; spin < spins && __atomic_load_n(&p.call, __ATOMIC_ACQUIRE) == seen; ++spin) pool_pause();
     if (__atomic_load_n(&p.call, __ATOMIC_ACQUIRE) == seen) {
       pthread_mutex_lock(&p.lock);
       __atomic_fetch_add(&p.sleeping, 1, __ATOMIC_SEQ_CST);
@@ -102,6 +105,7 @@ static void parallel(Task task, const void *arguments, i64 n, i64 tile, int thre
   p.arguments = arguments;
   p.tile = tile;
   p.threads = threads;
+  __atomic_store_n(&p.spins, GZ_SPINS, __ATOMIC_RELAXED);
   for (int k = 0; k < threads; ++k) {
     p.shares[k].end = tiles * (k + 1) / threads * tile < n ? tiles * (k + 1) / threads * tile : n;
     __atomic_store_n(&p.shares[k].next, tiles * k / threads * tile, __ATOMIC_RELAXED);
