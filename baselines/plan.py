@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ctypes
+from typing import Any
 
 from baselines.native import unit
 from baselines.units import Call, Words, entry, words_of
-from gpuzoo.core.backend_cpu import CpuBackend, compile_host
+from gpuzoo.core.backend_cpu import CpuBackend
 from gpuzoo.core.simulator import Outputs, Simulator
 
 SLICE = 100_000_000  # nanoseconds after which a plan looks for signals, such as that of Ctrl-C
@@ -45,7 +46,6 @@ def env_step(simulator: Simulator, outputs: Outputs) -> Call | None:
     """
     if type(simulator.backend) is not CpuBackend or simulator.debug:
         return None
-    library = ctypes.CDLL(str(compile_host(simulator.program.code, simulator.env.id)))  # in the cache by now
-    launch = ctypes.cast(library.gz_launch_step, ctypes.c_void_p).value or 0
-    words = [launch, outputs.address, simulator.num_envs, simulator.backend.threads]
-    return Call(unit().bind("env_step", words), (simulator, outputs, library))
+    kernels: Any = simulator._kernels
+    words = [kernels.address("step"), outputs.address, simulator.num_envs, simulator.backend.threads]
+    return Call(unit().bind("env_step", words), (simulator, outputs))

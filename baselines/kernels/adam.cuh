@@ -14,10 +14,10 @@ struct Adam {
 constexpr float BETA1 = 0.9f, BETA2 = 0.999f, EPSILON = 1e-5f;
 
 GZ void adam(const Adam &a, i64, i64 begin, i64 end) {
-  const float correction1 = 1.f - pow(BETA1, *a.count), correction2 = 1.f - pow(BETA2, *a.count);
+  const float correction1 = 1.f / (1.f - pow(BETA1, *a.count)), correction2 = 1.f / (1.f - pow(BETA2, *a.count));
   for (i64 i = begin; i < end;) {
     const i64 member = i / a.size, after = (member + 1) * a.size, stop = after < end ? after : end;
-    const float factor = a.factor[member], rate = a.rate[member] / correction1;
+    const float factor = a.factor[member], rate = a.rate[member] * correction1;
     const i64 first = i;
     i = stop;
     GZ_INDEPENDENT
@@ -26,7 +26,7 @@ GZ void adam(const Adam &a, i64, i64 begin, i64 end) {
       const float m = BETA1 * a.momentum[k] + (1.f - BETA1) * g, v = BETA2 * a.square[k] + (1.f - BETA2) * g * g;
       a.momentum[k] = m;
       a.square[k] = v;
-      a.parameters[k] -= rate * m / (sqrt(v / correction2) + EPSILON);
+      a.parameters[k] -= rate * m / (sqrt(v * correction2) + EPSILON);
     }
   }
 }

@@ -54,7 +54,7 @@ GZ void gather(const Gather &a, i64, i64 begin, i64 end) {
   }
 }
 
-GZ_KERNEL(gather, Gather, 2048)
+GZ_KERNEL(gather, Gather, 512)
 
 // ---- standardising ----
 
