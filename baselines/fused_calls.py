@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from baselines.units import Call, Words, entry
-from gpuzoo.core.backend_cpu import compile_host
+from gpuzoo.core.backend_cpu import UNIT_SPINS, compile_host
 from gpuzoo.core.codegen import DEVICE
 
 MAX_NETWORKS, MAX_LAYERS, MAX_WIDTH = 8, 4, 512
@@ -41,7 +41,7 @@ def library() -> Entries:
     folder = Path(__file__).with_name("cpu")
     parts = (DEVICE / "base.cuh", DEVICE / "threads.cuh", folder / "products.h", folder / "networks.cpp")
     code = "\n".join(f'#line 1 "{part.name}"\n{part.read_text()}' for part in parts)
-    found = ctypes.CDLL(str(compile_host(code, "networks", ("-ffp-contract=fast", "-DGZ_SPINS=500"))))
+    found = ctypes.CDLL(str(compile_host(code, "networks", ("-ffp-contract=fast", UNIT_SPINS))))
     entries = Entries(found.mlp_forward, found.mlp_backward, found.mlp_descend)
     for function in entries:
         function.argtypes, function.restype = [ctypes.c_void_p, ctypes.c_longlong], None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import dataclasses
+import gc
 import itertools
 import os
 import sys
@@ -199,6 +200,7 @@ def train(
     small = rows < 1024 * args.minibatch_count()
     torch.set_num_threads(args.threads or (1 if small else os.cpu_count() or 1))
     trainer = make(args)
+    gc.freeze()  # what is there by now is not looked through again and again
     try:
         run = Run(trainer, quiet)
         with run.bar:
@@ -225,6 +227,7 @@ def train(
         kept = f"the last good checkpoint is {run.checkpoint}" if run.checkpoint else "give out=FOLDER to keep some"
         raise FloatingPointError(f"{error}: lower the learning rate; {kept}.") from None
     finally:
+        gc.unfreeze()
         torch.set_num_threads(before)
         trainer.close()
         if "run" in locals():

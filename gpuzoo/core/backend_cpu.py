@@ -33,6 +33,8 @@ FLAGS = (
     # Without these g++ takes up to twice as long, for nothing measurable.
     "--param=max-combine-insns=2 --param=ira-max-loops-num=0 -fno-gcse -fno-gcse-after-reload"
 ).split()
+#: of units that are no game: longer than a trainer is in Python between two calls, and short beside torch's operations
+UNIT_SPINS = "-DGZ_SPINS=2000"
 
 LINE = 64  #: bytes of a cache line, and of the longest vectors
 
@@ -212,8 +214,7 @@ class CpuBackend:
         return _CpuKernels(compile_host(program.code, program.env.id, flags), self.threads)
 
     def compile_unit(self, code: str, name: str, kernels: Sequence[str]) -> Unit:
-        flags = (*self._flags, "-DGZ_SPINS=500")  # beside a game's workers, whose turn is next
-        return _CpuUnit(compile_host(code, name, flags), kernels)
+        return _CpuUnit(compile_host(code, name, (*self._flags, UNIT_SPINS)), kernels)
 
     def to_numpy(self, array: Any) -> Any:
         return np.array(array)
