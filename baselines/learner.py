@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -95,7 +96,6 @@ class Learner:
         self.momentum, self.square = torch.zeros_like(policy.flat.data), torch.zeros_like(policy.flat.data)
         self.count = torch.zeros(1, device=policy.flat.device)  # steps of Adam
         self._factor, self._rate, self._limit = torch.ones(3, policy.members, 1, device=policy.flat.device)
-        self._descend = self._bind_step()
         self.reward_scale = Scale(policy.members, 1, policy.flat.device)
         self.running_return = torch.zeros(player.shape[1:], device=policy.flat.device)
         self._valid = self._packed = self._seen = self._action = torch.empty(0)
@@ -297,13 +297,14 @@ class Learner:
         self._descend()
         self.policy.gradient.of = None
 
-    def _bind_step(self) -> Callable[[], None]:
-        """Prepares what a step does, with the gradient that `flat` has then."""
+    @functools.cached_property
+    def _descend(self) -> Callable[[], None]:
+        """A step, prepared: down the gradient that `flat` has then, by `_rate`, and by `_limit` at most."""
         policy = self.policy
         gradient = policy.flat.grad
         assert gradient is not None
         adam = bind_adam(policy.flat.data, gradient, self.momentum, self.square, self._factor, self._rate, self.count)
-        if gradient.is_cpu:
+        if self.rollout.looks:
             plan = Plan()
             plan.add(clip(gradient, self._limit, self._factor, self.count))
             plan.add(adam)

@@ -63,7 +63,7 @@ struct Scratch {
 struct Network : Shape, Results {
   const Call *call;
   i64 at[MAX_LAYERS];
-  i64 widest, room, parameters, units;  // room: floats of a padded gradient
+  i64 widest, room, parameters, units;     // room: floats of a padded gradient
   i64 kept_member, kept_first, kept_rows;  // whose activations lie in `hidden`
   bool narrow;
   float *grads, *sums;
@@ -257,31 +257,42 @@ static void reduce_task(const void *arguments, i64 begin, i64 end) {
   }
 }
 
-// Both ways at once, so that a chunk's activations stay in the cache: its rows go through all networks, to the loss, and
-// back.
+// Both ways at once: some rows go through all networks, to the loss and back, while their activations are in the cache.
+static void descend_rows(const Job &job, Network *networks, float *const *kept, float *const *sums, i64 member, i64 first,
+                         i64 last) {
+  const Call &call = *job.networks->call;
+  for (i64 n = 0; n < call.networks; ++n) {
+    networks[n].keep(member, first, last, kept[n]);
+    forward_chunk(networks[n], member, first, last);
+  }
+  call.loss.rows(call.loss.arguments, 0, member * job.rows + first, member * job.rows + last);
+  for (i64 n = 0; n < call.networks; ++n) backward_chunk(networks[n], member, first, last, sums[n]);
+}
+
 static void descend_task(const void *arguments, i64 begin, i64 end) {
   const Job &job = *(const Job *)arguments;
-  const Call &call = *job.networks->call;
+  const i64 count = job.networks->call->networks;
+  i64 floats = 0;
+  for (i64 n = 0; n < count; ++n) floats += CHUNK * job.networks[n].units + job.networks[n].room + 32;
+  Scratch scratch(floats);
+  Network networks[MAX_NETWORKS];
+  float *kept[MAX_NETWORKS], *own[MAX_NETWORKS], *sums[MAX_NETWORKS];
+  for (i64 n = 0; n < count; ++n) {
+    networks[n] = job.networks[n];
+    kept[n] = scratch.take(CHUNK * networks[n].units);
+    own[n] = scratch.take(networks[n].room);
+  }
   for (i64 k = begin; k < end; ++k) {
-    const i64 member = k / job.chunks, chunk = k % job.chunks, first = chunk * job.chunk;
-    const i64 last = first + job.chunk < job.rows ? first + job.chunk : job.rows;
-    i64 floats = 0;
-    for (i64 n = 0; n < call.networks; ++n) floats += (last - first) * job.networks[n].units + job.networks[n].room + 32;
-    Scratch scratch(floats);
-    Network networks[MAX_NETWORKS];
-    for (i64 n = 0; n < call.networks; ++n) {
-      networks[n] = job.networks[n];
-      networks[n].keep(member, first, last, scratch.take((last - first) * networks[n].units));
-      forward_chunk(networks[n], member, first, last);
+    const i64 member = k / job.chunks, start = k % job.chunks * job.chunk;
+    const i64 stop = start + job.chunk < job.rows ? start + job.chunk : job.rows;
+    const bool whole = job.chunks == 1;
+    for (i64 n = 0; n < count; ++n) {
+      sums[n] = whole ? own[n] : networks[n].sums + k * networks[n].room;
+      __builtin_memset(sums[n], 0, networks[n].room * sizeof(float));
     }
-    call.loss.rows(call.loss.arguments, 0, member * job.rows + first, member * job.rows + last);
-    for (i64 n = 0; n < call.networks; ++n) {
-      const bool whole = job.chunks == 1;
-      float *sums = whole ? scratch.take(networks[n].room) : networks[n].sums + k * networks[n].room;
-      __builtin_memset(sums, 0, networks[n].room * sizeof(float));
-      backward_chunk(networks[n], member, first, last, sums);
-      if (whole) networks[n].deliver(sums, member);
-    }
+    for (i64 first = start; first < stop; first += CHUNK)
+      descend_rows(job, networks, kept, sums, member, first, first + CHUNK < stop ? first + CHUNK : stop);
+    for (i64 n = 0; n < count && whole; ++n) networks[n].deliver(sums[n], member);
   }
 }
 

@@ -35,6 +35,7 @@ GZ void take(const Part &part, const i64 *places, i64 begin, i64 count) {
 }
 
 GZ void gather(const Gather &a, i64, i64 begin, i64 end) {
+  if (begin == end) return;
   const i64 chosen = a.items / a.members;
   i64 member = begin / chosen, k = begin % chosen, places[GATHERED];
   for (i64 first = begin; first < end; first += GATHERED) {
