@@ -256,20 +256,17 @@ def bind_shuffle(seeds: Tensor, counter: Tensor, counts: Tensor, out: Tensor) ->
 # ---- scanning ----
 
 
-def scan(x: Tensor, decay: Tensor, out: Tensor | None = None, forward: bool = False) -> Tensor:
-    """The discounted sum ``y[t] = x[t] + decay[t] * y[t + 1]`` along the first axis, with ``y[T - 1] = x[T - 1]``.
+def scan(x: Tensor, decay: Tensor) -> Tensor:
+    """The discounted sum ``y[t] = x[t] + decay[t] * y[t - 1]`` along the first axis, with ``y[0] = x[0]``.
 
-    With ``forward``, ``y[t] = x[t] + decay[t] * y[t - 1]`` and ``y[0] = x[0]``. Multiplication and addition are rounded
-    one after the other, as in torch.
+    Multiplication and addition are rounded one after the other, as in torch.
 
     Args:
         x: float32 (T, ...), contiguous.
-        decay: float32, contiguous, of the same shape.
-        out: where to write, float32, contiguous, of the same shape; may be ``x`` or ``decay``. A new tensor by default.
-        forward: scan from the first row to the last.
+        decay: float32, contiguous, of the same shape; its first row is not read.
 
     Returns:
-        ``out``.
+        float32 (T, ...).
 
     Raises:
         TypeError: a wrong dtype.
@@ -278,11 +275,10 @@ def scan(x: Tensor, decay: Tensor, out: Tensor | None = None, forward: bool = Fa
     if not isinstance(x, Tensor) or x.dim() == 0:
         raise TypeError(f"x must be a torch tensor with at least one axis, not {x!r}.")
     device = device_name(x.device)
-    out = torch.empty_like(x) if out is None else out
-    for name, tensor in (("x", x), ("decay", decay), ("out", out)):
+    for name, tensor in (("x", x), ("decay", decay)):
         check(name, tensor, torch.float32, x.shape, device)
-    columns = x[0].numel() if len(x) else 0
-    prepare(_tools(device), "scan", [columns, len(x), int(forward), x, decay, out])(0)
+    out, columns = torch.empty_like(x), x[0].numel() if len(x) else 0
+    prepare(_tools(device), "scan", [columns, len(x), x, decay, out])(0)
     return out
 
 

@@ -171,7 +171,7 @@ class Learner:
         goes_on = 1 - ended.repeat_interleave(len(self.player.agents), -1).float()
         decay = gamma * torch.cat([torch.ones_like(goes_on[:1]), goes_on[:-1]])
         first = reward[:1] + gamma * self.running_return
-        returns = scan(torch.cat([first, reward[1:]]), decay, forward=True)
+        returns = scan(torch.cat([first, reward[1:]]), decay)
         self.running_return.copy_(returns[-1] * goes_on[-1])
         flat = returns.transpose(0, 1).reshape(reward.shape[1], -1, 1)
         self.reward_scale.learn(flat, torch.ones_like(flat[..., 0]), self.total)

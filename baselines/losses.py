@@ -202,27 +202,19 @@ class Loss:
         hyper: Tensor,
     ) -> Callable[[], Slopes]:
         """Prepares a call for the memory that these tensors have now, which it keeps alive; see `__call__`."""
-        inputs = (out, value, weight, columns, hyper, log_std, action, mask)
+        inputs = (out, value, log_std, mask, action, columns, weight, hyper)
         plan, words = self._prepared(*inputs)
         return functools.partial(self._launch, self._unit.bind("slopes", words), plan, inputs)
 
-    def bind_rows(
-        self,
-        out: Tensor,
-        value: Tensor,
-        log_std: Tensor,
-        mask: Tensor | None,
-        action: Tensor,
-        columns: Tensor,
-        weight: Tensor,
-        hyper: Tensor,
-    ) -> tuple[Call, Callable[[], Slopes]]:
+    def bind_rows(self, *inputs: Tensor | None) -> tuple[Call, Callable[[], Slopes]]:
         """`bind` for host code: an entry that does some of the rows, and what is to be called after all of them."""
-        inputs = (out, value, weight, columns, hyper, log_std, action, mask)
         plan, words = self._prepared(*inputs)
         return Call(self._unit.bind("slopes_rows", words), inputs), functools.partial(self._finish, plan)
 
     def _prepared(self, *inputs: Tensor | None) -> tuple[_Plan, list[int]]:
+        """A plan for what `bind` takes, and the arguments of its kernel."""
+        out, value, log_std, mask, action, columns, weight, hyper = inputs
+        inputs = (out, value, weight, columns, hyper, log_std, action, mask)
         key = tuple([None if x is None else (x.shape, x.stride(), x.dtype, x.device) for x in inputs])
         plan = self._plans.get(key)
         if plan is None:

@@ -91,7 +91,7 @@ print(workers("CartPole-v1"), workers("MountainCar-v0"))
 """
 
 
-@pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="this system does not list threads")
+@pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="only Linux lists the threads of a process there")
 def test_games_share_their_workers() -> None:
     """Two of them beside the caller, where the compiler is GNU's."""
     done = subprocess.run([sys.executable, "-c", _WORKERS], capture_output=True, text=True, check=True)
