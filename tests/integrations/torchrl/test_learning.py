@@ -84,7 +84,7 @@ def test_ppo_learns_cartpole() -> None:
     loss = ClipPPOLoss(actor, critic, entropy_coeff=0.0, critic_coeff=0.5)
     loss.make_value_estimator(ValueEstimators.GAE, gamma=0.98, lmbda=0.9)
     assert returns("CartPole-v1", actor) < 100
-    learn(env, actor, loss, steps=32, iterations=40, epochs=8, minibatch=512, lr=3e-3)
+    learn(env, actor, loss, steps=32, iterations=80, epochs=8, minibatch=512, lr=3e-3)
     assert returns("CartPole-v1", actor) >= 475
 
 
