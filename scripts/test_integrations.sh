@@ -5,35 +5,55 @@
 #
 #   scripts/test_integrations.sh            all
 #   scripts/test_integrations.sh rllib ...  some
+#
+# JOBS of them run at a time, by default 2. What one prints is shown when it is through; all run, even if one fails.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 python=${PYTHON:-python3}
 folders=tests/integrations
-names=("$@")
-there=$(cd $folders && ls -- */requirements.txt | xargs -n 1 dirname)
-[ $# -gt 0 ] || mapfile -t names <<<"$there"
 
-for name in "${names[@]}"; do
-  folder=$folders/$name venv=.venvs/$name
-  if [ ! -f "$folder/requirements.txt" ]; then
-    echo "there is no $folder/requirements.txt; there are:" $there >&2
-    exit 2
+install() { # of NAME into VENV
+  local name=$1 venv=$2 folder=$folders/$1
+  "$python" -m venv --clear "$venv"
+  "$venv/bin/python" -m pip install --quiet --upgrade pip
+  # torch comes first and in the tested version, so that no other package chooses one.
+  "$venv/bin/python" -m pip install --quiet "$(grep -h '^torch==' "$folder/constraints.txt" constraints.txt | head -1)"
+  "$venv/bin/python" -m pip install --quiet -c "$folder/constraints.txt" -r "$folder/requirements.txt"
+  if [ -f "$folder/no_deps.txt" ]; then
+    "$venv/bin/python" -m pip install --quiet --no-deps --ignore-requires-python -r "$folder/no_deps.txt"
   fi
+}
+
+run() { # the tests of NAME
+  local name=$1 folder=$folders/$1 venv=.venvs/$1 stamp arguments
   stamp=$venv/$(cat pyproject.toml "$folder"/*.txt | sha256sum | cut -c1-16).done
   if [ ! -f "$stamp" ]; then
-    echo "== $name: installing"
-    "$python" -m venv --clear "$venv"
-    "$venv/bin/python" -m pip install --quiet --upgrade pip
-    # torch comes first and in the tested version, so that no other package chooses one.
-    "$venv/bin/python" -m pip install --quiet "$(grep -h '^torch==' "$folder/constraints.txt" constraints.txt | head -1)"
-    "$venv/bin/python" -m pip install --quiet -c "$folder/constraints.txt" -r "$folder/requirements.txt"
-    if [ -f "$folder/no_deps.txt" ]; then
-      "$venv/bin/python" -m pip install --quiet --no-deps --ignore-requires-python -r "$folder/no_deps.txt"
-    fi
+    install "$name" "$venv"
     touch "$stamp"
   fi
-  echo "== $name"
   arguments=("$folder" tests/integrations/test_docs_of_library.py)
   [ ! -f "$folder/tests.txt" ] || mapfile -t arguments < <(grep -v '^#' "$folder/tests.txt")
   "$venv/bin/python" -m pytest "${arguments[@]}"
+}
+
+if [ "${1:-}" = --one ]; then
+  name=$2 log=.venvs/$2.log
+  echo "== $name: see $log"
+  set +e
+  (set -e; run "$name") >"$log" 2>&1
+  code=$?
+  flock .venvs bash -c 'cat "$1"; echo "== $0: exit code $2"' "$name" "$log" "$code"
+  exit "$code"
+fi
+
+names=("$@")
+there=$(cd $folders && ls -- */requirements.txt | xargs -n 1 dirname)
+[ $# -gt 0 ] || mapfile -t names <<<"$there"
+for name in "${names[@]}"; do
+  if [ ! -f "$folders/$name/requirements.txt" ]; then
+    echo "there is no $folders/$name/requirements.txt; there are:" $there >&2
+    exit 2
+  fi
 done
+mkdir -p .venvs
+printf '%s\n' "${names[@]}" | xargs -n 1 -P "${JOBS:-2}" scripts/test_integrations.sh --one
