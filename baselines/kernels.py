@@ -263,7 +263,7 @@ def scan(x: Tensor, decay: Tensor) -> Tensor:
 
     Args:
         x: float32 (T, ...), contiguous.
-        decay: float32, contiguous, of the same shape; its first row is not read.
+        decay: float32, contiguous, of the same shape; its first row does not count.
 
     Returns:
         float32 (T, ...).

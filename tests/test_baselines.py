@@ -695,7 +695,7 @@ def test_cartpole_learns(kind: str) -> None:
                      gamma=0.98, gae_lambda=0.95, ent_coef=0.0)  # fmt: skip
         policies = train(A2C, args, quiet=True).policies
     played = evaluate("CartPole-v1", policies, episodes=200, greedy=True)
-    # With eight seeds PPO ended at 500; with 28 seeds A2C ended between 218 and 500, twenty times above 470.
+    # With eight seeds PPO ended at 500; with 28 seeds A2C ended between 218 and 500, 22 times above 470.
     assert played.returns["agent"].mean() > (400 if kind == "ppo" else 150)
 
 
