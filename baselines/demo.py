@@ -32,7 +32,7 @@ from baselines.plots import curve, finish
 from baselines.ppo import PPO, Args
 from baselines.run import CHECKPOINT, Result, train
 from baselines.trainer import Trainer
-from gpuzoo.batch import BatchEnv
+from gpuzoo.interfaces.batch import BatchEnv
 from gpuzoo.render import Canvas, save_animation, tile
 
 GAME = "TagContinuous-v0"

@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 
 from baselines.networks import Policy
-from gpuzoo.batch import BatchEnv
 from gpuzoo.core.definition import EnvDef, unknown
+from gpuzoo.interfaces.batch import BatchEnv
 from gpuzoo.tensors import as_tensor
 
 

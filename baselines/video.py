@@ -19,8 +19,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from baselines.evaluation import play
 from baselines.networks import Policy
 from gpuzoo import registry
-from gpuzoo.batch import BatchEnv, draw
 from gpuzoo.core.definition import EnvDef
+from gpuzoo.interfaces.batch import BatchEnv, draw
 from gpuzoo.render import Window, save_animation, tile
 
 MAX_FPS = 25  # of a faster game, only some steps are shown

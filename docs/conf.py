@@ -56,7 +56,7 @@ def _lines(path: str) -> str:
 
 # Files that `one_step.md` walks through, in its order.
 _WALK = {
-    "vector": "vector.py",
+    "vector": "interfaces/vector.py",
     "simulator": "core/simulator.py",
     "backend_cpu": "core/backend_cpu.py",
     "backend_cuda": "core/backend_cuda.py",

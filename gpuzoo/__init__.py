@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from gpuzoo.aec import aec_env
-from gpuzoo.batch import BatchEnv
 from gpuzoo.core.definition import Config, EnvDef, Field, param
 from gpuzoo.core.simulator import Simulator, Snapshot
-from gpuzoo.parallel import parallel_env
-from gpuzoo.pool import EnvPool, make_pool
+from gpuzoo.interfaces.aec import aec_env
+from gpuzoo.interfaces.batch import BatchEnv
+from gpuzoo.interfaces.parallel import parallel_env
+from gpuzoo.interfaces.pool import EnvPool, make_pool
+from gpuzoo.interfaces.single import SingleEnv
+from gpuzoo.interfaces.vector import VectorEnv, make_vec
 from gpuzoo.registry import get, ids, register
 from gpuzoo.render import Canvas
-from gpuzoo.single import SingleEnv
-from gpuzoo.vector import VectorEnv, make_vec
 
 __version__ = "0.1.0"
 

@@ -1,6 +1,6 @@
 """``python -m gpuzoo`` is the command ``gpuzoo``."""
 
-from gpuzoo.cli import main
+from gpuzoo.tools.cli import main
 
 if __name__ == "__main__":
     main()

@@ -33,8 +33,8 @@ def register(env: type[EnvDef]) -> type[EnvDef]:
 def _register_gymnasium(env: type[EnvDef]) -> None:
     gymnasium.register(
         f"gpuzoo/{env.id}",
-        entry_point="gpuzoo.single:make_single" if env.single() else None,
-        vector_entry_point="gpuzoo.vector:VectorEnv",
+        entry_point="gpuzoo.interfaces.single:make_single" if env.single() else None,
+        vector_entry_point="gpuzoo.interfaces.vector:VectorEnv",
         max_episode_steps=env.max_episode_steps,
         reward_threshold=env.reward_threshold,
         disable_env_checker=True,
@@ -54,12 +54,12 @@ def _register_pettingzoo(env: type[EnvDef]) -> None:
         pettingzoo_register(
             "parallel",
             f"gpuzoo/{env.id}",
-            "gpuzoo.parallel:parallel_env",
+            "gpuzoo.interfaces.parallel:parallel_env",
             max_cycles=env.max_episode_steps,
             kwargs=kwargs,
         )
     pettingzoo_register(
-        "aec", f"gpuzoo/{env.id}", "gpuzoo.aec:aec_env", max_cycles=env.max_episode_steps, kwargs=kwargs
+        "aec", f"gpuzoo/{env.id}", "gpuzoo.interfaces.aec:aec_env", max_cycles=env.max_episode_steps, kwargs=kwargs
     )
 
 

@@ -28,8 +28,8 @@ from pathlib import Path
 from typing import Any
 
 import gpuzoo
-from gpuzoo import bench
 from gpuzoo.core.backend import make_backend
+from gpuzoo.tools import bench
 
 PEERS = Path(__file__).with_name("games_peers.py")
 TITLES = {

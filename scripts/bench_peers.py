@@ -19,8 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from gpuzoo import bench
 from gpuzoo.core.backend import make_backend
+from gpuzoo.tools import bench
 
 ROUNDS = 64
 Loop = Callable[[int], None]

@@ -19,8 +19,8 @@ import torch
 from torch import Tensor
 
 from baselines.kernels import CategoricalSampler, NormalSampler
-from gpuzoo import bench
 from gpuzoo.core.backend import make_backend
+from gpuzoo.tools import bench
 
 #: choices of each component, or the number of normal components
 SPACES: tuple[tuple[int, ...] | int, ...] = ((2,), (8,), (5, 5), 1, 6)

@@ -27,8 +27,8 @@ from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.vec_env import VecEnv, VecEnvWrapper
 from stable_baselines3.common.vec_env.base_vec_env import VecEnvObs, VecEnvStepReturn
 
-from gpuzoo import bench
 from gpuzoo.core.backend import make_backend
+from gpuzoo.tools import bench
 from gpuzoo.wrappers.sb3 import SB3VecEnv
 
 STEPS = 128

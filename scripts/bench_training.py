@@ -158,8 +158,8 @@ def contestants(key: str, chosen: argparse.Namespace) -> list[Contestant]:
 
 
 def machine(device: str) -> dict[str, Any]:
-    from gpuzoo import bench
     from gpuzoo.core.backend import make_backend
+    from gpuzoo.tools import bench
 
     return bench.machine(make_backend(device, None)) | {"host": platform.node()}
 

@@ -37,9 +37,10 @@ from baselines.evaluation import evaluate
 from baselines.files import replacing
 from baselines.networks import Policy
 from baselines.ppo import PPO, Args
-from gpuzoo import bench, registry
+from gpuzoo import registry
 from gpuzoo.core.backend import make_backend
 from gpuzoo.core.definition import EnvDef
+from gpuzoo.tools import bench
 
 ROOT = Path(__file__).resolve().parents[1]
 CONFIGS, RESULTS = ROOT / "baselines" / "configs", ROOT / "baselines" / "results"

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from baselines.evaluation import Seat
 from baselines.networks import Policy
-from gpuzoo.batch import BatchEnv
 from gpuzoo.core.definition import EnvDef
+from gpuzoo.interfaces.batch import BatchEnv
 
 
 @torch.no_grad()

@@ -15,9 +15,10 @@ from PIL import Image
 from typer.testing import CliRunner
 
 import gpuzoo
-from gpuzoo import bench, cli, doctor, registry, scaffold
+from gpuzoo import registry
 from gpuzoo.core.codegen import program
 from gpuzoo.core.simulator import Simulator
+from gpuzoo.tools import bench, cli, doctor, scaffold
 
 ROOT = Path(gpuzoo.__file__).parents[1]
 
@@ -162,7 +163,7 @@ def test_doctor_needs_neither_torch_nor_cupy(tmp_path):
         "import sys; sys.modules['torch'] = sys.modules['cupy'] = None\n"
         "import importlib.util as u; find = u.find_spec\n"
         "u.find_spec = lambda n, p=None: None if n in ('torch', 'cupy') else find(n, p)\n"
-        "from gpuzoo.cli import main; sys.argv = ['gpuzoo', 'doctor', '--json']; main()"
+        "from gpuzoo.tools.cli import main; sys.argv = ['gpuzoo', 'doctor', '--json']; main()"
     )
     done = python("-c", code)
     assert done.returncode == 0, done.stderr
@@ -369,7 +370,7 @@ def test_new_makes_a_game_that_passes_the_checks(tmp_path):
 
 
 def test_the_template_plays_by_its_rules():
-    from gpuzoo.templates.new_game.new_game import NewGame
+    from gpuzoo.tools.templates.new_game.new_game import NewGame
 
     try:
         sim = Simulator(NewGame, 4, device="cpu", autoreset_mode="disabled", wind=0.0, length=5)
@@ -485,7 +486,7 @@ def test_commands_name_the_extra_that_is_missing(command, modules, monkeypatch):
 
 @pytest.mark.parametrize("command", ["train", "play"])
 def test_commands_say_where_the_trainers_are(command, monkeypatch):
-    monkeypatch.setattr(cli, "__file__", "/nowhere/gpuzoo/cli.py")
+    monkeypatch.setattr(cli, "__file__", "/nowhere/gpuzoo/tools/cli.py")
     message = refused(command, "CartPole-v1", status=1)
     assert message.endswith("which a checkout has and the package has not: no /nowhere/baselines.")
 
@@ -759,7 +760,9 @@ def test_traceback_on_request():
 
 
 def test_heavy_imports_stay_inside_the_commands():
-    code = "import sys, gpuzoo.cli; print(sorted({'torch', 'cupy', 'PIL', 'pygame', 'imageio'} & set(sys.modules)))"
+    code = (
+        "import sys, gpuzoo.tools.cli; print(sorted({'torch', 'cupy', 'PIL', 'pygame', 'imageio'} & set(sys.modules)))"
+    )
     assert python("-c", code).stdout.strip() == "[]"
 
 

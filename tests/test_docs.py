@@ -127,7 +127,7 @@ def commands() -> list[tuple[str, list[str]]]:
 
 def test_commands_exist() -> None:
     typer = pytest.importorskip("typer")
-    cli = pytest.importorskip("gpuzoo.cli")
+    cli = pytest.importorskip("gpuzoo.tools.cli")
     known = typer.main.get_command(cli.app).commands
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     found = {"gpuzoo": 0, "make": 0}

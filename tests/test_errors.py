@@ -19,7 +19,7 @@ from toys.screen import Screen
 import gpuzoo
 from gpuzoo import Config, EnvDef, Field, Simulator, VectorEnv, make_vec
 from gpuzoo.core import backend_cpu
-from gpuzoo.single import SingleEnv
+from gpuzoo.interfaces.single import SingleEnv
 
 
 def make(env=Glide, num_envs=2, **kwargs):

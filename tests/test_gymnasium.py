@@ -17,7 +17,7 @@ from toys.lamps import Lamps
 
 import gpuzoo
 from gpuzoo import VectorEnv, make_vec, testing
-from gpuzoo.single import SingleEnv
+from gpuzoo.interfaces.single import SingleEnv
 from gpuzoo.testing.tools import assert_same, leaves_of, read
 
 MODES = ("next_step", "same_step", "disabled")

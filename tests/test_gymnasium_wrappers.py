@@ -17,7 +17,7 @@ from gymnasium.wrappers import vector as wrappers
 from toys.screen import Screen
 
 from gpuzoo import VectorEnv, make_vec
-from gpuzoo.single import SingleEnv
+from gpuzoo.interfaces.single import SingleEnv
 
 ONE_OF_A_KIND = True
 

@@ -36,7 +36,7 @@ def test_gymnasium_has_it(registered_game):
     spec = gymnasium.spec(f"gpuzoo/{registered_game.id}")
     assert spec.max_episode_steps == registered_game.max_episode_steps
     assert (spec.entry_point is not None) == registered_game.single()
-    assert spec.vector_entry_point == "gpuzoo.vector:VectorEnv"
+    assert spec.vector_entry_point == "gpuzoo.interfaces.vector:VectorEnv"
 
 
 def test_envs_as_modules(registered_game):

@@ -17,7 +17,7 @@ from toys.herd import Herd
 from toys.lamps import Lamps
 
 from gpuzoo import VectorEnv, make_vec
-from gpuzoo.single import SingleEnv
+from gpuzoo.interfaces.single import SingleEnv
 
 torch = pytest.importorskip("torch")
 from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402

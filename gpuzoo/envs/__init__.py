@@ -24,8 +24,8 @@ def __getattr__(name: str) -> Any:
 @functools.cache
 def _as_module(env_id: str, name: str, doc: str | None) -> ModuleType:
     from gpuzoo import registry
-    from gpuzoo.aec import aec_env
-    from gpuzoo.parallel import parallel_env
+    from gpuzoo.interfaces.aec import aec_env
+    from gpuzoo.interfaces.parallel import parallel_env
 
     module: Any = ModuleType(f"gpuzoo.envs.{name}", doc)
     module.env = functools.partial(aec_env, env_id)

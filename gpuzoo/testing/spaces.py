@@ -223,7 +223,7 @@ def check_parameters(env: EnvLike, **config: Any) -> None:
 @promise
 def check_render(env: EnvLike, **config: Any) -> None:
     """A picture can be drawn at any time, shows something, and leaves the env as it was."""
-    from gpuzoo.batch import draw
+    from gpuzoo.interfaces.batch import draw
 
     sim = simulator(env, 2, **config)
     sim.reset(seed=SEED)
@@ -242,8 +242,8 @@ def check_render(env: EnvLike, **config: Any) -> None:
 @promise
 def check_interfaces(env: EnvLike, **config: Any) -> None:
     """The Gymnasium and PettingZoo interfaces pass `check_vector_env`, `check_parallel_env` and `strong_seed_test`."""
-    from gpuzoo.parallel import parallel_env
-    from gpuzoo.vector import make_vec
+    from gpuzoo.interfaces.parallel import parallel_env
+    from gpuzoo.interfaces.vector import make_vec
 
     definition = registry.get(env)
     for mode in ("next_step", "same_step", "disabled"):

@@ -14,12 +14,12 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 
 from gpuzoo import registry
-from gpuzoo.actions import ActionSlot
-from gpuzoo.batch import apply_options, check_render_mode, draw
 from gpuzoo.core.definition import EnvDef, flat_size, layout, split_config
 from gpuzoo.core.simulator import Simulator, parse_autoreset_mode
-from gpuzoo.spaces import with_mask
-from gpuzoo.vector import VectorEnv
+from gpuzoo.interfaces.actions import ActionSlot
+from gpuzoo.interfaces.batch import apply_options, check_render_mode, draw
+from gpuzoo.interfaces.spaces import with_mask
+from gpuzoo.interfaces.vector import VectorEnv
 
 try:
     from ray.rllib.callbacks.utils import make_callback

@@ -12,7 +12,7 @@ from gymnasium.vector import VectorWrapper
 from gymnasium.vector.utils import batch_space
 
 from gpuzoo.core.definition import EnvDef
-from gpuzoo.vector import make_vec
+from gpuzoo.interfaces.vector import make_vec
 
 Array = np.ndarray[Any, Any]
 

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from gpuzoo.core.definition import EnvDef
-from gpuzoo.opponents import Policy
+from gpuzoo.interfaces.opponents import Policy
 from gpuzoo.wrappers.rows import Array, make_rows
 
 try:

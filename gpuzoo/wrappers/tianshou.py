@@ -13,11 +13,11 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 
 from gpuzoo import registry
-from gpuzoo.actions import ActionSlot
-from gpuzoo.batch import apply_options, check_render_mode, draw
 from gpuzoo.core.definition import EnvDef, unknown
 from gpuzoo.core.simulator import Simulator, parse_autoreset_mode
-from gpuzoo.spaces import common_spaces
+from gpuzoo.interfaces.actions import ActionSlot
+from gpuzoo.interfaces.batch import apply_options, check_render_mode, draw
+from gpuzoo.interfaces.spaces import common_spaces
 
 try:
     from tianshou.data import Batch, to_numpy

@@ -9,10 +9,10 @@ import numpy as np
 from gymnasium import spaces
 
 from gpuzoo import registry, tensors
-from gpuzoo.actions import ActionSlot
-from gpuzoo.batch import draw
 from gpuzoo.core.definition import EnvDef, choices, flat_size
 from gpuzoo.core.simulator import Simulator
+from gpuzoo.interfaces.actions import ActionSlot
+from gpuzoo.interfaces.batch import draw
 
 try:
     import torch

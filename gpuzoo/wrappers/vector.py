@@ -19,7 +19,7 @@ from gymnasium.vector import AutoresetMode, VectorWrapper
 from gymnasium.vector.utils import batch_space
 from gymnasium.wrappers.utils import create_zero_array
 
-from gpuzoo.vector import VectorEnv
+from gpuzoo.interfaces.vector import VectorEnv
 
 try:
     import torch

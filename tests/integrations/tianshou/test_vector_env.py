@@ -22,7 +22,7 @@ from toys.lamps import Lamps
 from toys.nim import Nim
 
 import gpuzoo
-from gpuzoo.single import SingleEnv
+from gpuzoo.interfaces.single import SingleEnv
 from gpuzoo.testing.tools import assert_same
 from gpuzoo.wrappers.tianshou import TianshouVectorEnv
 

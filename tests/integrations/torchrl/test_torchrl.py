@@ -19,7 +19,7 @@ from toys.herd import Herd
 from toys.nim import Nim
 
 import gpuzoo
-from gpuzoo.batch import BatchEnv
+from gpuzoo.interfaces.batch import BatchEnv
 from gpuzoo.wrappers.torchrl import GpuZooEnv
 
 N = 5

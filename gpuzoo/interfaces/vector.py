@@ -18,13 +18,13 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
 from gpuzoo import registry, tensors
-from gpuzoo.actions import ActionSlot
-from gpuzoo.batch import Output, apply_options, check_output, check_render_mode, draw
 from gpuzoo.core.definition import EnvDef, Layout, flat_size, layout, split_config, unknown
 from gpuzoo.core.simulator import Simulator
-from gpuzoo.opponents import Opponents, Policy
-from gpuzoo.recycling import Recycler, Rows
-from gpuzoo.spaces import common_spaces
+from gpuzoo.interfaces.actions import ActionSlot
+from gpuzoo.interfaces.batch import Output, apply_options, check_output, check_render_mode, draw
+from gpuzoo.interfaces.opponents import Opponents, Policy
+from gpuzoo.interfaces.recycling import Recycler, Rows
+from gpuzoo.interfaces.spaces import common_spaces
 
 #: what a step returns, in arrays that a caller may keep
 _RETURNED = ("observation", "reward", "terminated", "truncated")

@@ -9,11 +9,11 @@ import numpy as np
 from gymnasium import spaces
 
 from gpuzoo import registry, tensors
-from gpuzoo.actions import ActionSlot
 from gpuzoo.core.definition import EnvDef, flat_size, unknown
 from gpuzoo.core.simulator import Simulator
+from gpuzoo.interfaces.actions import ActionSlot
+from gpuzoo.interfaces.spaces import agent_observation_space
 from gpuzoo.render import Canvas
-from gpuzoo.spaces import agent_observation_space
 
 Output = Literal["numpy", "torch", "cupy"]
 

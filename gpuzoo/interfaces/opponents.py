@@ -9,10 +9,10 @@ import numpy as np
 from gymnasium import spaces
 
 from gpuzoo import tensors
-from gpuzoo.actions import ActionSlot
 from gpuzoo.core.definition import flat_size
 from gpuzoo.core.simulator import Simulator
-from gpuzoo.spaces import common_spaces
+from gpuzoo.interfaces.actions import ActionSlot
+from gpuzoo.interfaces.spaces import common_spaces
 
 Policy = Literal["random"] | Callable[..., Any]
 #: what a row is told of a step; with replies in it, of all their moves together

@@ -10,7 +10,7 @@ from gymnasium import spaces
 from gpuzoo.core.pool import Rows
 
 if TYPE_CHECKING:
-    from gpuzoo.pool import EnvPool
+    from gpuzoo.interfaces.pool import EnvPool
 
 #: arrays of the simulator that time steps are made of, beside those that every pool returns
 COLUMNS = ("alive", "ended")

@@ -209,7 +209,7 @@ _MARKS = {"ok": "[green]ok[/]", "absent": "[yellow]absent[/]", "problem": "[bold
 @app.command()
 def doctor(as_json: JsonOption = False) -> None:
     """Check drivers, compilers and libraries, and run a game on every device."""
-    from gpuzoo import doctor as examination
+    from gpuzoo.tools import doctor as examination
 
     report = []
     with _console(stderr=True).status("Looking around") as status:
@@ -288,7 +288,7 @@ def bench(
     startup: Annotated[bool, typer.Option(help="Measure the time to the first step too.")] = True,
 ) -> None:
     """Measure steps per second, the share of the memory roofline, and the time to the first step."""
-    from gpuzoo import bench as measurement
+    from gpuzoo.tools import bench as measurement
 
     out, err = _console(), _console(stderr=True)
     out.width = max(out.width, 100)
@@ -386,8 +386,8 @@ def record(
 ) -> None:
     """Record an animation of random play."""
     from gpuzoo import registry
-    from gpuzoo.batch import draw
     from gpuzoo.core.simulator import Simulator
+    from gpuzoo.interfaces.batch import draw
     from gpuzoo.render import save_animation, tile
 
     console = _console(stderr=True)
@@ -431,7 +431,7 @@ def new(
     parent: Annotated[Path, typer.Option("--dir", help="Where to make the game's folder.")] = Path(),
 ) -> None:
     """Make a game of your own: two files that work, to be changed."""
-    from gpuzoo import scaffold
+    from gpuzoo.tools import scaffold
 
     with _errors():
         files = scaffold.create(name, parent)
@@ -467,7 +467,7 @@ _PASSED_ON = {"allow_extra_args": True, "ignore_unknown_options": True}
 
 def _baselines(purpose: str, *modules: str) -> None:
     """Makes `baselines` importable, or ends the command with one sentence that says what is missing."""
-    root = Path(__file__).resolve().parents[1]
+    root = Path(__file__).resolve().parents[2]
     if not (root / "baselines").is_dir():
         _fail(
             f"{purpose} needs the trainers, which a checkout has and the package has not: no {root / 'baselines'}.", 1

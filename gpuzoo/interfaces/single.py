@@ -9,11 +9,11 @@ import numpy as np
 from gymnasium import spaces
 
 from gpuzoo import registry
-from gpuzoo.actions import ActionSlot
-from gpuzoo.batch import apply_options, check_render_mode, draw
 from gpuzoo.core.definition import EnvDef
 from gpuzoo.core.simulator import Simulator
-from gpuzoo.spaces import common_spaces
+from gpuzoo.interfaces.actions import ActionSlot
+from gpuzoo.interfaces.batch import apply_options, check_render_mode, draw
+from gpuzoo.interfaces.spaces import common_spaces
 
 
 class SingleEnv(gymnasium.Env[Any, Any]):

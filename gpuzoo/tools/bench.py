@@ -110,7 +110,7 @@ def _cpu_model() -> str:
 
 def _commit() -> str | None:
     """The commit of the checkout that this package lies in, with ``+`` if it was changed since."""
-    root = Path(__file__).parents[1]
+    root = Path(__file__).parents[2]
 
     def git(*words: str) -> str:
         return subprocess.run(["git", "-C", str(root), *words], capture_output=True, text=True, check=True).stdout

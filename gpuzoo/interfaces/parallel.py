@@ -9,11 +9,11 @@ from gymnasium import spaces
 from pettingzoo import ParallelEnv
 
 from gpuzoo import registry
-from gpuzoo.actions import ActionSlot
-from gpuzoo.batch import apply_options, check_render_mode, draw
 from gpuzoo.core.definition import EnvDef, flat_size
 from gpuzoo.core.simulator import Simulator, Snapshot
-from gpuzoo.spaces import agent_observation_space
+from gpuzoo.interfaces.actions import ActionSlot
+from gpuzoo.interfaces.batch import apply_options, check_render_mode, draw
+from gpuzoo.interfaces.spaces import agent_observation_space
 
 
 class AgentView:

@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 TEMPLATE = Path(__file__).parent / "templates" / "new_game"
-COLLECTION = Path(__file__).parent / "envs"
+COLLECTION = Path(__file__).parents[1] / "envs"
 
 _SUFFIXES = (".py", ".cuh")
 

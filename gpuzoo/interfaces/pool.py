@@ -18,16 +18,16 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 
 from gpuzoo import registry, tensors
-from gpuzoo.actions import ActionSlot
-from gpuzoo.batch import Output, check_output
 from gpuzoo.core.actions import illegal_action
 from gpuzoo.core.backend_cpu import available_threads
 from gpuzoo.core.definition import EnvDef
 from gpuzoo.core.pool import Column, HostQueue, Queue, Rows, StreamQueue
 from gpuzoo.core.simulator import Simulator
-from gpuzoo.dm import COLUMNS, DmPool
-from gpuzoo.recycling import Recycler
-from gpuzoo.spaces import common_spaces
+from gpuzoo.interfaces.actions import ActionSlot
+from gpuzoo.interfaces.batch import Output, check_output
+from gpuzoo.interfaces.dm import COLUMNS, DmPool
+from gpuzoo.interfaces.recycling import Recycler
+from gpuzoo.interfaces.spaces import common_spaces
 
 #: what a step of the whole batch writes in full
 _WRITTEN = ("observation", "reward", "terminated", "truncated")
@@ -479,7 +479,7 @@ def make_pool(
     env_type: Literal["gymnasium", "dm"] = "gymnasium",
     **kwargs: Any,
 ) -> Any:
-    """A pool of envs with EnvPool's interface: an `EnvPool`, or for dm_env a `gpuzoo.dm.DmPool`.
+    """A pool of envs with EnvPool's interface: an `EnvPool`, or for dm_env a `gpuzoo.interfaces.dm.DmPool`.
 
     Args:
         env: id or declaration of the game.

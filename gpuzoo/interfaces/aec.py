@@ -10,7 +10,7 @@ from pettingzoo.utils.wrappers import OrderEnforcingWrapper
 
 from gpuzoo import registry
 from gpuzoo.core.definition import EnvDef
-from gpuzoo.parallel import AgentView, ViewedEnv, parallel_env
+from gpuzoo.interfaces.parallel import AgentView, ViewedEnv, parallel_env
 
 
 class TurnBasedEnv(ViewedEnv, AECEnv[str, Any, Any]):

@@ -1,0 +1,1 @@
+"""The command line and what it runs: listing, diagnosis, benchmarks, new games."""
