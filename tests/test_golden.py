@@ -22,8 +22,8 @@ FOLDER = Path(__file__).parent / "golden"
 STEPS = (0, 1, 2, 10, 100, 600)
 
 
-def rollout(game: Any) -> dict[str, Any]:
-    sim = Simulator(game, 4, device="cpu", autoreset_mode="same_step")
+def rollout(game: Any, debug: bool = False) -> dict[str, Any]:
+    sim = Simulator(game, 4, device="cpu", autoreset_mode="same_step", debug=debug)
     sim.reset(seed=2025)
     done, out = 0, {}
     for steps in STEPS:
@@ -55,3 +55,9 @@ def test_golden_rollout(registered_game, request):
             f"{registered_game.id} after {steps} steps is not what it was: give the changed game a new version"
         )
     assert got == want
+
+
+def test_golden_rollout_with_every_index_checked(registered_game):
+    """No index of its rules is out of range, and the checks change nothing."""
+    want = json.loads((FOLDER / f"{registered_game.id}.json").read_text())
+    assert rollout(registered_game, debug=True) == want

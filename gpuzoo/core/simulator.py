@@ -360,6 +360,8 @@ class Simulator:
             RuntimeError: not reset yet, closed, or used after a fork.
             ValueError: an env that is named twice; with ``debug``, an action that is out of range or not a number.
             IndexError, TypeError: ``envs`` are no indices of envs.
+            IndexError: with ``debug``, an index of the rules that is out of range. The step is finished: what it read
+                there was 0, and what it wrote there is lost.
         """
         self.check_usable()
         if not self._seeded:
@@ -407,6 +409,17 @@ class Simulator:
         message = illegal_action(self.layout, self.backend.to_numpy(self.arrays["action"])[envs])
         if message:
             raise ValueError(f"{self.env.id}: {message}")
+
+    def check_indices(self) -> None:
+        """Looks for indices of the rules that were out of range, as every launch does with ``debug``.
+
+        For whoever has kernels called by other means than this class.
+
+        Raises:
+            IndexError: the first one of the lowest env.
+        """
+        if isinstance(self._kernels, CheckedKernels):
+            self._kernels.check()
 
     def synchronize(self) -> None:
         """Waits until the device has finished."""
