@@ -169,8 +169,8 @@ class Pursuit(EnvDef):
             canvas.rect(left, low, right, high, fill="slate", radius=0.35)
             canvas.rect(left + 0.2, low + 0.2, right - 0.2, high - 0.2, fill=mix("slate", "white", 0.16), radius=0.25)
         for x, y in pursuers.tolist():
-            low, high = np.maximum([x - sight, y - sight], 0), np.minimum([x + sight + 1, y + sight + 1], [xs, ys])
-            canvas.rect(*low, *high, fill=fade("yellow", 0.13), radius=0.3)
+            near, far = np.maximum([x - sight, y - sight], 0), np.minimum([x + sight + 1, y + sight + 1], [xs, ys])
+            canvas.rect(*near, *far, fill=fade("yellow", 0.13), radius=0.3)
         for x, y in pursuers[catcher].tolist():
             canvas.circle(x + 0.5, y + 0.5, 0.75, fill=fade("orange", 0.45))
         cells, counts = np.unique(evaders.reshape(-1, 2), axis=0, return_counts=True)
