@@ -408,7 +408,6 @@ def program(env: EnvDef, cfg: Config, per_env: Iterable[str] = (), lanes: int | 
         f"#define GZ_BRANCHLESS {int(branchless)}",
         f"#define GZ_APART {int(apart)}",
         f"#define GZ_SHORT {int(branchless and facts['single'] and env.short_episodes)}",
-        f"#define GZ_MASKS {int(lay.mask_size > 0)}",
         _header("base.cuh"),
         "#ifdef GZ_SIMT",
         _header("simt.cuh"),
@@ -420,10 +419,13 @@ def program(env: EnvDef, cfg: Config, per_env: Iterable[str] = (), lanes: int | 
         "namespace gz {",
         *(piece.text for piece in rules),
         "}  // namespace gz",
-        "#if !defined(GZ_CUDA) && !defined(GZ_SIMT)",
+        _header("episode.cuh"),
+        "#if GZ_THREADS",
+        _header("walk_gpu.cuh"),
+        "#else",
         _header("threads.cuh"),
+        _header("walk_cpu.cuh"),
         "#endif",
-        _header("entry.cuh"),
     ]
     return Program(
         env=env,

@@ -19,7 +19,7 @@ from gpuzoo.core.definition import EnvDef, check_class, config_types, split_conf
 
 Mode = Literal["next_step", "same_step", "disabled"]
 _MODES: Final = (AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP, AutoresetMode.DISABLED)
-_NEXT_EPISODE, _NEW_SEED, _NO_RESET = range(3)  # the enum Reset of entry.cuh
+_NEXT_EPISODE, _NEW_SEED, _NO_RESET = range(3)  # the enum Reset of episode.cuh
 _NO_LIMIT: Final = 2**31 - 1
 #: what of the engine belongs to a game's state, as its author sees it
 _STATE: Final = ("elapsed_steps", "alive")

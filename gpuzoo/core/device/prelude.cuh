@@ -93,7 +93,7 @@ template <int K, class X, class I> struct Smallest {
 };
 constexpr int LIST = 10;  // so long a list fits into registers; longer ones are found in several rounds
 
-#if defined(GZ_CUDA) || defined(GZ_SIMT)
+#if GZ_THREADS
 
 constexpr int WARP = 32;
 constexpr int BLOCK = LANES <= WARP ? 128 : LANES;
@@ -367,7 +367,7 @@ template <class E, class F> GZ int lane_argmin(const E &e, int n, F f) {
 
 // Where the elements of a field lie. On a GPU with one lane per env, element k of all envs lie together, as the threads
 // run over envs; otherwise an env's elements lie together.
-#if (defined(GZ_CUDA) || defined(GZ_SIMT)) && LANES == 1
+#if GZ_THREADS && LANES == 1
 GZ i64 field_offset(i64 env, int) { return env; }
 GZ i64 element_offset(int k, i64 num_envs) { return k * num_envs; }
 #else
