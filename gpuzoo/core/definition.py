@@ -21,6 +21,8 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
+from gpuzoo.core.assets import Asset
+
 #: dtypes that a kernel can hold, with their names in the device code
 C_TYPES: Mapping[str, str] = {
     "float32": "float",
@@ -120,6 +122,8 @@ class EnvDef:
     render_fps: ClassVar[int] = 30
     #: return at which the game counts as solved, where the field has agreed on one
     reward_threshold: ClassVar[float | None] = None
+    #: files that the game needs: levels, tables, weights; `tables` and other methods read them
+    assets: ClassVar[Mapping[str, Asset]] = {}
     #: the games that `variants` declares: subclasses, with an id and a ``Config`` of their own
     variant_classes: ClassVar[tuple[type[EnvDef], ...]] = ()
 
