@@ -21,9 +21,9 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
-import platformdirs
 
 from gpuzoo.core.backend import KERNELS, Event, Kernels, Stream, Unit
+from gpuzoo.core.cache import cache_root
 from gpuzoo.core.codegen import Program
 
 FLAGS = (
@@ -45,8 +45,7 @@ class _Memory(np.ndarray[Any, Any]):
 
 def cache_dir(kind: str) -> Path:
     """Where compiled programs are kept: ``$GPUZOO_CACHE_DIR`` or the user's cache directory."""
-    root = os.environ.get("GPUZOO_CACHE_DIR") or platformdirs.user_cache_dir("gpuzoo")
-    path = Path(root) / kind
+    path = cache_root() / kind
     path.mkdir(parents=True, exist_ok=True)
     return path
 
