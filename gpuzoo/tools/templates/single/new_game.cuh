@@ -4,9 +4,9 @@ GZ void reset(Env e) {
 
 GZ void step(Env e) {
   once(e, [=] {
-    int move = e.action - 1;
-    if (uniform(e, 0, 0.f, 1.f) < e.cfg.wind) move = random_int(e, 1, 3) - 1;
-    e.cell = clamp(e.cell + move, 0, e.cfg.length - 1);
+    bool windy = uniform(e, 0, 0.f, 1.f) < e.cfg.wind;
+    int move = windy ? random_int(e, 1, 3) : e.action;
+    e.cell = clamp(e.cell + move - 1, 0, e.cfg.length - 1);
     bool home = e.cell == e.cfg.length - 1, fell = e.cell == 0;
     e.reward = home ? 1.f : fell ? -1.f : -e.cfg.step_cost;
     e.terminated = home | fell;

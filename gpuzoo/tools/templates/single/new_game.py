@@ -26,9 +26,11 @@ class NewGameConfig(Config):
 class NewGame(EnvDef):
     """A walker in a windy corridor wants to get home, to the right end, and must not fall off the left end.
 
+    **Start.** In the middle.
+
     **Actions.** `Discrete(3)`: 0 walks to the left, 1 stays, 2 walks to the right. An action out of range counts as 1.
 
-    **Observation.** `Box(1)`, float32: the walker's cell, from 0 (left end) to 1 (right end). It starts in the middle.
+    **Observation.** `Box(1)`, float32: the walker's cell, from 0 (left end) to 1 (right end).
 
     **Reward.** 1 for getting home, -1 for falling off, -`step_cost` in every other step.
 
@@ -39,7 +41,7 @@ class NewGame(EnvDef):
     Config = NewGameConfig
     max_episode_steps = 100
     invalid_action = 1
-    exempt: ClassVar[Mapping[str, str]] = {"reference": "a game of our own: there is no other implementation"}
+    exempt: ClassVar[Mapping[str, str]] = {"reference": "new: not compared with an independent implementation yet"}
     render_fps = 10
 
     def observation_space(self, cfg: NewGameConfig, group: str) -> spaces.Box:
@@ -56,11 +58,10 @@ class NewGame(EnvDef):
 
     def render(self, cfg: NewGameConfig, state: Mapping[str, NDArray[Any]], canvas: Canvas) -> None:
         """Draws one env."""
-        cell = int(state["cell"])
         canvas.background("paper")
         canvas.view(0, -1, cfg.length, 2, hud=True)
         for k in range(cfg.length):
             fill = "rose" if k == 0 else "grass" if k == cfg.length - 1 else "white"
             canvas.rect(k, 0, k + 1, 1, fill=fill, outline="line")
-        canvas.circle(cell + 0.5, 0.5, 0.35, fill="blue")
+        canvas.circle(int(state["cell"]) + 0.5, 0.5, 0.35, fill="blue")
         canvas.hud(left="NewGame", right=f"step {int(state['elapsed_steps'])}")
