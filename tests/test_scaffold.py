@@ -307,7 +307,7 @@ def test_a_new_game_in_the_collection_needs_no_edit(tmp_path: Path) -> None:
         shutil.copy(ROOT / name, tmp_path)
     for kind in ("single_grid", "agents"):
         new(f"my_{kind}", "--dir", tmp_path / "gpuzoo" / "envs", *KINDS[kind])
-    files = [f"tests/test_{name}.py" for name in ("architecture", "docs", "golden", "registry", "results")]
+    files = [f"tests/test_{name}.py" for name in ("architecture", "docs", "registry", "results")]
     without = "not code_runs and not builds and not integrations and not makes_results"
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", *files, "-k", without]
     variables = {**os.environ, "PYTHONPATH": str(tmp_path)}
