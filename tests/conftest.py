@@ -84,10 +84,6 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
             metafunc.parametrize(name, games, ids=[game.id for game in games])
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--write-golden", action="store_true", help="write the golden rollouts that do not exist yet")
-
-
 @pytest.fixture(autouse=True)
 def _exempt(request: pytest.FixtureRequest) -> None:
     values = getattr(getattr(request.node, "callspec", None), "params", {})
