@@ -28,11 +28,11 @@ from gpuzoo.core.definition import (
     Layout,
     choices,
     config_types,
-    layout,
     resolve_constants,
     resolve_fields,
 )
 from gpuzoo.core.dialect import check_rules, inline_includes, names
+from gpuzoo.core.parameters import layout_of_all
 
 DEVICE = Path(__file__).parent / "device"
 
@@ -345,19 +345,22 @@ def _env(program: dict[str, Any]) -> Iterable[str]:
     yield "  return {" + ",\n          ".join(value for _, _, value in members) + "};\n}"
 
 
-def program(env: EnvDef, cfg: Config, per_env: Iterable[str] = (), lanes: int | None = None) -> Program:
+def program(
+    env: EnvDef, cfg: Config, per_env: Mapping[str, np.ndarray[Any, Any]] | None = None, lanes: int | None = None
+) -> Program:
     """Generates the program of a game for one configuration.
 
     Args:
         env: the declaration.
         cfg: the configuration.
-        per_env: names of float parameters that have a value per env.
+        per_env: the float parameters that have a value per env, with these values.
         lanes: overrides the declared number of lanes (results do not depend on it).
 
     Raises:
         ValueError: a declaration or rules that break the dialect; the message names file, line and rule.
     """
-    lay = layout(env, cfg)
+    per_env = per_env or {}
+    lay = layout_of_all(env, cfg, per_env)
     fields = resolve_fields(env, cfg, lay)
     lanes = env.lanes(cfg) if lanes is None else lanes
     if lanes not in [2**k for k in range(11)]:
