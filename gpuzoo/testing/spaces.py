@@ -201,9 +201,9 @@ def check_parameters(env: EnvLike, **config: Any) -> None:
         return
     n = 4
     mixed = {name: np.array([p[(i + k) % 2] for i in range(n)]) for k, (name, p) in enumerate(pairs.items())}
-    plain = {name: np.full(n, p[0]) for name, p in pairs.items()}
+    others = {name: np.roll(values, 1) for name, values in mixed.items()}  # the same spaces
     mask = np.array([False, True, False, True])
-    batch, changed = simulator(definition, n, **mixed, **config), simulator(definition, n, **plain, **config)
+    batch, changed = simulator(definition, n, **mixed, **config), simulator(definition, n, **others, **config)
     changed.set_params(mask, **{name: values[mask] for name, values in mixed.items()})
     alone = []
     for i in range(n):
