@@ -26,7 +26,7 @@ from gpuzoo.core import pool as core
 from gpuzoo.core.backend_cpu import compile_host
 from gpuzoo.core.codegen import DEVICE
 
-ONE_OF_A_KIND = True
+pytestmark = pytest.mark.one_of_a_kind
 
 LIMIT = 7  # of steps, so that episodes end
 RESULTS = ("observation", "reward", "terminated", "truncated", "elapsed_steps")
