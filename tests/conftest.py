@@ -5,11 +5,14 @@ same time; ``turn_game``: of several that act in turns; ``wide_game``: with more
 have what no game may have. A game that is exempt from a test says why in `EnvDef.exempt`, under the test's name without
 ``test_``.
 
-Two marks keep the cost of a further game small. Both give a game that changed lately all tests (see rotation.py):
+Three marks keep the cost of a further game small. A game that changed lately has all tests nevertheless (rotation.py).
 
-- ``one_of_a_kind`` takes one game of each kind: to games whose agents and spaces are of the same sort a library's
-  wrapper does the same.
-- ``rotates`` is for what costs much and seldom finds anything: an eighth of it runs each time.
+- ``rotates``: costs much and seldom finds anything. An eighth of them runs each time.
+- ``by_kind``: is about the engine or an interface. One game of each kind always has it, the others by turns.
+- ``one_of_a_kind``: is about another library's wrappers. One game of each kind has it, the others never.
+
+Games are of one kind if their agents and spaces are of the same sort: to an interface they look alike. In a file that
+is marked ``by_kind`` or ``one_of_a_kind`` as a whole, tests without a game always run.
 """
 
 from __future__ import annotations
@@ -76,9 +79,16 @@ def kind(game: Game) -> Hashable:
     )
 
 
+def first_of_their_kind(games: list[Game]) -> set[Game]:
+    return set({kind(game): game for game in reversed(games)}.values())
+
+
+FIRST = first_of_their_kind([*GAMES, *TOYS])
+
+
 def one_of_a_kind(games: list[Game], chosen: Rotation) -> list[Game]:
     """One game of each kind, and those that changed lately."""
-    first = {kind(game): game for game in reversed(games)}.values()
+    first = first_of_their_kind(games)
     return [game for game in games if game in first or game.__module__ in chosen.names]
 
 
@@ -97,11 +107,15 @@ ROTATION = pytest.StashKey[Rotation]()
 COST = pytest.StashKey[float]()
 #: seconds for a test that is marked as costly; pyproject.toml has the limit of all others
 LONG = 900
+#: classes of tests that run by turns
+BY_TURNS = ("rotates", "by_kind")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--write-golden", action="store_true", help="write the golden rollouts that do not exist yet")
-    parser.addoption("--turn", metavar="N", help=f"which costly tests run: 0 to {TURNS - 1}, or all (tests/rotation.py)")
+    parser.addoption(
+        "--turn", metavar="N", help=f"which costly tests run: 0 to {TURNS - 1}, or all (tests/rotation.py)"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -127,8 +141,20 @@ def game_of(item: pytest.Item) -> Game | None:
     return next((params[name] for name in CHOICES if name in params), None)
 
 
+def how_often(item: pytest.Item) -> str:
+    """A test's class: always, first of a kind (always, too), by_kind, one_of_a_kind, rotates."""
+    game = game_of(item)
+    if item.get_closest_marker("rotates"):
+        return "rotates"
+    if game is None:
+        return "always"
+    if item.get_closest_marker("by_kind"):
+        return "first of a kind" if game in FIRST else "by_kind"
+    return "one_of_a_kind" if item.get_closest_marker("one_of_a_kind") else "always"
+
+
 def runs(item: pytest.Item, chosen: Rotation) -> bool:
-    """Whether a costly test runs: it is its turn, what it is about changed lately, or it is called by its name."""
+    """Whether a test by turns runs: it is its turn, what it is about changed lately, or it is called by its name."""
     game = game_of(item)
     return (
         chosen.comes(item.nodeid)
@@ -144,10 +170,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if missing and item.get_closest_marker("gpu"):
             item.add_marker(pytest.mark.skip(reason=missing))
-        costly = item.get_closest_marker("rotates")
-        if costly and not item.get_closest_marker("timeout"):
+        if item.get_closest_marker("rotates") and not item.get_closest_marker("timeout"):
             item.add_marker(pytest.mark.timeout(LONG))
-        (taken if not costly or runs(item, chosen) else left).append(item)
+        (left if how_often(item) in BY_TURNS and not runs(item, chosen) else taken).append(item)
     items[:] = taken
     config.hook.pytest_deselected(items=left)
 
@@ -172,10 +197,9 @@ def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
         return (yield)
     finally:
         game = game_of(item)
-        marks = [name for name in ("rotates", "one_of_a_kind") if item.get_closest_marker(name)]
         item.user_properties += [
             ("cpu", f"{cpu_seconds() - item.stash[COST]:.3f}"),
-            ("runs", marks[0] if marks else "always"),
+            ("runs", how_often(item)),
             *([("game", game.id), ("agents", "one" if game.single() else "several")] if game else []),
         ]
 

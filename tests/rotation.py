@@ -60,10 +60,10 @@ class Rotation:
         if self.turn is None:
             return "costly tests: all"
         lately = ", ".join(sorted(name for name in self.names if not re.search(r"-v\d", name))) or "nothing"
-        text = f"costly tests: turn {self.turn} of {TURNS} (--turn {self.turn}), and those of what changed lately: {lately}"
+        lines = [f"costly tests: turn {self.turn} of {TURNS} (--turn {self.turn}); changed lately: {lately}"]
         if self.left_out:
-            text += f"; too many changed, by turns only: {', '.join(sorted(self.left_out))} (--turn all runs everything)"
-        return text
+            lines += [f"  too many changed; by turns only: {', '.join(sorted(self.left_out))} (--turn all: everything)"]
+        return "\n".join(lines)
 
 
 @functools.cache

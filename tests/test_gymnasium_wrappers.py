@@ -255,7 +255,9 @@ def pictures(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     "ignore:overflow encountered in cast:RuntimeWarning",  # Box compares finite float32 bounds with float64's range
 )
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.rotates] * case.drawn) for name, case in CASES.items()]
+)
 def test_wrapper(game_to_wrap, name, mode, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     case = CASES[name]
