@@ -218,16 +218,19 @@ GZ int lane() { return 0; }
 GZ void barrier() {}
 template <class E> GZ void end_region(const E &) {}
 
-#ifdef GZ_LANE_ORDER  // tests: 1 = backwards, 2 = shuffled
+#ifdef GZ_LANE_ORDER  // tests: each region backwards or shuffled, by chance, so that one program has all orders
+static thread_local u32 lane_order = 1;
 template <class F> GZ void each(int n, F f) {
-  if (GZ_LANE_ORDER == 1) {
+  lane_order = lane_order * 1664525u + 1013904223u;
+  const int start = (int)(lane_order >> 16);
+  if (lane_order >> 31) {
     for (int a = n - 1; a >= 0; --a) f(a);
     return;
   }
   int size = 1;
   while (size < n) size *= 2;
   for (int k = 0; k < size; ++k) {
-    int a = (k * 5 + 3) & (size - 1);
+    int a = (k * 5 + start) & (size - 1);
     if (a < n) f(a);
   }
 }
