@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from baselines.files import replacing
+from gpuzoo.core.files import replacing
 
 ROWS = 200
 

@@ -32,12 +32,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from baselines import curves, run
 from baselines.evaluation import evaluate
-from baselines.files import replacing
 from baselines.networks import Policy
 from baselines.ppo import PPO, Args
 from gpuzoo import registry
 from gpuzoo.core.backend import make_backend
 from gpuzoo.core.definition import EnvDef
+from gpuzoo.core.files import replacing
 from gpuzoo.tools import bench
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -178,7 +178,7 @@ def test_every_game_has_a_page(tmp_path: Path) -> None:
             compile(block.code, env_id, "exec")
 
 
-@pytest.mark.slow
+@pytest.mark.rotates
 def test_documentation_builds(tmp_path: Path) -> None:
     pytest.importorskip("sphinx")
     command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html", "-d", str(tmp_path / "trees")]

@@ -20,6 +20,8 @@ from gpuzoo import VectorEnv, make_vec, testing
 from gpuzoo.interfaces.single import SingleEnv
 from gpuzoo.testing.tools import assert_same, leaves_of, read
 
+pytestmark = pytest.mark.by_kind
+
 MODES = ("next_step", "same_step", "disabled")
 CARTPOLE = "gpuzoo:gpuzoo/CartPole-v1"
 

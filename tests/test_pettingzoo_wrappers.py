@@ -19,7 +19,7 @@ from toys.herd import Herd
 from gpuzoo import aec_env, parallel_env
 from gpuzoo.testing.tools import assert_same, leaves_of
 
-ONE_OF_A_KIND = True
+pytestmark = pytest.mark.one_of_a_kind
 
 LIMIT = 8
 

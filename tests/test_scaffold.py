@@ -105,7 +105,7 @@ def test_the_kind_is_the_one_asked_for(kind: str, made: Any) -> None:
     assert "not compared" in env.exempt["reference"]
 
 
-@pytest.mark.slow
+@pytest.mark.rotates
 @pytest.mark.parametrize("kind", KINDS)
 def test_checks(kind: str, made: Any) -> None:
     testing.check_env(made(kind))
@@ -297,7 +297,7 @@ def test_new_refuses(tmp_path: Path) -> None:
 # ---- in the collection ----
 
 
-@pytest.mark.slow
+@pytest.mark.rotates
 def test_a_new_game_in_the_collection_needs_no_edit(tmp_path: Path) -> None:
     """The tests that go over all games, all pages and all files, in a checkout with two new games."""
     for part in ("baselines", "docs", "gpuzoo", "scripts", "tests"):
