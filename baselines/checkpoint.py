@@ -13,7 +13,7 @@ from torch import Tensor
 
 import gpuzoo
 from baselines.command import existing
-from baselines.files import replacing
+from gpuzoo.core.files import replacing
 
 FORMAT = 2  # of what the trainers write; 1 was pickled
 

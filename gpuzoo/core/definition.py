@@ -41,6 +41,7 @@ VARIED = ("max_episode_steps", "reward_threshold", "reference")
 _ID = re.compile(r"^[A-Z][A-Za-z0-9-]*-v\d+$")
 _NAME = re.compile(r"^[a-z][a-z0-9_]*$")
 _CONSTANT = re.compile(r"^[A-Z][A-Z0-9_]*$")
+_LARGEST = float(np.finfo(np.float32).max)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -264,12 +265,74 @@ def _checked(owner: str, field: dataclasses.Field[Any], kind: Any, value: Any) -
     else:
         raise TypeError(f"{name}: a Config holds int, bool, float and strings, not {kind!r}.")
     low, high = field.metadata.get("low"), field.metadata.get("high")
-    if not (low is None or value >= low) or not (high is None or value <= high) or value != value:
-        bounds = " and ".join(
-            f"{word} {bound}" for word, bound in (("at least", low), ("at most", high)) if bound is not None
-        )
-        raise ValueError(f"{name} must be {bounds or 'a number'}, not {value!r}.")
+    finite = kind is int or abs(value) <= _LARGEST
+    if not (low is None or value >= low) or not (high is None or value <= high) or not finite:
+        bounds = [f"{word} {bound}" for word, bound in (("at least", low), ("at most", high)) if bound is not None]
+        if not finite and len(bounds) < 2:
+            bounds.append("finite in float32")
+        raise ValueError(f"{name} must be {' and '.join(bounds)}, not {value!r}.")
     return value
+
+
+def checked_value(env: EnvDef, name: str, value: Any) -> Any:
+    """A value of a parameter, in the type of the parameter.
+
+    Raises:
+        TypeError: another type.
+        ValueError: out of range, infinite or not a number.
+    """
+    field = next(f for f in dataclasses.fields(env.Config) if f.name == name)
+    return _checked(env.id, field, config_types(env.Config)[name], value)
+
+
+def checked_values(env: EnvDef, name: str, values: Any) -> NDArray[np.float32]:
+    """Values of a float parameter as an array, each checked by itself.
+
+    Raises:
+        ValueError: one is out of range, infinite or not a number.
+    """
+    with np.errstate(over="ignore"):  # what overflows becomes infinite, which is refused
+        array = np.asarray(values, np.float32)
+    for bound in (array.min(), array.max()) if array.size else ():  # NaN is both
+        checked_value(env, name, float(bound))
+    return array
+
+
+def check_relations(env: EnvDef, cfg: Config, per_env: Mapping[str, NDArray[np.float32]]) -> None:
+    """Calls `EnvDef.check` with the configuration of each env.
+
+    Envs that have the same values of all that `EnvDef.check` reads are checked once.
+
+    Args:
+        env: the game.
+        cfg: the configuration; what it says of parameters given per env does not matter.
+        per_env: those, (num_envs,) each.
+
+    Raises:
+        ValueError: values do not fit together; the message names the first env concerned.
+    """
+    if not per_env or type(env).check is EnvDef.check:
+        return env.check(cfg)
+    reads: set[str] = set()
+
+    class Watched(type(cfg)):  # type: ignore[misc]
+        def __getattribute__(self, name: str) -> Any:
+            reads.add(name)
+            return super().__getattribute__(name)
+
+    fixed = {f.name: getattr(cfg, f.name) for f in dataclasses.fields(cfg) if f.name not in per_env}
+    names: list[str] = []
+    while True:
+        unlike = np.unique(np.stack([per_env[n] for n in names], 1), axis=0, return_index=True)[1] if names else [0]
+        for k in sorted(map(int, unlike)):
+            try:
+                env.check(Watched(**fixed, **{name: float(values[k]) for name, values in per_env.items()}))
+            except ValueError as error:
+                raise ValueError(f"env {k}: {error}") from error
+        found = sorted(reads & per_env.keys())
+        if found == names:
+            return None
+        names = found
 
 
 def split_config(
@@ -283,7 +346,8 @@ def split_config(
 
     Raises:
         TypeError: an unknown parameter, or a value of the wrong type.
-        ValueError: a value out of range, or a per-env array of the wrong length.
+        ValueError: a value out of range, a per-env array of the wrong length, or values that do not fit together in one
+            of the envs.
     """
     kinds = config_types(env.Config)
     fields = {f.name: f for f in dataclasses.fields(env.Config)}
@@ -293,16 +357,14 @@ def split_config(
         if name not in fields:
             raise TypeError(unknown(f"{env.id} has no parameter", name, fields))
         if kinds[name] is float and hasattr(value, "__len__") and not isinstance(value, str):
-            array = np.asarray(value, dtype=np.float32)
+            array = checked_values(env, name, value)
             if array.shape != (num_envs,):
                 raise ValueError(f"{env.id}: {name} given per env must have shape ({num_envs},), not {array.shape}.")
-            for bound in (float(array.min()), float(array.max())):
-                _checked(env.id, fields[name], float, bound)
             per_env[name] = array
             value = float(array.max())
         plain[name] = _checked(env.id, fields[name], kinds[name], value)
     cfg = env.Config(**plain)
-    env.check(cfg)
+    check_relations(env, cfg, per_env)
     return cfg, per_env
 
 

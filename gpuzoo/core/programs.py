@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -22,14 +22,14 @@ _MOST = 64
 _made: dict[Hashable, tuple[list[tuple[Path, int, int]], Program]] = {}
 
 
-def program(env: EnvDef, cfg: Config, per_env: Iterable[str] = (), *options: Any) -> Program:
+def program(env: EnvDef, cfg: Config, per_env: Mapping[str, np.ndarray[Any, Any]], *options: Any) -> Program:
     """`codegen.program` with these arguments, remembered until a file of the rules changes.
 
     Spaces are the caller's own: they hold random generators.
     """
-    key = (type(env), cfg, frozenset(per_env), *options)
-    if vars(env):  # no pure declaration: it may depend on more than its class
+    if vars(env) or per_env:  # no pure declaration, which depends on more than its class; or spaces that follow arrays
         return codegen.program(env, cfg, per_env, *options)
+    key = (type(env), cfg, *options)
     stamps, made = _made.get(key, ([], None))
     if made is None or any(_stamp(stamp[0]) != stamp for stamp in stamps):
         stamps = [_stamp(path) for path in dict.fromkeys(p.path for p in inline_includes(type(env).source()))]
