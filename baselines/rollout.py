@@ -265,9 +265,10 @@ class Rollout:
             for player in self.players.values():
                 player.look_ahead()
         else:
-            simulator.check_usable()
-            simulator.use_outputs(self.outputs[-1])
-            steps.play()
+            with simulator.in_use:
+                simulator.check_usable()
+                simulator.use_outputs(self.outputs[-1])
+                steps.play()
         self.counter += self.steps
 
     def _play_each(self) -> None:
