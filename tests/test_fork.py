@@ -13,8 +13,8 @@ from gpuzoo.core.codegen import DEVICE
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 
-# Forks from the main thread while another thread uses the workers. A child must find the pool untouched, and then use it
-# from two threads at once: each item must be seen once by each call.
+# Forks from the main thread while another thread uses the workers. A child must find the pool untouched, and then uses
+# it from two threads at once: each item must be seen once by each call.
 _CHILDREN = """
 #include <sys/wait.h>
 #include <unistd.h>
