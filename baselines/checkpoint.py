@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 import gpuzoo
+from baselines.command import existing
 from gpuzoo.core.files import replacing
 
 FORMAT = 3  # of what the trainers write; 1 was pickled, 2 had no checksum
@@ -64,9 +65,7 @@ def load(path: str | os.PathLike[str], device: torch.device | str = "cpu") -> tu
     """
     from safetensors import safe_open
 
-    path = Path(path)
-    if not path.is_file():
-        raise ValueError(f"there is no checkpoint {path}{': it is a folder' if path.is_dir() else ''}.")
+    path = existing(path)
     try:
         _check_header(path)
         with safe_open(path, "pt") as file:

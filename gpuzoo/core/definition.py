@@ -21,6 +21,8 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
+from gpuzoo.core.assets import Asset
+
 #: dtypes that a kernel can hold, with their names in the device code
 C_TYPES: Mapping[str, str] = {
     "float32": "float",
@@ -32,6 +34,9 @@ C_TYPES: Mapping[str, str] = {
     "uint8": "u8",
     "bool": "u8",
 }
+
+#: what of a game a variant may change, beside the parameters
+VARIED = ("max_episode_steps", "reward_threshold", "reference")
 
 _ID = re.compile(r"^[A-Z][A-Za-z0-9-]*-v\d+$")
 _NAME = re.compile(r"^[a-z][a-z0-9_]*$")
@@ -118,6 +123,28 @@ class EnvDef:
     render_fps: ClassVar[int] = 30
     #: return at which the game counts as solved, where the field has agreed on one
     reward_threshold: ClassVar[float | None] = None
+    #: files that the game needs: levels, tables, weights; `tables` and other methods read them
+    assets: ClassVar[Mapping[str, Asset]] = {}
+    #: the games that `variants` declares: subclasses, with an id and a ``Config`` of their own
+    variant_classes: ClassVar[tuple[type[EnvDef], ...]] = ()
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        own = cls.variants().items() if "variants" in vars(cls) else ()  # those of a base class are not this one's
+        cls.variant_classes = tuple(_variant(cls, env_id, changes) for env_id, changes in own)
+        for variant in cls.variant_classes:
+            setattr(cls, variant.__name__, variant)  # where pickle looks for it
+
+    @classmethod
+    def variants(cls) -> dict[str, dict[str, Any]]:
+        """More ids that this class declares, such as one for each map.
+
+        Returns:
+            id -> what is different by default: parameters, ``max_episode_steps``, ``reward_threshold``, ``reference``.
+            A literal can be read without importing the game, so a start of gpuzoo does not wait for it. Subclasses do
+            not inherit these ids.
+        """
+        return {}
 
     def agents(self, cfg: Any) -> dict[str, int]:
         """Ordered groups of agents and how many each has. A game with one agent does not override this."""
@@ -172,17 +199,44 @@ class EnvDef:
 
     @classmethod
     def module_name(cls) -> str:
-        """The PettingZoo habit of naming: ``SimpleSpread-v0`` in ``simple_spread.py`` is ``simple_spread_v0``."""
-        return f"{cls.source().stem}_{cls.id.rsplit('-', 1)[1]}"
+        """The PettingZoo habit of naming: ``SimpleSpread-v0`` is ``simple_spread_v0``."""
+        words = re.findall(r"[A-Z]+(?![a-z])[0-9]*|[A-Z]?[a-z0-9]+", cls.id)
+        return "_".join(words).lower()
+
+
+def _variant(game: type[EnvDef], env_id: str, changes: Mapping[str, Any]) -> type[EnvDef]:
+    """A subclass with another id and other defaults."""
+    owner, name = f"{game.__name__}.variants: {env_id}", re.sub(r"\W", "_", env_id)
+    kinds, fields = config_types(game.Config), {f.name: f for f in dataclasses.fields(game.Config)}
+    varied = {key: value for key, value in changes.items() if key in VARIED}
+    defaults = []
+    for key in changes.keys() - varied.keys():
+        if key not in fields:
+            raise TypeError(unknown(f"{owner} has no parameter", key, [*fields, *VARIED]))
+        value = _checked(owner, fields[key], kinds[key], changes[key])
+        defaults.append((key, kinds[key], dataclasses.field(default=value, metadata=fields[key].metadata)))
+    config = dataclasses.make_dataclass("Config", defaults, bases=(game.Config,), frozen=True)
+    place = {"__module__": game.__module__, "__qualname__": f"{game.__qualname__}.{name}"}
+    for key, value in place.items():
+        setattr(config, key, value + (".Config" if key == "__qualname__" else ""))
+    config.__doc__ = game.Config.__doc__
+    differs = ", ".join(f"`{key}={value!r}`" for key, value in changes.items()) or "nothing changed"
+    about = f"{inspect.cleandoc(game.__doc__ or '')}\n\n**This id.** {game.id} with {differs}."
+    return type(name, (game,), {**place, **varied, "id": env_id, "Config": config, "benchmarks": {}, "__doc__": about})
 
 
 # ---- configuration ----
 
 
+_TYPES: dict[type[Config], dict[str, Any]] = {}
+
+
 def config_types(config: type[Config]) -> dict[str, Any]:
-    """Annotated type of each field of a ``Config``."""
+    """Annotated type of each field of a ``Config``. The dictionary is shared: do not change it."""
+    if config in _TYPES:
+        return _TYPES[config]
     hints = typing.get_type_hints(config)
-    return {f.name: hints[f.name] for f in dataclasses.fields(config)}
+    return _TYPES.setdefault(config, {f.name: hints[f.name] for f in dataclasses.fields(config)})
 
 
 def _checked(owner: str, field: dataclasses.Field[Any], kind: Any, value: Any) -> Any:
@@ -475,6 +529,9 @@ def resolve_fields(env: EnvDef, cfg: Config, lay: Layout) -> dict[str, Field]:
     return out
 
 
+_CHECKED: set[type[EnvDef]] = set()
+
+
 def check_class(env: EnvDef) -> None:
     """Checks what does not depend on a configuration.
 
@@ -485,6 +542,8 @@ def check_class(env: EnvDef) -> None:
     if not isinstance(env, EnvDef):
         raise TypeError(f"a game must be an EnvDef or a subclass of it, not {env!r}: gpuzoo.get gives that of an id.")
     cls = type(env)
+    if cls in _CHECKED:
+        return
     if not _ID.match(getattr(cls, "id", "")):
         raise ValueError(f"{cls.__name__}.id must look like 'Name-v0', not {getattr(cls, 'id', None)!r}.")
     if not (dataclasses.is_dataclass(cls.Config) and issubclass(cls.Config, Config)):
@@ -493,3 +552,4 @@ def check_class(env: EnvDef) -> None:
         raise ValueError(f"{cls.__name__}: the rules are missing: no file {cls.source()}.")
     if not cls.reference and "reference" not in cls.exempt:
         raise ValueError(f"{cls.__name__} must name its reference, or say in `exempt` why it has none.")
+    _CHECKED.add(cls)

@@ -14,14 +14,16 @@ from typing import Any, Final, Literal
 import numpy as np
 from gymnasium.vector import AutoresetMode
 
-from gpuzoo.core.backend import Backend, make_backend
-from gpuzoo.core.codegen import ENGINE_ARRAYS, program
+from gpuzoo.core.backend import Backend, Kernels, make_backend
+from gpuzoo.core.codegen import ENGINE_ARRAYS
 from gpuzoo.core.definition import EnvDef, check_class, config_types, split_config, unknown
+from gpuzoo.core.faults import WORDS, CheckedKernels
 from gpuzoo.core.parameters import changed_parameters
+from gpuzoo.core.programs import program
 
 Mode = Literal["next_step", "same_step", "disabled"]
 _MODES: Final = (AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP, AutoresetMode.DISABLED)
-_NEXT_EPISODE, _NEW_SEED, _NO_RESET = range(3)  # the enum Reset of entry.cuh
+_NEXT_EPISODE, _NEW_SEED, _NO_RESET = range(3)  # the enum Reset of episode.cuh
 _NO_LIMIT: Final = 2**31 - 1
 #: what of the engine belongs to a game's state, as its author sees it
 _STATE: Final = ("elapsed_steps", "alive")
@@ -108,7 +110,8 @@ class Simulator:
         max_episode_steps: time limit; ``"default"`` takes the game's own, None or -1 means no limit.
         threads: CPU threads; all by default.
         lanes: overrides the game's number of lanes; results do not depend on it.
-        debug: raise at once on actions that are out of range or not numbers.
+        debug: raise ValueError at once on actions that are out of range or not numbers, and IndexError where the rules
+            use an index that is out of range, with file and line. Results are the same, and slower.
         backend: a ready backend in place of ``device``.
         **config: the game's parameters; a float parameter may be an array with a value per env.
 
@@ -155,11 +158,11 @@ class Simulator:
         self.device = self.backend.device
         if lanes is None and self.device == "cpu" and type(self.env).single():
             lanes = 1  # lanes are loops there, and the state of a game with one lane is in registers
-        self.program = program(self.env, cfg, per_env, lanes)
+        self.program = program(self.env, cfg, per_env, lanes, debug)
         self.cfg: Any = cfg
         self.layout = self.program.layout
         self.xp = self.backend.xp
-        self._kernels = self.backend.compile(self.program)
+        kernels = self.backend.compile(self.program)
         self.arrays: dict[str, Any] = {}
         self._owned: list[Any] = []
         self._pointers: dict[str, int] = {"num_envs": self.num_envs}
@@ -168,6 +171,9 @@ class Simulator:
             self._store = self._array("store", (len(self.program.store),), "uint64")
             values = np.array([self._pointers[name] for name in self.program.store], np.uint64)
             self._store[...] = self.xp.asarray(values)
+        self._kernels: Kernels = kernels
+        if debug:
+            self._kernels = CheckedKernels(kernels, self.program, self.backend, self._faults)
         self._address = self.backend.address(self._store)
         self._seeded = False
         self._closed = False
@@ -178,9 +184,8 @@ class Simulator:
     # ---- arrays ----
 
     def _array(self, name: str, shape: tuple[int, ...], dtype: str) -> Any:
-        array = self.backend.zeros(shape, dtype)
+        array, self._pointers[name] = self.backend.zeros_at(shape, dtype)
         self._owned.append(array)
-        self._pointers[name] = self.backend.address(array)
         return array
 
     def _allocate(self, per_env: Mapping[str, Any]) -> None:
@@ -208,6 +213,8 @@ class Simulator:
         for name, table in self.program.tables.items():
             self._array(f"table_{name}", table.shape, str(table.dtype))[...] = self.xp.asarray(table)
         self._control = self._array("control", (2,), "int32")
+        if self.debug:
+            self._faults = self._array("faults", (n, self.program.lanes, WORDS), "uint64")
 
     def new_outputs(self, arrays: Mapping[str, Any]) -> Outputs:
         """Makes a caller's arrays a place for outputs (and actions), for `use_outputs`.
@@ -394,6 +401,8 @@ class Simulator:
             RuntimeError: not reset yet, closed, or used after a fork.
             ValueError: an env that is named twice; with ``debug``, an action that is out of range or not a number.
             IndexError, TypeError: ``envs`` are no indices of envs.
+            IndexError: with ``debug``, an index of the rules that is out of range. The step is finished: what it read
+                there was 0, and what it wrote there is lost.
         """
         if self._closed or self._born != _generation:  # a call less where all is well
             self.check_usable()
@@ -440,6 +449,17 @@ class Simulator:
         message = illegal_action(self.layout, self.backend.to_numpy(self.arrays["action"])[envs])
         if message:
             raise ValueError(f"{self.env.id}: {message}")
+
+    def check_indices(self) -> None:
+        """Looks for indices of the rules that were out of range, as every launch does with ``debug``.
+
+        For whoever has kernels called by other means than this class.
+
+        Raises:
+            IndexError: the first one of the lowest env.
+        """
+        if isinstance(self._kernels, CheckedKernels):
+            self._kernels.check()
 
     def synchronize(self) -> None:
         """Waits until the device has finished."""
