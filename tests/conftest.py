@@ -7,7 +7,8 @@ have what no game may have. A game that is exempt from a test says why in `EnvDe
 
 Three marks keep the cost of a further game small. A game that changed lately has all tests nevertheless (rotation.py).
 
-- ``rotates``: costs much and seldom finds anything. An eighth of them runs each time.
+- ``rotates``: costs much and seldom finds anything. An eighth of them runs each time. With ``together=True`` those of a
+  file have the same turn, as they share what costs much.
 - ``by_kind``: is about the engine or an interface. One game of each kind always has it, the others by turns.
 - ``one_of_a_kind``: is about another library's wrappers. One game of each kind has it, the others never.
 
@@ -155,9 +156,9 @@ def how_often(item: pytest.Item) -> str:
 
 def runs(item: pytest.Item, chosen: Rotation) -> bool:
     """Whether a test by turns runs: it is its turn, what it is about changed lately, or it is called by its name."""
-    game = game_of(item)
+    game, mark = game_of(item), item.get_closest_marker("rotates")
     return (
-        chosen.comes(item.nodeid)
+        chosen.comes(item.nodeid.partition("::")[0] if mark and mark.kwargs.get("together") else item.nodeid)
         or (game.__module__ in chosen.names if game else chosen.changed(item.path))
         or any("::" in word and item.nodeid.startswith(word) for word in item.config.args)
     )
@@ -173,7 +174,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if item.get_closest_marker("rotates") and not item.get_closest_marker("timeout"):
             item.add_marker(pytest.mark.timeout(LONG))
         (left if how_often(item) in BY_TURNS and not runs(item, chosen) else taken).append(item)
-    items[:] = taken
+    # Golden rollouts compile each game's program. First, so that this is not counted as the cost of another test.
+    items[:] = sorted(taken, key=lambda item: item.path.name != "test_golden.py")
     config.hook.pytest_deselected(items=left)
 
 

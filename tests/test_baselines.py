@@ -702,6 +702,7 @@ def test_cartpole_learns(kind: str) -> None:
     assert min(returns) > 60, returns
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize(("memory", "sequence"), [(16, 0), (16, 5), (0, 0)])
 def test_only_who_remembers_can_repeat_what_was_shown(memory: int, sequence: int) -> None:
     """A cue in the first observation is asked for in the fourth step."""

@@ -257,6 +257,7 @@ print(begun, parts)
 """
 
 
+@pytest.mark.rotates
 def test_a_killed_process_leaves_a_whole_checkpoint(tmp_path: Path) -> None:
     path = tmp_path / "a[1].safetensors"
     here = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
