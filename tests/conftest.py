@@ -113,7 +113,6 @@ BY_TURNS = ("rotates", "by_kind")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--write-golden", action="store_true", help="write the golden rollouts that do not exist yet")
     parser.addoption(
         "--turn", metavar="N", help=f"which costly tests run: 0 to {TURNS - 1}, or all (tests/rotation.py)"
     )

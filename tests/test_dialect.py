@@ -185,7 +185,7 @@ def test_generated_code_depends_on_constants_only():
     codes = {program(Glide(), Glide.Config(**config)).code for config in ({}, {"wind": 0.7}, {"past": 3})}
     assert len(codes) == 1, "run-time parameters must not give another program"
     assert program(Glide(), Glide.Config(past=4)).code not in codes
-    assert program(Glide(), Glide.Config(), ["wind"]).code not in codes
+    assert program(Glide(), Glide.Config(), {"wind": np.zeros(2, np.float32)}).code not in codes
 
 
 def test_the_unit_stands_alone(game):
