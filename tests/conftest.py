@@ -2,8 +2,8 @@
 
 ``game``: all; ``single_game``: of one agent; ``multi_game``: of several; ``parallel_game``: of several that act at the
 same time; ``turn_game``: of several that act in turns; ``wide_game``: with more than one lane; ``published_game``: with
-golden rollouts. The toys of tests/toys have what no game may have. A game that is exempt from a test says why in `EnvDef.exempt`, under the test's name without
-``test_``.
+golden rollouts. The toys of tests/toys have what no game may have. A game that is exempt from a test says why in
+`EnvDef.exempt`, under the test's name without ``test_``.
 
 Three marks keep the cost of a further game small. A game that changed lately has all tests nevertheless (rotation.py).
 

@@ -124,7 +124,7 @@ learner = trainer.learners["agent"]
 seen = []
 for _ in range(6):
     numbers = trainer.iterate()
-    seen.append({{"valid": learner._valid.sum(), "flat": learner.policy.flat.detach().clone(),
+    seen.append({{"valid": learner.valid.sum(), "flat": learner.policy.flat.detach().clone(),
                   "numbers": {{name: torch.from_numpy(x) for name, x in numbers.items()}}}})
 trainer.close()
 torch.save(seen, path / f"{{distributed.rank()}}.pt")
