@@ -14,10 +14,11 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 
 from gpuzoo.core.backend import Backend, Kernels, make_backend
-from gpuzoo.core.codegen import ENGINE_ARRAYS, program
+from gpuzoo.core.codegen import ENGINE_ARRAYS
 from gpuzoo.core.definition import EnvDef, check_class, config_types, split_config, unknown
 from gpuzoo.core.faults import WORDS, CheckedKernels
 from gpuzoo.core.parameters import changed_parameters
+from gpuzoo.core.programs import program
 
 Mode = Literal["next_step", "same_step", "disabled"]
 _MODES: Final = (AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP, AutoresetMode.DISABLED)
@@ -159,9 +160,8 @@ class Simulator:
     # ---- arrays ----
 
     def _array(self, name: str, shape: tuple[int, ...], dtype: str) -> Any:
-        array = self.backend.zeros(shape, dtype)
+        array, self._pointers[name] = self.backend.zeros_at(shape, dtype)
         self._owned.append(array)
-        self._pointers[name] = self.backend.address(array)
         return array
 
     def _allocate(self, per_env: Mapping[str, Any]) -> None:
