@@ -42,6 +42,8 @@ class Trainer:
         policies: the policy of each group.
         steps: steps played so far, those of all envs of a member together.
         hyper: hyper-parameters of the members, (members, 1) each.
+        play: plays one rollout; on a GPU a captured graph.
+        update: updates each policy by the rollout, and returns what there is to log; on a GPU a captured graph.
 
     Raises:
         ValueError, TypeError: arguments that cannot work, before anything is compiled.
@@ -118,7 +120,7 @@ class Trainer:
             from baselines.selfplay import SelfPlay
 
             self.selfplay = SelfPlay(self.rollout, args.pool, args.pool_every)
-        self._play, self._learn = captured(self.rollout.play, self.device), captured(self._learn_all, self.device)
+        self.play, self.update = captured(self.rollout.play, self.device), captured(self._learn_all, self.device)
 
     @contextlib.contextmanager
     def _fits(self) -> Iterator[None]:
@@ -195,8 +197,8 @@ class Trainer:
         args = self.args
         self.fraction.fill_(max(0.0, 1 - self.iteration / args.iterations) if args.anneal_lr else 1.0)
         with self._fits():
-            self._play()
-            log = self._learn()
+            self.play()
+            log = self.update()
         self.steps += args.num_envs * args.num_steps * distributed.world_size()
         self.iteration += 1
         found = torch.stack([x.double() for x in log.values()]).cpu().numpy()  # waits for a GPU, once

@@ -113,6 +113,7 @@ def test_without_a_checkpoint_a_run_begins(tmp_path: Path) -> None:
     assert [row["iteration"] for row in result.rows] == list(range(1, ITERATIONS + 1))
 
 
+@pytest.mark.rotates
 def test_a_killed_run_goes_on_with_the_same_bits(tmp_path: Path) -> None:
     values = {"num_envs": 4, "num_steps": 16, "total_steps": 64 * 400, "device": "cpu", "threads": 1, "memory": 4,
               "save_every": 0.02}  # fmt: skip
