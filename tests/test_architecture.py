@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import graphlib
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -14,7 +15,14 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "gpuzoo"
 
 #: layer -> the parts of gpuzoo that it may import; a module is in the layer of its longest name here
-ADAPTED = {"gpuzoo.core", "gpuzoo.registry", "gpuzoo.interfaces.actions", "gpuzoo.interfaces.spaces", "gpuzoo.tensors"}
+ADAPTED = {
+    "gpuzoo.core",
+    "gpuzoo.registry",
+    "gpuzoo.interfaces.actions",
+    "gpuzoo.interfaces.interface",
+    "gpuzoo.interfaces.spaces",
+    "gpuzoo.tensors",
+}
 MAY = {
     "gpuzoo.core": {"gpuzoo.core"},
     "gpuzoo.render": set(),
@@ -24,14 +32,16 @@ MAY = {
     "gpuzoo.tensors": {"gpuzoo.core"},
     "gpuzoo.interfaces.actions": {"gpuzoo.core", "gpuzoo.tensors"},
     "gpuzoo.interfaces.recycling": {"gpuzoo.core"},
+    "gpuzoo.interfaces.interface": {"gpuzoo.core"},
+    "gpuzoo.interfaces.attributes": {"gpuzoo.core", "gpuzoo.interfaces.interface"},
     "gpuzoo.interfaces.batch": ADAPTED | {"gpuzoo.render"},
     "gpuzoo.interfaces.single": ADAPTED | {"gpuzoo.interfaces.batch", "gpuzoo.render"},
     "gpuzoo.interfaces.opponents": ADAPTED,
     "gpuzoo.interfaces.vector": ADAPTED
-    | {"gpuzoo.interfaces.batch", "gpuzoo.interfaces.opponents", "gpuzoo.interfaces.recycling"},
+    | {f"gpuzoo.interfaces.{name}" for name in ("attributes", "batch", "opponents", "recycling")},
     "gpuzoo.interfaces.dm": {"gpuzoo.core"},
     "gpuzoo.interfaces.pool": ADAPTED
-    | {"gpuzoo.interfaces.batch", "gpuzoo.interfaces.dm", "gpuzoo.interfaces.recycling"},
+    | {f"gpuzoo.interfaces.{name}" for name in ("attributes", "batch", "dm", "recycling")},
     "gpuzoo.interfaces.parallel": ADAPTED | {"gpuzoo.interfaces.batch", "gpuzoo.render"},
     "gpuzoo.interfaces.aec": {"gpuzoo.core", "gpuzoo.registry", "gpuzoo.interfaces.parallel"},
 }
@@ -188,3 +198,18 @@ def test_public_names_exist_and_are_documented():
 
     for name in gpuzoo.__all__:
         assert getattr(gpuzoo, name).__doc__, name
+
+
+def test_tests_use_public_names_of_the_trainers():
+    """What a test needs of a trainer has a name without an underscore."""
+    text = "\n".join(path.read_text() for path in (ROOT / "baselines").glob("*.py"))
+    private = set(re.findall(r"self\.(_[a-z]\w*)", text)) | set(re.findall(r"^ *def (_[a-z]\w*)", text, re.MULTILINE))
+    assert len(private) > 50
+    found = []
+    for path in (ROOT / "tests").glob("test_*.py"):
+        if "from baselines" not in path.read_text():
+            continue
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            names = re.findall(r"(?<!\bself)\.(_[a-z]\w*)|setattr\(\w+, \"(_[a-z]\w*)\"", line)
+            found += [f"{path.name}:{number}: {a or b}" for a, b in names if (a or b) in private]
+    assert not found
