@@ -17,7 +17,6 @@ from gpuzoo.core.codegen import DEVICE, program
 from gpuzoo.tools import cli
 from gpuzoo.tools.doctor_game import Loop, examine, read_opt_info
 
-
 _LOAD = nvrtc.load
 
 
