@@ -93,12 +93,12 @@ def test_flags_of_0_or_1_are_vectorised(name):
 @pytest.mark.parametrize(
     ("rule", "reason"),
     [
-        ("u64 bits = 0x123456789abcdefull; e.reward = (float)((bits >> (e.t & 63)) & 1ull);", " >> "),
-        ("for (int k = 0; k < (int)e.x; ++k) e.x_dot += 0.5f * e.theta; e.reward = 1.f;", "control flow"),
+        ("u64 bits = 0x123456789abcdefull; e.x += (float)((bits >> (e.t & 63)) & 1ull);", " >> "),
+        ("for (int k = 0; k < (int)e.x; ++k) e.x_dot += 0.5f * e.theta;", "control flow"),
     ],
 )
 def test_the_line_that_the_compiler_gives_up_at_is_named(tmp_path, rule, reason):
-    game, place = changed(type(registry.get("CartPole-v1")), tmp_path, "e.reward = 1.f;", rule)
+    game, place = changed(type(registry.get("CartPole-v1")), tmp_path, "float total_mass", f"{rule} float total_mass")
     report = examine(game())
     assert report.branchless
     assert report.vectorised is False
