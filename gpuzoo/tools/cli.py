@@ -447,20 +447,27 @@ def new(
     width = max(len(str(path)) for path in files)
     for path, text in zip(files, what, strict=True):
         console.print(f"  [bold cyan]{escape(str(path)):{width}}[/]  {text}", soft_wrap=True)
-    imported = f"gpuzoo.envs.{module}.{module}" if inside else f"{module}.{module}"
+    imported = "" if inside else f"{module}.{module}"
     where = "" if inside or parent.resolve() == Path.cwd() else f"  (in {parent}, or with it on PYTHONPATH)"
     console.print(f"\nUse it{where}:\n", markup=False, soft_wrap=True)
     code = [
         "import gpuzoo",
-        f"from {imported} import {title}",
-        f"env = gpuzoo.make({title}, num_envs=1024)",
+        *([f"import {imported}  # registers it"] if imported else []),
+        f'env = gpuzoo.make("{title}-v0", num_envs=1024)',
         "observations, infos = env.reset(seed=0)",
     ]
     console.print("\n".join(f"  {line}" for line in code), markup=False, soft_wrap=True)
-    option = "" if inside else f" --import {imported}"
-    check = f'python -c "from gpuzoo.testing import check_env; from {imported} import {title}; check_env({title})"'
+    option = f" --import {imported}" if imported else ""
+    registered = f"import {imported}; " if imported else ""
+    check = f"{registered}from gpuzoo.testing import check_env; check_env('{title}-v0')"
+    steps = [
+        f'python -c "{check}"',
+        *(["make test"] if inside else []),
+        f"gpuzoo{option} record {title}-v0 -o {module}.gif",
+        f"gpuzoo{option} bench {title}",
+    ]
     console.print("\nThen change the rules, and:\n")
-    for line in (check, f"gpuzoo{option} record {title}-v0 -o {module}.gif", f"gpuzoo{option} bench {title}"):
+    for line in steps:
         console.print(f"  {line}", markup=False, soft_wrap=True)
 
 
