@@ -183,6 +183,20 @@ class SelfPlay:
             "memory": self.memory, "began_before": self.began_before,
         }  # fmt: skip
 
+    def past_like(self, found: Mapping[str, Tensor], path: Any, prefix: str) -> dict[str, Tensor]:
+        """What a checkpoint must have of the past selves, of which it says how many there are.
+
+        Raises:
+            ValueError: there cannot be so many, or their numbers are none.
+        """
+        empty = torch.zeros(0, dtype=torch.int64)
+        iterations, counts = (found.get(f"{prefix}{name}", empty) for name in ("iterations", "counts"))
+        count = len(iterations) if iterations.ndim == 1 else 0
+        if not 1 <= count <= SNAPSHOTS or counts.shape != (2,) or counts.min() < 1 or iterations.min() < 0:
+            raise ValueError(f"the checkpoint {path} cannot go on: it says nothing possible of its past selves.")
+        past = {f"{prefix}past/{k}": x.expand(count, *x.shape) for k, x in self.past[0][1].items()}
+        return {**past, f"{prefix}iterations": torch.zeros(count, dtype=torch.int64)}
+
     def restore(self, found: Mapping[str, Tensor]) -> None:
         """Puts back what `state` gave."""
         parts: dict[str, dict[str, Tensor]] = {"weights": {}, "past": {}}

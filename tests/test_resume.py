@@ -44,9 +44,6 @@ class InterruptionError(Exception):
 def bits(folder: Path) -> tuple[dict[str, bytes], Any]:
     """All tensors of a folder's checkpoint, and where it stands."""
     tensors, about = checkpoint.load(folder / "checkpoint.safetensors")
-    tensors["process/0/env/final_return"][~tensors["process/0/env/ended"]] = (
-        0  # it says something of envs that ended, and nothing of others
-    )
     return {k: x.contiguous().view(-1).view(torch.uint8).numpy().tobytes() for k, x in tensors.items()}, (
         about["steps"], about["iteration"], about["policies"], about["config"]
     )  # fmt: skip

@@ -112,9 +112,9 @@ def test_what_is_no_checkpoint_is_refused(tmp_path: Path) -> None:
     assert refusal(tmp_path) == f"there is no checkpoint {tmp_path}: it is a folder."
     for junk in (b"", b"short", b"a text that is longer than the header of a file"):
         path.write_bytes(junk)
-        assert "is not a checkpoint of gpuzoo (format 2, .safetensors)" in refusal(path)
+        assert f"is not a checkpoint of gpuzoo (format {checkpoint.FORMAT}, .safetensors)" in refusal(path)
     torch.save({"format": 1}, path)
-    assert "is not a checkpoint of gpuzoo (format 2, .safetensors)" in refusal(path)
+    assert f"is not a checkpoint of gpuzoo (format {checkpoint.FORMAT}, .safetensors)" in refusal(path)
     save_file({"x": torch.ones(3)}, path)
     assert refusal(path) == f"{path} is a .safetensors file, but not a checkpoint of gpuzoo."
     save_file({"x": torch.ones(3)}, path, {"format": "pt"})
@@ -137,7 +137,7 @@ def test_another_format_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.undo()
     said = refusal(path)
     assert "format 9" in said
-    assert f"gpuzoo {gpuzoo.__version__} reads format 2" in said
+    assert f"gpuzoo {gpuzoo.__version__} reads format {checkpoint.FORMAT}" in said
 
 
 def test_check_names_what_differs() -> None:

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import threading
 from collections.abc import Mapping
 from typing import Any, Final, Literal
 
 import numpy as np
 from gymnasium.vector import AutoresetMode
 
-from gpuzoo.core.backend import Backend, Kernels, make_backend
+from gpuzoo.core.backend import Backend, Device, Kernels, make_backend
 from gpuzoo.core.codegen import ENGINE_ARRAYS
 from gpuzoo.core.definition import EnvDef, check_class, config_types, split_config, unknown
 from gpuzoo.core.faults import WORDS, CheckedKernels
@@ -29,6 +30,28 @@ _STATE: Final = ("elapsed_steps", "alive")
 #: arrays that carry nothing from one step to the next
 _TRANSIENT: Final = frozenset({"over", "reset_mask", "reset_seed", "action", "final_observation", "final_action_mask"})
 
+_generation = 0  #: forks between the first process and this one
+
+
+def _forked() -> None:
+    global _generation
+    _generation += 1
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)
+
+
+class _Freed(dict[str, Any]):
+    """The arrays of a closed batch: whoever wants one is told."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__()
+        self._message = message
+
+    def __missing__(self, name: str) -> Any:
+        raise RuntimeError(self._message)
+
 
 def parse_autoreset_mode(mode: str | AutoresetMode) -> AutoresetMode:
     """Gymnasium's enum from itself or from its name in any spelling: ``"next_step"``, ``"NextStep"``, ``"NEXT_STEP"``.
@@ -42,6 +65,13 @@ def parse_autoreset_mode(mode: str | AutoresetMode) -> AutoresetMode:
         if str(mode).lower().replace("_", "") == candidate.value.lower():
             return candidate
     raise ValueError(f"autoreset_mode must be 'next_step', 'same_step' or 'disabled', not {mode!r}.")
+
+
+def host_seed(seed: Any) -> Any:
+    """A seed or seeds as Python's own ints, from arrays and tensors of any library, 0-dimensional ones too."""
+    if hasattr(seed, "tolist"):
+        return seed.tolist()
+    return [host_seed(s) for s in seed] if isinstance(seed, (list, tuple)) else seed
 
 
 @dataclasses.dataclass(frozen=True)
@@ -82,7 +112,7 @@ class Simulator:
     Args:
         env: the game, an `EnvDef` or a subclass of it.
         num_envs: number of envs.
-        device: ``"cpu"``, ``"cuda"``, ``"cuda:k"`` or ``"auto"``.
+        device: ``"cpu"``, ``"cuda"``, ``"cuda:k"``, ``"auto"``, or a ``torch.device``.
         autoreset_mode: when an env whose episode is over begins the next one (Gymnasium's three modes).
         max_episode_steps: time limit; ``"default"`` takes the game's own, None or -1 means no limit.
         threads: CPU threads; all by default.
@@ -97,6 +127,7 @@ class Simulator:
             ``reward``, ``terminated``, ``truncated``, ``alive``, ``episode_return``, ``final_return``, ``final_length``
             (num_envs, agents, ...); ``ended``, ``waiting``, ``elapsed_steps``, ``seed``, ``episode`` (num_envs,);
             ``action`` (num_envs, agents, action_size), to be written before `step`; and the game's fields.
+        in_use: held while a kernel of this batch is launched, which on a CPU is while it runs. `close` waits for it.
 
     Raises:
         ValueError, TypeError: arguments out of range or of the wrong type.
@@ -109,7 +140,7 @@ class Simulator:
         env: EnvDef | type[EnvDef],
         num_envs: int = 1,
         *,
-        device: str = "auto",
+        device: Device = "auto",
         autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
         max_episode_steps: int | Literal["default"] | None = "default",
         threads: int | None = None,
@@ -118,7 +149,8 @@ class Simulator:
         backend: Backend | None = None,
         **config: Any,
     ) -> None:
-        self._closed = True
+        self._closed, self._born = True, _generation
+        self.in_use = threading.RLock()
         self.env: EnvDef = env() if isinstance(env, type) else env
         check_class(self.env)
         if isinstance(num_envs, bool) or not isinstance(num_envs, (int, np.integer)):
@@ -127,6 +159,7 @@ class Simulator:
             raise ValueError(f"num_envs must be at least 1, not {num_envs}.")
         self.num_envs = int(num_envs)
         self.debug = debug
+        self._options = {"threads": threads, "lanes": lanes, "debug": debug}
         mode = parse_autoreset_mode(autoreset_mode)
         cfg, per_env = split_config(self.env, self.num_envs, config)
         self.backend = make_backend(device, threads) if backend is None else backend
@@ -138,7 +171,6 @@ class Simulator:
         self.layout = self.program.layout
         self.xp = self.backend.xp
         kernels = self.backend.compile(self.program)
-        self._pid = os.getpid()
         self.arrays: dict[str, Any] = {}
         self._owned: list[Any] = []
         self._pointers: dict[str, int] = {"num_envs": self.num_envs}
@@ -254,6 +286,15 @@ class Simulator:
         own = {name: float(values[env % len(values)]) for name, values in self.params.items() if len(values) > 1}
         return dataclasses.replace(self.cfg, **own)
 
+    def param(self, name: str) -> Any:
+        """A parameter as it is now: its value, or a float32 array (num_envs,) where it was given per env.
+
+        Raises:
+            AttributeError: there is none of this name.
+        """
+        array = self._params.get(name)
+        return getattr(self.cfg, name) if array is None or array.shape == (1,) else self.backend.to_numpy(array)
+
     def set_params(self, envs: Any = None, **values: Any) -> None:
         """Changes run-time (float) parameters: all of them, or on an error none.
 
@@ -296,19 +337,34 @@ class Simulator:
     def check_usable(self) -> None:
         """Raises RuntimeError after `close`, and in another process than the one that made this batch."""
         if self._closed:
-            raise RuntimeError(f"{self.env.id}: this env was closed; make a new one.")
-        if os.getpid() != self._pid:
+            raise RuntimeError(self._closed_message())
+        if self._born != _generation:
             raise RuntimeError(
                 f"{self.env.id}: this env was made in another process; make it after the fork, or use 'spawn'."
             )
+
+    def check_begun(self, call: str) -> None:
+        """As `check_usable`, and raises RuntimeError before the first `reset`; ``call`` is what it must come before."""
+        self.check_usable()
+        if not self._seeded:
+            raise RuntimeError(f"{self.env.id}: call reset() before {call}().")
+
+    def _closed_message(self) -> str:
+        return f"{self.env.id}: this env was closed; make a new one."
+
+    def _launch(self, kernel: str, count: int, argument: int = 0) -> None:
+        with self.in_use:
+            if self._closed:  # by another thread, since it was looked at
+                self.check_usable()
+            self._kernels.launch(kernel, self._address, count, argument)
 
     def reset(self, seed: int | Any | None = None, mask: Any = None, params: Mapping[str, Any] | None = None) -> None:
         """Begins new episodes, or on an error changes nothing.
 
         Args:
-            seed: env ``i`` is seeded ``seed + i``; or a sequence of ``num_envs`` seeds; None goes on with the next
-                episode of each env's own sequence (a fresh random seed the first time).
-            mask: bool array (num_envs,) of the envs to reset; all by default.
+            seed: env ``i`` is seeded ``seed + i``; or a sequence or array of ``num_envs`` seeds; None goes on with the
+                next episode of each env's own sequence (a fresh random seed the first time).
+            mask: bool array (num_envs,) of the envs to reset; all by default. The first reset must be of all.
             params: run-time parameters of these envs, as in `set_params`.
 
         Raises:
@@ -318,12 +374,13 @@ class Simulator:
             RuntimeError: the first reset is not of all envs.
         """
         self.check_usable()
-        if mask is not None and not self._seeded:
-            raise RuntimeError(f"{self.env.id}: the first reset must be of all envs.")
+        seed = host_seed(seed)
         if seed is None and not self._seeded:
             seed = int.from_bytes(os.urandom(6), "little")
         with self.backend.ordered():
-            chosen = True if mask is None else self._checked_mask(mask)
+            chosen: Any = True if mask is None else self._checked_mask(mask)
+            if not (mask is None or self._seeded or bool(chosen.all())):
+                raise RuntimeError(f"{self.env.id}: the first reset must be of all envs.")
             seeds = None if seed is None else self._seeds(seed, self.num_envs)
             if params:
                 self._set_params(*self._changed_params(params, None if mask is None else self._numbers(mask)))
@@ -331,7 +388,7 @@ class Simulator:
                 self.arrays["reset_seed"][...] = seeds
                 self._seeded = True
             self.arrays["reset_mask"][...] = chosen
-        self._kernels.launch("reset", self._address, self.num_envs, _NEXT_EPISODE if seed is None else _NEW_SEED)
+        self._launch("reset", self.num_envs, _NEXT_EPISODE if seed is None else _NEW_SEED)
 
     def _checked_mask(self, mask: Any) -> Any:
         if not hasattr(mask, "dtype") or not str(mask.dtype).endswith("bool"):
@@ -344,18 +401,18 @@ class Simulator:
         return self.xp.asarray(mask)
 
     def _seeds(self, seed: Any, count: int) -> Any:
-        if isinstance(seed, (int, np.integer)) and not isinstance(seed, bool):
+        if isinstance(seed, int) and not isinstance(seed, bool):
             if seed < 0:
                 raise ValueError(f"seed must not be negative: {seed}.")
-            return self.xp.arange(count, dtype="uint64") + self.xp.uint64(int(seed) % 2**64)
+            return self.xp.arange(count, dtype="uint64") + self.xp.uint64(seed % 2**64)
         seeds = list(seed) if hasattr(seed, "__iter__") and not isinstance(seed, str) else None
-        if seeds is None or not all(isinstance(s, (int, np.integer)) for s in seeds):
+        if seeds is None or not all(isinstance(s, int) and not isinstance(s, bool) for s in seeds):
             raise TypeError(f"seed must be an int, a sequence of {count} ints, or None, not {seed!r}.")
         if len(seeds) != count:
             raise ValueError(f"{count} envs need as many seeds, not {len(seeds)}.")
         if min(seeds, default=0) < 0:
             raise ValueError(f"seed must not be negative: {min(seeds)}.")
-        return self.xp.asarray(np.array([int(s) % 2**64 for s in seeds], np.uint64))
+        return self.xp.asarray(np.array([s % 2**64 for s in seeds], np.uint64))
 
     def step(self, envs: Any = None) -> None:
         """One step with the actions in ``arrays["action"]``: one launch, without allocation or waiting for all envs.
@@ -371,13 +428,14 @@ class Simulator:
             IndexError: with ``debug``, an index of the rules that is out of range. The step is finished: what it read
                 there was 0, and what it wrote there is lost.
         """
-        self.check_usable()
+        if self._closed or self._born != _generation:  # a call less where all is well
+            self.check_usable()
         if not self._seeded:
-            raise RuntimeError(f"{self.env.id}: call reset() before step().")
+            self.check_begun("step")
         if envs is None:
             if self.debug:
                 self._check_actions()
-            self._kernels.launch("step", self._address, self.num_envs)
+            self._launch("step", self.num_envs)
             return
         chosen = self._different(envs)
         if self.debug:
@@ -385,7 +443,7 @@ class Simulator:
         if len(chosen):
             with self.backend.ordered():
                 where = self.xp.asarray(chosen)
-            self._kernels.launch("step", self._address, len(chosen), self.backend.address(where))
+            self._launch("step", len(chosen), self.backend.address(where))
 
     def rollout(self, steps: int, policy: str = "random") -> None:
         """``steps`` steps in one launch, with random legal actions drawn in the kernel.
@@ -393,21 +451,17 @@ class Simulator:
         The arrays then hold what the last of these steps left, ``action`` included. The result is the same as that of
         `random_actions` and `step` in turn.
         """
-        self.check_usable()
+        self.check_begun("rollout")
         if policy != "random":
             raise ValueError(f"rollout has the policy 'random' only, not {policy!r}.")
-        if not self._seeded:
-            raise RuntimeError(f"{self.env.id}: call reset() before rollout().")
         if steps < 0:
             raise ValueError(f"steps must not be negative: {steps}.")
-        self._kernels.launch("rollout", self._address, self.num_envs, steps)
+        self._launch("rollout", self.num_envs, steps)
 
     def random_actions(self) -> None:
         """Fills ``arrays["action"]`` with random legal actions, the ones that `rollout` would take next."""
-        self.check_usable()
-        if not self._seeded:
-            raise RuntimeError(f"{self.env.id}: call reset() before random_actions().")
-        self._kernels.launch("act", self._address, self.num_envs)
+        self.check_begun("random_actions")
+        self._launch("act", self.num_envs)
 
     def _check_actions(self, envs: Any = slice(None)) -> None:
         from gpuzoo.core.actions import illegal_action
@@ -527,7 +581,7 @@ class Simulator:
                 self.arrays[name][where] = value
             self.arrays["reset_mask"][...] = False
             self.arrays["reset_mask"][where] = True
-        self._kernels.launch("reset", self._address, self.num_envs, _NO_RESET)
+        self._launch("reset", self.num_envs, _NO_RESET)
 
     def snapshot(self, envs: Any = None) -> Snapshot:
         """The whole state of some envs (all by default), on the device."""
@@ -609,11 +663,45 @@ class Simulator:
                 raise ValueError(f"{self.env.id}: the snapshot has another {name}, which this batch shares.")
         return self._changed_params(values, chosen)
 
+    # ---- copies ----
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A copy (pickle, ``copy.deepcopy``) is a batch of its own on the same device, in the same state.
+
+        A snapshot would not do: actions and the outputs of the last step belong to it too.
+        """
+        self.check_usable()
+        arguments = {
+            "env": self.env,
+            "num_envs": self.num_envs,
+            "device": self.device,
+            "autoreset_mode": self._mode,
+            "max_episode_steps": self._limit,
+            **self._options,
+            **{f.name: self.param(f.name) for f in dataclasses.fields(self.cfg)},
+        }
+        arrays = {name: self.backend.to_numpy(array) for name, array in self.arrays.items()}
+        return _copied, (arguments, arrays, self._seeded)
+
     def close(self) -> None:
-        """Frees the arrays. May be called again."""
-        if self._closed:
+        """Frees the arrays, after a step of another thread is through. May be called again."""
+        if self._born != _generation:  # a thread that is not in this process may have left `in_use` locked
+            self._free()
             return
+        with self.in_use:
+            if not self._closed:
+                self.backend.synchronize()
+                self._free()
+
+    def _free(self) -> None:
         self._closed = True
-        if os.getpid() == self._pid:
-            self.backend.synchronize()
-        self.arrays, self._params, self._owned = {}, {}, []
+        self.arrays, self._params, self._owned = _Freed(self._closed_message()), {}, []
+
+
+def _copied(arguments: dict[str, Any], arrays: dict[str, Any], seeded: bool) -> Simulator:
+    simulator = Simulator(**arguments)
+    with simulator.backend.ordered():
+        for name, array in arrays.items():
+            simulator.arrays[name][...] = simulator.xp.asarray(array)
+    simulator._seeded = seeded
+    return simulator

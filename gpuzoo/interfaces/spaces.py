@@ -22,6 +22,17 @@ def agent_observation_space(layout: Layout, group: str) -> spaces.Space[Any]:
     return with_mask(space, layout.action_spaces[group]) if layout.mask_size else space
 
 
+def plain_space(space: spaces.Space[Any]) -> spaces.Space[Any]:
+    """The space of an observation without its mask."""
+    return space["observation"] if isinstance(space, spaces.Dict) else space
+
+
+def converted_dtype(layout: Layout, space: spaces.Space[Any]) -> Any:
+    """The dtype of an observation space where the simulator's is another one (int32 for Discrete's int64), or None."""
+    dtype = plain_space(space).dtype
+    return None if dtype == np.dtype(layout.observation_dtype) else dtype
+
+
 def common_spaces(layout: Layout, groups: list[str]) -> tuple[spaces.Space[Any], spaces.Space[Any]]:
     """Observation and action space that fit every agent of some groups.
 
