@@ -84,6 +84,9 @@ class Backend(Protocol):
     def zeros(self, shape: tuple[int, ...], dtype: str) -> Any:
         """A new array of zeros on the device."""
 
+    def zeros_at(self, shape: tuple[int, ...], dtype: str) -> tuple[Any, int]:
+        """`zeros`, and its `address`."""
+
     def address(self, array: Any) -> int:
         """Where an array's data begins, as the kernels see it."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import hashlib
 import importlib.util
 import math
 import os
@@ -13,7 +12,6 @@ import shlex
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
@@ -21,10 +19,11 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
-import platformdirs
 
 from gpuzoo.core.backend import KERNELS, Event, Kernels, Stream, Unit
+from gpuzoo.core.cache import cache_root
 from gpuzoo.core.codegen import Program
+from gpuzoo.core.compiled import compiled
 
 FLAGS = (
     "-std=c++17 -O3 -march=native -ffp-contract=off -fno-math-errno -fno-trapping-math -fno-exceptions -fno-rtti "
@@ -37,16 +36,22 @@ FLAGS = (
 UNIT_SPINS = "-DGZ_SPINS=2000"
 
 LINE = 64  #: bytes of a cache line, and of the longest vectors
+BLOCK = 4096  #: bytes of what small arrays share
 
 
 class _Memory(np.ndarray[Any, Any]):
     """What an array lies in. As its type is another one, a view of a view refers to that array, not to this."""
 
 
+@functools.cache
+def _lines(shape: tuple[int, ...], dtype: str) -> int:
+    """Bytes of an array, in whole cache lines."""
+    return -(-math.prod(shape) * np.dtype(dtype).itemsize // LINE) * LINE
+
+
 def cache_dir(kind: str) -> Path:
     """Where compiled programs are kept: ``$GPUZOO_CACHE_DIR`` or the user's cache directory."""
-    root = os.environ.get("GPUZOO_CACHE_DIR") or platformdirs.user_cache_dir("gpuzoo")
-    path = Path(root) / kind
+    path = cache_root() / kind
     path.mkdir(parents=True, exist_ok=True)
     return path
 
@@ -106,18 +111,17 @@ def compile_host(code: str, name: str, flags: tuple[str, ...] = (), suffix: str 
     base = [f for f in FLAGS if suffix == ".so" or f not in ("-shared", "-fPIC")]
     options = [*base, *flags]
     key = "\0".join([code, _identity(compiler), _machine(), *options, suffix])
-    target = cache_dir("cpu") / f"{name}-{hashlib.sha256(key.encode()).hexdigest()[:20]}{suffix}"
-    if target.exists():
-        return target
-    with tempfile.TemporaryDirectory(dir=target.parent) as folder:
-        source, result = Path(folder) / "unit.cpp", Path(folder) / "unit.out"
+
+    def build(folder: Path) -> bytes:
+        source, result = folder / "unit.cpp", folder / "unit.out"
         source.write_text(code)
         command = [*compiler, "-x", "c++", str(source), *options, "-o", str(result), "-lpthread", "-lm"]
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode != 0:
             raise RuntimeError(f"{name} does not compile:\n{_first_errors(done.stderr)}")
-        os.replace(result, target)
-    return target
+        return result.read_bytes()
+
+    return compiled("cpu", name, suffix, key, build)
 
 
 def _first_errors(output: str) -> str:
@@ -143,6 +147,12 @@ def _load(path: Path) -> dict[str, Callable[..., None]]:
         function.argtypes = [ctypes.c_void_p, ctypes.c_longlong, ctypes.c_longlong, ctypes.c_int]
         function.restype = None
     return functions
+
+
+@functools.lru_cache(maxsize=256)
+def _compiled(code: str, name: str, flags: tuple[str, ...], *places: str | None) -> Path:
+    """`compile_host`, asked once by this process where its surroundings are the same."""
+    return compile_host(code, name, flags)
 
 
 class _CpuKernels:
@@ -199,19 +209,34 @@ class CpuBackend:
         self.interleaves = simt
         self.threads = threads or available_threads()
         self._flags = ("-DGZ_SIMT", *flags) if simt else flags
+        self._block, self._next, self._end, self._address = _Memory(0, np.uint8), 0, 0, 0
 
     def zeros(self, shape: tuple[int, ...], dtype: str) -> np.ndarray[Any, Any]:
+        return self.zeros_at(shape, dtype)[0]
+
+    def zeros_at(self, shape: tuple[int, ...], dtype: str) -> tuple[np.ndarray[Any, Any], int]:
         # Each array begins a cache line: vectors that lie across two take twice as long.
-        memory = _Memory(math.prod(shape) * np.dtype(dtype).itemsize + LINE, np.uint8)
-        memory.fill(0)
-        return np.ndarray(shape, dtype, memory, -memory.ctypes.data % LINE)
+        size = _lines(shape, dtype)
+        if size > self._end - self._next:
+            small = size <= BLOCK // 8  # many in one block of memory: an env alone has thirty of them
+            block = _Memory((BLOCK if small else size) + LINE, np.uint8)
+            block.fill(0)
+            address = block.ctypes.data
+            start = -address % LINE
+            if not small:
+                return np.ndarray(shape, dtype, block, start), address + start
+            self._block, self._next, self._end, self._address = block, start, start + BLOCK, address
+        start, self._next = self._next, self._next + size
+        return np.ndarray(shape, dtype, self._block, start), self._address + start
 
     def address(self, array: Any) -> int:
         return int(array.ctypes.data)
 
     def compile(self, program: Program) -> Kernels:
         flags = (*self._flags, "--param=vect-epilogues-nomask=1") if program.remainders else self._flags
-        return _CpuKernels(compile_host(program.code, program.env.id, flags), self.threads)
+        flags = (*flags, "-O1") if program.debug else flags  # compiled in a third of the time
+        places = tuple(map(os.environ.get, ("CXX", "PATH", "GPUZOO_CACHE_DIR", "HOME")))
+        return _CpuKernels(_compiled(program.code, program.env.id, flags, *places), self.threads)
 
     def compile_unit(self, code: str, name: str, kernels: Sequence[str]) -> Unit:
         return _CpuUnit(compile_host(code, name, (*self._flags, UNIT_SPINS)), kernels)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, ClassVar, Literal
 
@@ -16,7 +17,7 @@ from gpuzoo.core.simulator import Simulator, parse_autoreset_mode
 from gpuzoo.interfaces.actions import ActionSlot
 from gpuzoo.interfaces.interface import Interface
 from gpuzoo.interfaces.spaces import agent_observation_space
-from gpuzoo.render import Canvas
+from gpuzoo.render import Canvas, need_display
 
 Output = Literal["numpy", "torch", "cupy"]
 Masks = Literal["observation", "info"]
@@ -49,16 +50,33 @@ def check_render_mode(mode: str | None, accepted: tuple[str, ...] = ("rgb_array"
 
     Raises:
         ValueError: it is not among the accepted ones.
+        ImportError: ``"human"`` without pygame.
+        RuntimeError: ``"human"`` without a display.
     """
     if mode is not None and mode not in accepted:
         raise ValueError(f"render_mode must be one of {', '.join(map(repr, accepted))} or None, not {mode!r}.")
+    if mode == "human":
+        need_display()
 
 
-def draw(simulator: Simulator, index: int, size: tuple[int, int] = (600, 600)) -> np.ndarray[Any, Any]:
+_canvases = threading.local()
+
+
+def _canvas(size: tuple[int, int]) -> Canvas:
+    """A white canvas: the thread's last one, if it has this size, as fresh memory costs more than most drawings."""
+    canvas: Canvas | None = getattr(_canvases, "last", None)
+    if canvas is None or (canvas.width_px, canvas.height_px) != size:
+        canvas = _canvases.last = Canvas(*size)
+    else:
+        canvas.clear()
+    return canvas
+
+
+def draw(simulator: Simulator, index: int, size: tuple[int, int] = (480, 480)) -> np.ndarray[Any, Any]:
     """A picture of one env, (height, width, 3) uint8."""
     state = {name: simulator.backend.to_numpy(array)[0] for name, array in simulator.state(index).items()}
-    canvas = Canvas(*size)
-    simulator.env.render(simulator.cfg, state, canvas)
+    canvas = _canvas(size)
+    simulator.env.render(simulator.config(index), state, canvas)
     return canvas.array()
 
 
@@ -321,7 +339,7 @@ def apply_options(
     options: Mapping[str, Any] | None,
     known: Collection[str] = ("params", "reset_mask"),
 ) -> None:
-    """Resets all envs or those of ``options["reset_mask"]``, after setting ``options["params"]``.
+    """Resets all envs or those of ``options["reset_mask"]`` with ``options["params"]``.
 
     Raises:
         TypeError, ValueError: as `check_options`, `Simulator.reset` and `Simulator.set_params`.
@@ -329,7 +347,4 @@ def apply_options(
     check_options(simulator, options, known)
     options = options or {}
     mask = options.get("reset_mask")
-    params = options.get("params")
-    if params:
-        simulator.set_params(mask, **params)
-    simulator.reset(seed, mask)
+    simulator.reset(seed, mask, options.get("params"))

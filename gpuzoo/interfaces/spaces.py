@@ -43,7 +43,7 @@ def common_spaces(layout: Layout, groups: list[str]) -> tuple[spaces.Space[Any],
     observations = [layout.observation_spaces[g] for g in groups]
     actions = [layout.action_spaces[g] for g in groups]
     observation, action = observations[0], actions[0]
-    if any(s != observation for s in observations):
+    if any(s != observation for s in observations[1:]):
         size = max(flat_size(s) for s in observations)
         low, high = np.zeros((2, size), layout.observation_dtype)
         for space in observations:
@@ -55,7 +55,7 @@ def common_spaces(layout: Layout, groups: list[str]) -> tuple[spaces.Space[Any],
             )
             low[:n], high[:n] = np.minimum(low[:n], bounds[0]), np.maximum(high[:n], bounds[1])
         observation = spaces.Box(low, high, dtype=low.dtype.type)
-    if any(s != action for s in actions):
+    if any(s != action for s in actions[1:]):
         size = max(flat_size(s) for s in actions)
         if layout.action_dtype == "float32":
             low, high = np.zeros((2, size), np.float32)

@@ -87,6 +87,7 @@ FAULTS: dict[str, tuple[str, dict[str, str]]] = {
         "lane_order",
         {"step": "e.x[a] = e.x[(a + 1) % 4] + (float)e.action[a]; e.old[a] = 0.f;"},
     ),
+    "an index out of range": ("indices", {"step": _MOVE + "if (e.t == 5) e.old[a + 1] = 0.f;"}),
     "a run-time parameter in a table": ("parameters", {"step": _MOVE + "e.x[a] += e.gains[0];"}),
 }
 

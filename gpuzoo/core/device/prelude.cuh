@@ -93,7 +93,7 @@ template <int K, class X, class I> struct Smallest {
 };
 constexpr int LIST = 10;  // so long a list fits into registers; longer ones are found in several rounds
 
-#if defined(GZ_CUDA) || defined(GZ_SIMT)
+#if GZ_THREADS
 
 constexpr int WARP = 32;
 constexpr int BLOCK = LANES <= WARP ? 128 : LANES;
@@ -110,9 +110,23 @@ GZ void barrier() {
     __syncwarp(warp_mask());
 }
 
-template <class E, class F> GZ void lanes(const E &, int n, F f) {
-  for (int a = lane(); a < n; a += LANES) f(a);
+// What a region ends with. With debug=True the rules' regions are counted, so that the first fault of an env is known;
+// the engine's own are not.
+#ifdef GZ_DEBUG
+template <class E> GZ auto count_region(const E &e, int) -> decltype((void)e.gz_watch.fault) {
+  if (lane() == 0) ++e.gz_watch.fault->regions;
   barrier();
+}
+#endif
+template <class E> GZ void count_region(const E &, long) {}
+template <class E> GZ void end_region(const E &e) {
+  barrier();
+  count_region(e, 0);
+}
+
+template <class E, class F> GZ void lanes(const E &e, int n, F f) {
+  for (int a = lane(); a < n; a += LANES) f(a);
+  end_region(e);
 }
 template <class E, int N, class F> GZ void lanes(const E &e, Const<N>, F f) {
   if constexpr (LANES == 1 && N <= 16)
@@ -121,14 +135,14 @@ template <class E, int N, class F> GZ void lanes(const E &e, Const<N>, F f) {
     lanes(e, (int)N, f);
 }
 // f(a, b) for every pair of a in 0..n-1 and b in 0..m-1; lanes lie side by side in b.
-template <class E, class N, class M, class F> GZ void lanes(const E &, N n, M m, F f) {
+template <class E, class N, class M, class F> GZ void lanes(const E &e, N n, M m, F f) {
   _Pragma("unroll 1")
   for (int k = lane(); k < n * m; k += LANES) f(k / m, k % m);
-  barrier();
+  end_region(e);
 }
-template <class E, class F> GZ void once(const E &, F f) {
+template <class E, class F> GZ void once(const E &e, F f) {
   if (lane() == 0) f();
-  barrier();
+  end_region(e);
 }
 
 // Where the warps of one env exchange their results; one env has a block of its own as soon as it has two warps.
@@ -137,7 +151,7 @@ GZ u64 *scratch() {
   return partials;
 }
 
-template <class Op, class E, class F> GZ auto reduce(const E &, int n, const F &f) -> decltype(f(0)) {
+template <class Op, class E, class F> GZ auto reduce(const E &e, int n, const F &f) -> decltype(f(0)) {
   using T = decltype(f(0));
   constexpr int STACK = GROUP / WIDTH;  // elements of a group that one lane holds
   constexpr int WARPS = LANES / WIDTH;  // groups that are reduced side by side
@@ -171,11 +185,11 @@ template <class Op, class E, class F> GZ auto reduce(const E &, int n, const F &
       barrier();
     }
   }
-  barrier();
+  end_region(e);
   return total;
 }
 
-template <class E, int K, class F, class G> GZ void lanes_smallest(const E &, int n, int m, Const<K>, F f, G found) {
+template <class E, int K, class F, class G> GZ void lanes_smallest(const E &e, int n, int m, Const<K>, F f, G found) {
   constexpr int L = K < LIST ? K : LIST;
   for (int a = lane(); a < n; a += LANES) {
     Smallest<L, float, int> list;
@@ -195,7 +209,7 @@ template <class E, int K, class F, class G> GZ void lanes_smallest(const E &, in
       last_index = list.index[L - 1];
     }
   }
-  barrier();
+  end_region(e);
 }
 
 GZ void atomic_add(int &x, int v) { atomicAdd(&x, v); }
@@ -206,17 +220,21 @@ GZ void atomic_max(int &x, int v) { atomicMax(&x, v); }
 
 GZ int lane() { return 0; }
 GZ void barrier() {}
+template <class E> GZ void end_region(const E &) {}
 
-#ifdef GZ_LANE_ORDER  // tests: 1 = backwards, 2 = shuffled
+#ifdef GZ_LANE_ORDER  // tests: each region backwards or shuffled, by chance, so that one program has all orders
+static thread_local u32 lane_order = 1;
 template <class F> GZ void each(int n, F f) {
-  if (GZ_LANE_ORDER == 1) {
+  lane_order = lane_order * 1664525u + 1013904223u;
+  const int start = (int)(lane_order >> 16);
+  if (lane_order >> 31) {
     for (int a = n - 1; a >= 0; --a) f(a);
     return;
   }
   int size = 1;
   while (size < n) size *= 2;
   for (int k = 0; k < size; ++k) {
-    int a = (k * 5 + 3) & (size - 1);
+    int a = (k * 5 + start) & (size - 1);
     if (a < n) f(a);
   }
 }
@@ -344,9 +362,9 @@ template <class E, class F> GZ bool lane_any(const E &e, int n, F f) {
 }
 
 // A value of the state for all lanes, to be used outside of a region.
-template <class E, class F> GZ auto broadcast(const E &, F f) -> decltype(f()) {
+template <class E, class F> GZ auto broadcast(const E &e, F f) -> decltype(f()) {
   auto value = f();
-  barrier();
+  end_region(e);
   return value;
 }
 
@@ -363,31 +381,14 @@ template <class E, class F> GZ int lane_argmin(const E &e, int n, F f) {
   return (int)(u32)reduce<Min>(e, n, [=](int a) { return (u64)ordered(f(a)) << 32 | (u32)a; });
 }
 
-// ---- how generated code reaches arrays ----
-
 // Where the elements of a field lie. On a GPU with one lane per env, element k of all envs lie together, as the threads
 // run over envs; otherwise an env's elements lie together.
-#if (defined(GZ_CUDA) || defined(GZ_SIMT)) && LANES == 1
+#if GZ_THREADS && LANES == 1
 GZ i64 field_offset(i64 env, int) { return env; }
 GZ i64 element_offset(int k, i64 num_envs) { return k * num_envs; }
 #else
 GZ i64 field_offset(i64 env, int size) { return env * size; }
 GZ i64 element_offset(int k, i64) { return k; }
 #endif
-
-// `T[...]` of one env.
-template <class T, int COLUMNS> struct Array {
-  T *data;
-  i64 num_envs;
-  GZ_MEMBER T &operator[](int k) const { return data[element_offset(k, num_envs)]; }
-  GZ_MEMBER T &operator()(int row, int column) const { return (*this)[row * COLUMNS + column]; }
-};
-
-// One row of `columns` values per agent.
-template <class T> struct Rows {
-  T *data;
-  int columns;
-  GZ_MEMBER T *operator[](int agent) const { return data + (i64)agent * columns; }
-};
 
 }  // namespace gz
