@@ -169,6 +169,17 @@ def test_simulator(way):
     assert_same("after a rollout", sim.arrays, twin.arrays)
 
 
+def test_a_copy_has_the_spaces_that_were_made(way):
+    env = VectorEnv("CartPole-v1", 2, device="cpu", x_threshold=np.array([1.0, 3.0], np.float32))
+    env.simulator.set_params(x_threshold=0.5)
+    twin = WAYS[way](env)
+    assert twin.single_observation_space == env.single_observation_space
+    twin.simulator.set_params(x_threshold=2.0)
+    with pytest.raises(ValueError, match="spaces stay as they were made"):
+        twin.simulator.set_params(x_threshold=4.0)
+    np.testing.assert_array_equal(env.simulator.params["x_threshold"], [0.5, 0.5])
+
+
 @pytest.mark.parametrize("kind", ["gymnasium", "dm"])
 def test_pool(way, kind):
     pool = make_pool("CartPole-v1", 4, 2, seed=3, device="cpu", env_type=kind, max_episode_steps=9)

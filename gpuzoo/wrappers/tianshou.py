@@ -16,7 +16,7 @@ from gpuzoo import registry
 from gpuzoo.core.definition import EnvDef, unknown
 from gpuzoo.core.simulator import Simulator, parse_autoreset_mode
 from gpuzoo.interfaces.actions import ActionSlot
-from gpuzoo.interfaces.batch import apply_options, check_render_mode, draw
+from gpuzoo.interfaces.batch import apply_options, check_options, check_render_mode, draw
 from gpuzoo.interfaces.spaces import common_spaces
 
 try:
@@ -174,7 +174,8 @@ class TianshouVectorEnv(BaseVectorEnv):
         if len(ids) < self.env_num:
             mask = np.zeros(self.env_num, np.bool_)
             mask[ids] = True
-        apply_options(self.simulator, seed, {"params": (options or {}).get("params"), "reset_mask": mask})
+        check_options(self.simulator, options, ("params",))
+        apply_options(self.simulator, seed, {**(options or {}), "reset_mask": mask})
         return self._observe(ids), self._infos(ids)
 
     def step(self, action: Any, id: Ids = None) -> Returned:
