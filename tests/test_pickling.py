@@ -75,6 +75,15 @@ def test_vector_env(case, way):
     twin.close()
 
 
+def test_a_shallow_copy_is_independent_too(way):
+    env = VectorEnv("CartPole-v1", 2, device="cpu")
+    env.reset(seed=0)
+    twin = copy.copy(WAYS[way](env))
+    assert twin.simulator is not env.simulator
+    twin.close()
+    env.step(np.ones(2, int))
+
+
 def test_vector_env_of_tensors(way):
     pytest.importorskip("torch")
     env = VectorEnv("CartPole-v1", 3, device="cpu", output="torch", copy=False)

@@ -13,6 +13,7 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 
 from gpuzoo import registry
+from gpuzoo.core.backend import Device
 from gpuzoo.core.definition import EnvDef, unknown
 from gpuzoo.core.simulator import Simulator, parse_autoreset_mode
 from gpuzoo.interfaces.actions import ActionSlot
@@ -71,7 +72,7 @@ class TianshouVectorEnv(BaseVectorEnv):
         env: str | EnvDef | type[EnvDef],
         num_envs: int = 1,
         *,
-        device: str = "auto",
+        device: Device = "auto",
         autoreset_mode: str | AutoresetMode = AutoresetMode.DISABLED,
         render_mode: str | None = None,
         max_episode_steps: int | Literal["default"] | None = "default",
