@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import threading
 from collections.abc import Mapping
 from typing import Any, Final, Literal
 
@@ -28,6 +29,28 @@ _NO_LIMIT: Final = 2**31 - 1
 _STATE: Final = ("elapsed_steps", "alive")
 #: arrays that carry nothing from one step to the next
 _TRANSIENT: Final = frozenset({"over", "reset_mask", "reset_seed", "action", "final_observation", "final_action_mask"})
+
+_generation = 0  #: forks between the first process and this one
+
+
+def _forked() -> None:
+    global _generation
+    _generation += 1
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)
+
+
+class _Freed(dict[str, Any]):
+    """The arrays of a closed batch: whoever wants one is told."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__()
+        self._message = message
+
+    def __missing__(self, name: str) -> Any:
+        raise RuntimeError(self._message)
 
 
 def parse_autoreset_mode(mode: str | AutoresetMode) -> AutoresetMode:
@@ -104,6 +127,7 @@ class Simulator:
             ``reward``, ``terminated``, ``truncated``, ``alive``, ``episode_return``, ``final_return``, ``final_length``
             (num_envs, agents, ...); ``ended``, ``waiting``, ``elapsed_steps``, ``seed``, ``episode`` (num_envs,);
             ``action`` (num_envs, agents, action_size), to be written before `step`; and the game's fields.
+        in_use: held while a kernel of this batch is launched, which on a CPU is while it runs. `close` waits for it.
 
     Raises:
         ValueError, TypeError: arguments out of range or of the wrong type.
@@ -125,7 +149,8 @@ class Simulator:
         backend: Backend | None = None,
         **config: Any,
     ) -> None:
-        self._closed = True
+        self._closed, self._born = True, _generation
+        self.in_use = threading.RLock()
         self.env: EnvDef = env() if isinstance(env, type) else env
         check_class(self.env)
         if isinstance(num_envs, bool) or not isinstance(num_envs, (int, np.integer)):
@@ -147,7 +172,6 @@ class Simulator:
         self.layout = self.program.layout
         self.xp = self.backend.xp
         kernels = self.backend.compile(self.program)
-        self._pid = os.getpid()
         self.arrays: dict[str, Any] = {}
         self._owned: list[Any] = []
         self._pointers: dict[str, int] = {"num_envs": self.num_envs}
@@ -258,6 +282,11 @@ class Simulator:
         """Copies of the run-time parameters: arrays of shape (1,), or (num_envs,) where given per env."""
         return {name: self.backend.to_numpy(array) for name, array in self._params.items()}
 
+    def config(self, env: int) -> Any:
+        """The configuration of one env, with its own values of the run-time parameters."""
+        own = {name: float(values[env % len(values)]) for name, values in self.params.items() if len(values) > 1}
+        return dataclasses.replace(self.cfg, **own)
+
     def param(self, name: str) -> Any:
         """A parameter as it is now: its value, or a float32 array (num_envs,) where it was given per env.
 
@@ -266,11 +295,6 @@ class Simulator:
         """
         array = self._params.get(name)
         return getattr(self.cfg, name) if array is None or array.shape == (1,) else self.backend.to_numpy(array)
-
-    def config(self, env: int) -> Any:
-        """The configuration of one env, with its own values of the run-time parameters."""
-        own = {name: float(values[env % len(values)]) for name, values in self.params.items() if len(values) > 1}
-        return dataclasses.replace(self.cfg, **own)
 
     def set_params(self, envs: Any = None, **values: Any) -> None:
         """Changes run-time (float) parameters: all of them, or on an error none.
@@ -314,8 +338,8 @@ class Simulator:
     def check_usable(self) -> None:
         """Raises RuntimeError after `close`, and in another process than the one that made this batch."""
         if self._closed:
-            raise RuntimeError(f"{self.env.id}: this env was closed; make a new one.")
-        if os.getpid() != self._pid:
+            raise RuntimeError(self._closed_message())
+        if self._born != _generation:
             raise RuntimeError(
                 f"{self.env.id}: this env was made in another process; make it after the fork, or use 'spawn'."
             )
@@ -325,6 +349,15 @@ class Simulator:
         self.check_usable()
         if not self._seeded:
             raise RuntimeError(f"{self.env.id}: call reset() before {call}().")
+
+    def _closed_message(self) -> str:
+        return f"{self.env.id}: this env was closed; make a new one."
+
+    def _launch(self, kernel: str, count: int, argument: int = 0) -> None:
+        with self.in_use:
+            if self._closed:  # by another thread, since it was looked at
+                self.check_usable()
+            self._kernels.launch(kernel, self._address, count, argument)
 
     def reset(self, seed: int | Any | None = None, mask: Any = None, params: Mapping[str, Any] | None = None) -> None:
         """Begins new episodes, or on an error changes nothing.
@@ -356,7 +389,7 @@ class Simulator:
                 self.arrays["reset_seed"][...] = seeds
                 self._seeded = True
             self.arrays["reset_mask"][...] = chosen
-        self._kernels.launch("reset", self._address, self.num_envs, _NEXT_EPISODE if seed is None else _NEW_SEED)
+        self._launch("reset", self.num_envs, _NEXT_EPISODE if seed is None else _NEW_SEED)
 
     def _checked_mask(self, mask: Any) -> Any:
         if not hasattr(mask, "dtype") or not str(mask.dtype).endswith("bool"):
@@ -397,13 +430,14 @@ class Simulator:
             IndexError: with ``debug``, an index of the rules that is out of range. The step is finished: what it read
                 there was 0, and what it wrote there is lost.
         """
-        self.check_usable()
+        if self._closed or self._born != _generation:  # a call less where all is well
+            self.check_usable()
         if not self._seeded:
             self.check_begun("step")
         if envs is None:
             if self.debug:
                 self._check_actions()
-            self._kernels.launch("step", self._address, self.num_envs)
+            self._launch("step", self.num_envs)
             return
         chosen = self._different(envs)
         if self.debug:
@@ -411,7 +445,7 @@ class Simulator:
         if len(chosen):
             with self.backend.ordered():
                 where = self.xp.asarray(chosen)
-            self._kernels.launch("step", self._address, len(chosen), self.backend.address(where))
+            self._launch("step", len(chosen), self.backend.address(where))
 
     def rollout(self, steps: int, policy: str = "random") -> None:
         """``steps`` steps in one launch, with random legal actions drawn in the kernel.
@@ -424,12 +458,12 @@ class Simulator:
             raise ValueError(f"rollout has the policy 'random' only, not {policy!r}.")
         if steps < 0:
             raise ValueError(f"steps must not be negative: {steps}.")
-        self._kernels.launch("rollout", self._address, self.num_envs, steps)
+        self._launch("rollout", self.num_envs, steps)
 
     def random_actions(self) -> None:
         """Fills ``arrays["action"]`` with random legal actions, the ones that `rollout` would take next."""
         self.check_begun("random_actions")
-        self._kernels.launch("act", self._address, self.num_envs)
+        self._launch("act", self.num_envs)
 
     def _check_actions(self, envs: Any = slice(None)) -> None:
         from gpuzoo.core.actions import illegal_action
@@ -549,7 +583,7 @@ class Simulator:
                 self.arrays[name][where] = value
             self.arrays["reset_mask"][...] = False
             self.arrays["reset_mask"][where] = True
-        self._kernels.launch("reset", self._address, self.num_envs, _NO_RESET)
+        self._launch("reset", self.num_envs, _NO_RESET)
 
     def snapshot(self, envs: Any = None) -> Snapshot:
         """The whole state of some envs (all by default), on the device."""
@@ -651,13 +685,18 @@ class Simulator:
         return _copied, (arguments, self.cfg, self.params, arrays, self._seeded)
 
     def close(self) -> None:
-        """Frees the arrays. May be called again."""
-        if self._closed:
+        """Frees the arrays, after a step of another thread is through. May be called again."""
+        if self._born != _generation:  # a thread that is not in this process may have left `in_use` locked
+            self._free()
             return
+        with self.in_use:
+            if not self._closed:
+                self.backend.synchronize()
+                self._free()
+
+    def _free(self) -> None:
         self._closed = True
-        if os.getpid() == self._pid:
-            self.backend.synchronize()
-        self.arrays, self._params, self._owned = {}, {}, []
+        self.arrays, self._params, self._owned = _Freed(self._closed_message()), {}, []
 
 
 def _copied(
