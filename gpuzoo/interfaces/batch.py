@@ -339,7 +339,7 @@ def apply_options(
     options: Mapping[str, Any] | None,
     known: Collection[str] = ("params", "reset_mask"),
 ) -> None:
-    """Resets all envs or those of ``options["reset_mask"]``, after setting ``options["params"]``.
+    """Resets all envs or those of ``options["reset_mask"]`` with ``options["params"]``.
 
     Raises:
         TypeError, ValueError: as `check_options`, `Simulator.reset` and `Simulator.set_params`.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -9,7 +10,7 @@ from gpuzoo.core.simulator import Simulator
 
 
 class Interface:
-    """A view of a simulator. Pickling and ``copy.deepcopy`` give an independent env in the same state.
+    """A view of a simulator. Pickling and copying, deep or not, give an independent env in the same state.
 
     A game's parameters are no attributes of a batch: setting one raises AttributeError, and names what sets it.
     """
@@ -35,6 +36,9 @@ class Interface:
             f"{name} is a parameter of {self.simulator.env.id}: set it with simulator.set_params({name}=...) or "
             "reset(options={'params': ...})."
         )
+
+    def __copy__(self) -> Interface:
+        return copy.deepcopy(self)  # two views of one simulator would step it for each other, and close it
 
     def __getstate__(self) -> dict[str, Any]:
         self.simulator.check_usable()

@@ -175,7 +175,6 @@ class EnvPool(BatchAttributes, gymnasium.vector.VectorEnv[Any, Any, Any]):
         rows_of = functools.partial(_recycled, self.num_envs, received[: len(_WRITTEN)])
         self._recycler = None if on_gpu else Recycler(sim, _WRITTEN, rows_of)
         self._converts = on_gpu or self._output != "numpy" or sim.debug
-        self._lent = False  # whether the caller has the arrays that the next step would write
         self._config = {
             "num_envs": self.num_envs,
             "batch_size": self.batch_size,

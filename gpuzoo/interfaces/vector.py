@@ -57,7 +57,8 @@ class VectorEnv(BatchAttributes, gymnasium.vector.VectorEnv[Any, Any, Any]):
         autoreset_mode: Gymnasium's three modes, as enum or name. In disabled mode a finished env stands still
             (reward 0) until it is reset by ``options={"reset_mask": ...}``.
         output: kind of the returned arrays: ``"numpy"``, ``"torch"`` or ``"cupy"``, the latter two on the device.
-        copy: True: returned arrays stay as they are. False: they are the simulator's memory, valid until the next call.
+        copy: True: returned arrays stay as they are. False: they are the simulator's memory, valid until the next call
+            (but for Discrete and MultiDiscrete observations, which are int32 there and returned as int64).
         group: only the agents of this group (or the one agent of this name) are rows.
         opponents: who plays the agents that are no rows: ``"random"`` (random legal actions), or a function of the
             batch ``f(observations, action_masks) -> actions`` with arrays (envs, other agents, ...) in ``output`` kind

@@ -543,12 +543,13 @@ def train(
     sys.argv = ["gpuzoo train", *words]  # as which argparse introduces itself
     try:
         args = parse(kind, words, kind.__doc__ or "")
-        with _errors():
-            args.check()
         if not args.out:
             from gpuzoo import registry
 
-            words = [*words, "--out", f"out/{registry.get(args.game).id}"]
+            args.out = f"out/{registry.get(args.game).id}"
+            words = [*words, "--out", args.out]
+        with _errors():
+            args.check()
         from baselines import run  # only now: it imports torch, which takes longer than all of the above
 
         module = importlib.import_module(f"baselines.{algorithm.value}")

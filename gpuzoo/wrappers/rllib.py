@@ -233,7 +233,7 @@ class RLlibMultiAgentVectorEnv(VectorMultiAgentEnv):  # type: ignore[misc]
         if isinstance(seed, (int, np.integer)):
             super().reset(seed=int(seed))
             seed = int(seed) + self._first_seed
-        apply_options(self.simulator, seed, {"params": (options or {}).get("params")})
+        apply_options(self.simulator, seed, options, known=("params",))
         self._find_acting()
         return self._observations(self._acting), [{} for _ in range(self.num_envs)]
 
