@@ -21,7 +21,7 @@ from gpuzoo import registry, tensors
 from gpuzoo.core.backend import Device
 from gpuzoo.core.definition import EnvDef, Layout, flat_size, layout, split_config, unknown
 from gpuzoo.core.simulator import Simulator, host_seed
-from gpuzoo.interfaces.actions import ActionSlot
+from gpuzoo.interfaces.arrays import ActionSlot, Recycler, Rows
 from gpuzoo.interfaces.attributes import BatchAttributes
 from gpuzoo.interfaces.batch import (
     Masks,
@@ -34,7 +34,6 @@ from gpuzoo.interfaces.batch import (
     draw,
 )
 from gpuzoo.interfaces.opponents import Opponents, Policy
-from gpuzoo.interfaces.recycling import Recycler, Rows
 from gpuzoo.interfaces.spaces import common_spaces, converted_dtype, plain_space
 
 #: what a step returns, in arrays that a caller may keep
