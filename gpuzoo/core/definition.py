@@ -155,7 +155,10 @@ class EnvDef:
         return 1
 
     def observation_space(self, cfg: Any, group: str) -> spaces.Space[Any]:
-        """Box, Discrete or MultiDiscrete space of one agent's observation, the same dtype for all groups."""
+        """Box, Discrete or MultiDiscrete space of one agent's observation, the same dtype for all groups.
+
+        A bound of a Box may rise or fall with a run-time parameter. A batch's space holds for all of its envs.
+        """
         raise NotImplementedError(f"{type(self).__name__} must define observation_space(cfg, group)")
 
     def action_space(self, cfg: Any, group: str) -> spaces.Space[Any]:
@@ -178,7 +181,10 @@ class EnvDef:
         return {}
 
     def check(self, cfg: Any) -> None:
-        """Raises ValueError where values of the configuration do not fit together."""
+        """Raises ValueError where values of the configuration do not fit together.
+
+        Where parameters are given per env it is asked about the values of each env, also before they are changed.
+        """
 
     def render(self, cfg: Any, state: Mapping[str, NDArray[Any]], canvas: Any) -> None:
         """Draws one env onto a `gpuzoo.render.Canvas`.
