@@ -165,6 +165,8 @@ def _parameters(env: EnvDef) -> str:
 def _state(env: EnvDef) -> str:
     rows = []
     for name, field in env.fields(env.Config()).items():
+        if field.scratch:
+            continue
         shape = "one value" if field.shape == () else " by ".join(map(str, field.shape))
         rows.append([f"`{name}`", field.dtype, shape, field.doc])
     return table(["field", "dtype", "shape", "meaning"], rows)

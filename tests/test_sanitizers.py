@@ -85,7 +85,15 @@ def program_text(sim: Simulator, steps: int, threads: int) -> str:
     """The game's unit with a main that gives it the arrays of a simulator."""
     owned = {sim.backend.address(a): a for a in sim._owned}
     sizes, fills, values, data, blobs = [], [], [], [], []
+    scratch = {f"field_{name}": field for name, field in sim.program.scratch.items()}
     for name in sim.program.store:
+        if name in scratch:  # a CPU's threads have their own, but the thread form wants them here
+            nbytes = sim.num_envs * int(np.prod(scratch[name].sizes)) * np.dtype(scratch[name].dtype).itemsize
+            sizes.append(str(nbytes))
+            values.append("0")
+            fills.append("0xA5")
+            data.append("nullptr")
+            continue
         array = owned.get(sim._pointers[name])
         if array is None or name in ("num_envs", "stride"):
             sizes.append("-1")

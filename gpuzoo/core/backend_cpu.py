@@ -196,7 +196,7 @@ class CpuBackend:
             raise ValueError(f"threads must be at least 1, not {threads}.")
         self.device = "simt" if simt else "cpu"
         self.xp: ModuleType = np
-        self.interleaves = simt
+        self.interleaves = self.scratch_per_env = simt
         self.threads = threads or available_threads()
         self._flags = ("-DGZ_SIMT", *flags) if simt else flags
 

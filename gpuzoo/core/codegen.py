@@ -32,7 +32,7 @@ from gpuzoo.core.definition import (
     resolve_constants,
     resolve_fields,
 )
-from gpuzoo.core.dialect import check_rules, inline_includes, names
+from gpuzoo.core.dialect import DialectError, Piece, check_rules, counts, inline_includes, names
 
 DEVICE = Path(__file__).parent / "device"
 
@@ -74,6 +74,7 @@ class Program:
         cfg: its configuration.
         layout: spaces and agents.
         fields: the state, with numeric shapes.
+        scratch: the scratch fields that lie in memory, with numeric shapes.
         lanes: threads per env on a GPU.
         per_env: names of the parameters given per env.
         params: names of the run-time (float) parameters.
@@ -88,6 +89,7 @@ class Program:
     cfg: Config
     layout: Layout
     fields: dict[str, Field]
+    scratch: dict[str, Field]
     lanes: int
     per_env: frozenset[str]
     params: tuple[str, ...]
@@ -260,15 +262,35 @@ def _chosen_action(lay: Layout) -> Iterable[str]:
     yield "}"
 
 
+def _scratch(fields: Mapping[str, Field]) -> Iterable[str]:
+    """Where the scratch arrays of an env begin: a GPU's envs run side by side, a CPU's thread runs one at a time."""
+    for name, field in fields.items():
+        c_type, size = C_TYPES[field.dtype], int(np.prod(field.sizes))
+        yield f"#if defined(GZ_CUDA) || defined(GZ_SIMT)\nGZ {c_type} *scratch_{name}(const Store &s, i64 i) {{"
+        yield f"  return s.field_{name} + field_offset(i, {size});\n}}\n#else"
+        yield f"alignas(64) static thread_local {c_type} {name}_of_thread[{size}];"
+        yield f"GZ {c_type} *scratch_{name}(const Store &, i64) {{ return {name}_of_thread; }}\n#endif"
+
+
+def _forget(fields: Mapping[str, Field]) -> Iterable[str]:
+    """What tests do to scratch between two calls of the rules: nothing may depend on what was left there."""
+    yield "GZ void forget(const Env &e) {\n  (void)e;\n#ifdef GZ_LANE_ORDER"
+    for name, field in fields.items():
+        place = f"&e.{name}" if field.shape == () else f"e.{name}.data"
+        size = int(np.prod(field.sizes)) * np.dtype(field.dtype).itemsize
+        yield f"  __builtin_memset({place}, GZ_LANE_ORDER == 1 ? 0xA5 : 0x3C, {size});"
+    yield "#endif\n}"
+
+
 def _env(program: dict[str, Any]) -> Iterable[str]:
     """`State`, `Env` and what moves an env's scalars between memory and registers."""
     lay: Layout = program["layout"]
-    fields: dict[str, Field] = program["fields"]
+    fields: dict[str, Field] = program["fields"] | program["scratch"]
     one_lane, single, branchless = program["lanes"] == 1, program["single"], program["branchless"]
     scalars = {n: C_TYPES[f.dtype] for n, f in fields.items() if f.shape == ()}
     arrays = {n: f for n, f in fields.items() if f.shape != ()}
-    held = dict(scalars) if one_lane else {}
-    extra = {"over": "u8"} if one_lane else {}
+    held = {n: c_type for n, c_type in scalars.items() if not fields[n].scratch} if one_lane else {}
+    extra = {"over": "u8"} | {n: c_type for n, c_type in scalars.items() if n not in held} if one_lane else {}
     if branchless:
         extra["terminated"] = "u8"
 
@@ -293,10 +315,11 @@ def _env(program: dict[str, Any]) -> Iterable[str]:
 
     members: list[tuple[str, str, str]] = []  # declaration, name, value
     for name, c_type in scalars.items():
-        members.append((f"{c_type} &", name, f"v.{name}" if one_lane else f"s.field_{name}[i]"))
+        place = f"*scratch_{name}(s, i)" if fields[name].scratch else f"s.field_{name}[i]"
+        members.append((f"{c_type} &", name, f"v.{name}" if one_lane else place))
     for name, field in arrays.items():
         size, columns = int(np.prod(field.sizes)), field.sizes[-1]
-        place = f"s.field_{name} + field_offset(i, {size})"
+        place = f"scratch_{name}(s, i)" if field.scratch else f"s.field_{name} + field_offset(i, {size})"
         members.append((f"Array<{C_TYPES[field.dtype]}, {columns}> ", name, f"{{{place}, s.num_envs}}"))
     for name, table in program["tables"].items():
         members.append((f"const {C_TYPES[str(table.dtype)]} *", name, f"s.table_{name}"))
@@ -343,6 +366,26 @@ def _env(program: dict[str, Any]) -> Iterable[str]:
     yield f"  e.observation{'' if single else '.data'} = s.final_observation + i * row_size(s);\n}}"
     yield "GZ Env bind(const Store &s, State &v, i64 i, u32 episode, int t, int max_steps) {\n  (void)v;"
     yield "  return {" + ",\n          ".join(value for _, _, value in members) + "};\n}"
+    yield from _forget(program["scratch"])
+
+
+def _random_order(rules: Sequence[Piece], env: EnvDef, cfg: Config, lay: Layout) -> dict[str, Field]:
+    """The scratch of ``in_random_order``: keys, order, and where a CPU's buckets begin."""
+    sizes = {"AGENTS": lay.agents, **{f"{group.upper()}S": n for group, n in lay.groups.items() if group != "agent"}}
+    sizes |= resolve_constants(env, cfg)
+    for name, kind in config_types(env.Config).items():
+        if kind is int:
+            sizes |= dict.fromkeys((f".cfg.{name}", f"Config::{name}"), getattr(cfg, name))
+    most = 0
+    for place, text in counts(rules, "in_random_order"):
+        known = text[text.find(".cfg.") :] if ".cfg." in text else text
+        if not text.isdigit() and known not in sizes:
+            raise DialectError(
+                f"{place}: in_random_order(e, {text}, ...): give AGENTS, the size of a group, a name of constants(cfg), "
+                "e.cfg.name of an int, or a number, so that there is room for as many."
+            )
+        most = max(most, 1, int(text) if text.isdigit() else sizes[known])
+    return {"random_order": Field("uint32", (3, most), scratch=True)} if most else {}
 
 
 def program(env: EnvDef, cfg: Config, per_env: Iterable[str] = (), lanes: int | None = None) -> Program:
@@ -358,7 +401,11 @@ def program(env: EnvDef, cfg: Config, per_env: Iterable[str] = (), lanes: int | 
         ValueError: a declaration or rules that break the dialect; the message names file, line and rule.
     """
     lay = layout(env, cfg)
-    fields = resolve_fields(env, cfg, lay)
+    declared = resolve_fields(env, cfg, lay)
+    rules = inline_includes(type(env).source())
+    check_rules(rules, {n: f.dtype for n, f in declared.items()})
+    fields = {n: f for n, f in declared.items() if not f.scratch}
+    scratch = {n: f for n, f in declared.items() if f.scratch} | _random_order(rules, env, cfg, lay)
     lanes = env.lanes(cfg) if lanes is None else lanes
     if lanes not in [2**k for k in range(11)]:
         raise ValueError(f"{env.id}: lanes must be a power of two from 1 to 1024, not {lanes}.")
@@ -367,9 +414,7 @@ def program(env: EnvDef, cfg: Config, per_env: Iterable[str] = (), lanes: int | 
     env_bytes = sum(int(np.prod(f.sizes)) * np.dtype(f.dtype).itemsize for f in fields.values())
     env_bytes += lay.agents * (lay.observation_size * np.dtype(lay.observation_dtype).itemsize + 16) + 16
     tile = max(1, min(512, 65536 // env_bytes))
-    rules = inline_includes(type(env).source())
-    check_rules(rules)
-    branchless = lanes == 1 and all(f.shape == () for f in fields.values())
+    branchless = lanes == 1 and all(f.shape == () for f in (*fields.values(), *scratch.values()))
     branchless &= type(env).single() or (_few_together(env, lay) and not _OF_ONE & names(rules))
     # Whole vectors: of bytes, as the flags are, there are 64 in the longest.
     tile = max(tile - tile % 64, 64) if branchless else next((tile - tile % n for n in (64, 16) if tile > n), tile)
@@ -380,13 +425,15 @@ def program(env: EnvDef, cfg: Config, per_env: Iterable[str] = (), lanes: int | 
         "cfg": cfg,
         "layout": lay,
         "fields": fields,
+        "scratch": scratch,
         "tables": tables,
         "lanes": lanes,
         "single": type(env).single(),
         "branchless": branchless,
         "tile": tile,
     }
-    store = _store(env, lay, fields, params, tables)
+    in_memory = {n: f for n, f in scratch.items() if f.shape or lanes > 1}
+    store = _store(env, lay, fields | in_memory, params, tables)
     config, load_config = "\n".join(_config(env, cfg, frozenset(per_env))).split("//LOAD_CONFIG")
     generated = [
         '#line 1 "generated"',
@@ -400,6 +447,7 @@ def program(env: EnvDef, cfg: Config, per_env: Iterable[str] = (), lanes: int | 
         load_config,
         *_actions(lay, facts["single"]),
         *_chosen_action(lay),
+        *_scratch(in_memory),
         *_env(facts),
         "}  // namespace gz",
     ]
@@ -430,6 +478,7 @@ def program(env: EnvDef, cfg: Config, per_env: Iterable[str] = (), lanes: int | 
         cfg=cfg,
         layout=lay,
         fields=fields,
+        scratch=in_memory,
         lanes=lanes,
         per_env=frozenset(per_env),
         params=params,

@@ -40,7 +40,7 @@ _CONSTANT = re.compile(r"^[A-Z][A-Z0-9_]*$")
 
 @dataclasses.dataclass(frozen=True)
 class Field:
-    """A named array of an env's state.
+    """A named array of an env: of its state, or a scratch array that rules work with.
 
     Args:
         dtype: one of float32, int32, uint32, uint64, int16, int8, uint8, bool.
@@ -48,11 +48,14 @@ class Field:
             with an ``s`` (``"taggers"``), an integer of the configuration, or one of `EnvDef.constants`. ``()`` is one
             value per env.
         doc: one line for the documentation.
+        scratch: not part of the state. Its contents are undefined whenever `reset`, `step` or `observe` begins; it is
+            in no snapshot, and takes no memory per env on a CPU.
     """
 
     dtype: str
     shape: tuple[int | str, ...] = ()
     doc: str = ""
+    scratch: bool = False
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -135,7 +138,7 @@ class EnvDef:
         raise NotImplementedError(f"{type(self).__name__} must define action_space(cfg, group)")
 
     def fields(self, cfg: Any) -> dict[str, Field]:
-        """The state of one env."""
+        """The state of one env, and the scratch arrays of its rules."""
         raise NotImplementedError(f"{type(self).__name__} must define fields(cfg)")
 
     def constants(self, cfg: Any) -> dict[str, int]:

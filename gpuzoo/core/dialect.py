@@ -10,10 +10,15 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-REGIONS = frozenset("lanes once broadcast lane_sum lane_min lane_max lane_any lane_argmin lanes_smallest".split())
+REGIONS = frozenset(
+    "lanes once broadcast lane_sum lane_min lane_max lane_any lane_argmin lanes_smallest in_random_order".split()
+)
+#: what iterations of one region may do to the same cell
+SCATTERS = frozenset("scatter_add scatter_min scatter_max scatter_or".split())
+CELLS = ("int32", "uint32", "uint64")
 #: members of Env that are the same for all lanes during a step
 UNIFORM = frozenset("cfg t max_steps episode seed".split())
 ENTRIES = ("reset", "step", "observe")
@@ -198,16 +203,62 @@ def _lambda_bodies(tokens: Sequence[_Token], span: range) -> set[int]:
     return inside
 
 
+def _check_scatters(tokens: Sequence[_Token], body: Sequence[int], env: str, dtypes: Mapping[str, str]) -> None:
+    """Checks that nothing else happens to the cells that a region, or a helper called in one, scatters into."""
+
+    def field(k: int) -> str:
+        """Its name, where ``e.name`` begins at ``k``."""
+        return tokens[k + 2].text if tokens[k].text == env and tokens[k + 1].text == "." else ""
+
+    ways: dict[str, str] = {}
+    targets = set()
+    for k in body:
+        way = tokens[k].text
+        if way not in SCATTERS or tokens[k + 1].text != "(" or not field(k + 2):
+            continue
+        name = field(k + 2)
+        targets.add(k + 2)
+        if dtypes.get(name, CELLS[0]) not in CELLS:
+            raise tokens[k].error(
+                f"{way} into {env}.{name}, which is {dtypes[name]}: cells are fields of {', '.join(CELLS)}, whose bits "
+                "do not depend on the order; for sums of floats there is lane_sum"
+            )
+        if ways.setdefault(name, way) != way:
+            raise tokens[k].error(f"{way} into {env}.{name}, which this region also gives to {ways[name]}")
+    for k in body:
+        if k not in targets and field(k) in ways:
+            raise tokens[k].error(
+                f"{env}.{field(k)} beside {ways[field(k)]} in one region: the next region reads it, or writes it otherwise"
+            )
+
+
+def counts(pieces: Sequence[Piece], region: str) -> Iterator[tuple[str, str]]:
+    """Of each call of a region, the place in its file and the second argument's text, without blanks."""
+    tokens = [token for piece in pieces for token in _tokens(piece)]
+    for k, token in enumerate(tokens[:-1]):
+        if token.text == region and tokens[k + 1].text == "(":
+            arguments: list[str] = [""]
+            depth = 0
+            for inner in tokens[k + 2 : _match(tokens, k + 1)]:
+                depth += (inner.text in "([{") - (inner.text in ")]}")
+                if inner.text == "," and depth == 0:
+                    arguments.append("")
+                else:
+                    arguments[-1] += inner.text
+            yield f"{token.path}:{token.line}", arguments[1] if len(arguments) > 1 else ""
+
+
 def names(pieces: Sequence[Piece]) -> frozenset[str]:
     """All names in a game's rules, comments aside."""
     return frozenset(token.text for piece in pieces for token in _tokens(piece) if token.kind == "name")
 
 
-def check_rules(pieces: Sequence[Piece]) -> None:
+def check_rules(pieces: Sequence[Piece], dtypes: Mapping[str, str] | None = None) -> None:
     """Checks a game's rules.
 
     Args:
         pieces: the file with all includes, from `inline_includes`.
+        dtypes: of the game's fields, by name.
 
     Raises:
         DialectError: the first broken rule, with file and line.
@@ -229,7 +280,10 @@ def check_rules(pieces: Sequence[Piece]) -> None:
     inside: dict[str, set[int]] = {}
     for f in functions.values():
         spans = _region_spans(tokens, f.body)
-        inside[f.name] = {k for span in spans for k in _lambda_bodies(tokens, span)}
+        bodies = [_lambda_bodies(tokens, span) for span in spans]
+        for body in bodies or [set(f.body)]:
+            _check_scatters(tokens, sorted(body), f.env, dtypes or {})
+        inside[f.name] = set().union(*bodies)
         f.collective = f.name in ENTRIES or bool(spans)
         f.touches = bool(f.env) and not f.collective
     for f in functions.values():

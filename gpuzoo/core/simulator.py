@@ -175,6 +175,10 @@ class Simulator:
                 self.arrays[name] = self.xp.moveaxis(whole, -1, 0)
             else:
                 self.arrays[name] = self._array(f"field_{name}", (n, *field.sizes), field.dtype)
+        for name, field in self.program.scratch.items():
+            self._pointers[f"field_{name}"] = 0
+            if self.backend.scratch_per_env:
+                self._array(f"field_{name}", (n, *field.sizes), field.dtype)
         self._params: dict[str, Any] = {}
         for name in self.program.params:
             array = self._array(f"param_{name}", (n,) if name in per_env else (1,), "float32")

@@ -39,7 +39,12 @@ class Faulty(EnvDef):
         return spaces.Discrete(3)
 
     def fields(self, cfg):
-        return {"x": Field("float32", ("agents",)), "old": Field("float32", ("agents",))}
+        return {
+            "x": Field("float32", ("agents",)),
+            "old": Field("float32", ("agents",)),
+            "note": Field("float32", ("agents",), scratch=True),
+            "mark": Field("int32", scratch=True),
+        }
 
     def tables(self, cfg):
         return {"gains": np.full(2, cfg.gain, np.float32)}
@@ -87,6 +92,11 @@ FAULTS: dict[str, tuple[str, dict[str, str]]] = {
         "lane_order",
         {"step": "e.x[a] = e.x[(a + 1) % 4] + (float)e.action[a]; e.old[a] = 0.f;"},
     ),
+    "scratch is remembered": (
+        "lane_order",
+        {"step": _MOVE + "e.note[a] = e.x[a];", "observe": _SEE + "e.x[a] += e.note[a];"},
+    ),
+    "scratch is read first": ("lane_order", {"step": _MOVE + "e.x[a] += (float)(e.mark & 3);"}),
     "a run-time parameter in a table": ("parameters", {"step": _MOVE + "e.x[a] += e.gains[0];"}),
 }
 

@@ -4,7 +4,7 @@
 // scalar fields) advances a tile of envs in vector instructions and then settles it; other games do both env by env.
 //
 // Generated above: Store (where arrays lie), State (an env's scalars, in registers where LANES == 1), Env (what a game
-// sees), load, save, bind, chosen_action, row_size, see_final; LANES, GZ_BRANCHLESS, GZ_APART, GZ_SHORT, GZ_MASKS,
+// sees), load, save, bind, forget (scratch, in tests), chosen_action, row_size, see_final; LANES, GZ_BRANCHLESS, GZ_APART, GZ_SHORT, GZ_MASKS,
 // AGENTS, OBSERVATION_SIZE, TILE. One file, as the loops of the CPU and the kernels of GPUs call the same functions.
 
 namespace gz {
@@ -43,8 +43,10 @@ GZ_SELDOM void restart(const Store &s, i64 i, u32 episode, int max_steps, Start 
       s.elapsed_steps[i] = 0;
       s.waiting[i] = 0;
     });
+    forget(e);
     reset(e);
   }
+  forget(e);
   observe(e);
   save(s, i, v);
 }
@@ -69,6 +71,7 @@ GZ void look(const Store &s, int mode, bool finals, int max_steps, i64 begin, i6
       State v = load(s, i);
       Env e = bind(s, v, i, s.episode[i], s.elapsed_steps[i], max_steps);
       if (begins) see_final(s, e, i);
+      forget(e);
       observe(e);
     }
 }
@@ -85,6 +88,7 @@ GZ void advance(const Store &s, bool, int max_steps, i64 i) {
   Env e = bind(s, v, i, s.episode[i], t, max_steps);
   unrolled<0, AGENTS>([&](int a) { v.reward[a] = 0.f; });
   v.terminated = v.over = 0;
+  forget(e);
   step(e);
   // not `idle ? ... : ...`, which g++ takes for stores that are made or not
   const u8 terminated = (u8)(!idle & ((v.terminated | v.over) != 0)), truncated = (u8)(!idle & (t >= max_steps)), stays = idle;
@@ -97,6 +101,7 @@ GZ void advance(const Store &s, bool, int max_steps, i64 i) {
     s.truncated[k] = (s.truncated[k] & stays) | truncated;
   });
   v = keep(idle, before, v);
+  forget(e);
   if constexpr (!APART) observe(e);
   save(s, i, v);
   s.elapsed_steps[i] = t;
@@ -123,7 +128,9 @@ GZ void advance(const Store &s, bool finals, int max_steps, i64 i) {
     s.reward[k] = 0.f;
     s.terminated[k] = 0;
   });
+  forget(e);
   step(e);
+  forget(e);
   observe(e);
   const bool out_of_time = t >= max_steps;
   // bit 0: somebody plays on; bit 1: somebody has just finished
@@ -236,8 +243,10 @@ GZ void settle_all(const Store &s, int mode, bool finals, int max_steps, i64 low
     State v = load(s, i);
     const State before = v;
     Env e = bind(s, v, i, episode, t, max_steps);
+    forget(e);
     reset(e);
     v = keep(begins == 0, before, v);
+    forget(e);
     if constexpr (!APART) observe(e);
     save(s, i, v);
   }
