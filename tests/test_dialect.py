@@ -73,6 +73,11 @@ BROKEN = {
         LINE + 3,
         "one works on the state of one lane: call it inside a region",
     ),
+    "a cell is read beside a scatter": (step("  lanes(e, 2, [=](int a) {", "    scatter_add(e.count[e.cell[a]], 1);", "    e.seen[a] = e.count[a];", "  });"), LINE + 2, r"e\.count beside scatter_add in one region: read it or write it otherwise in another"),
+    "a cell decides on a cell": (step("  lanes(e, 2, [=](int a) { scatter_max(e.best[e.best[a]], a); });"), LINE, r"e\.best beside scatter_max"),
+    "two scatters": (step("  lanes(e, 2, [=](int a) {", "    scatter_add(e.count[a], 1);", "    scatter_or(e.count[0], 2);", "  });"), LINE + 2, r"scatter_or into e\.count, which this region also gives to scatter_add"),
+    "a scatter in a helper": ("GZ void vote(Env e, int a) {\n  scatter_add(e.count[a], 1); e.count[0] = 0;\n}\n" + step("  lanes(e, 2, [=](int a) { vote(e, a); });"), 2, r"e\.count beside scatter_add"),
+    "a scatter outside": (step("  scatter_add(e.count[0], 1);"), LINE, r"e\.count outside of a region"),
     "never closed": (step("  once(e, [=] { e.steps = 0; ;"), None, "is never closed"),
     "no step": (HEAD, 1, r"rules must define GZ void step\(Env e\)"),
     "after a comment": (step("  /* two", "  lines */ double x;"), LINE + 1, "'double' is not allowed"),
@@ -109,6 +114,10 @@ ALLOWED = {
     "helpers": "GZ float one(Env e, int a) {\n  return e.speed[a];\n}\n"
     + step("  float s = lane_sum(e, 2, [=](int a) { return one(e, a); });", "  once(e, [=] { e.reward = s; });"),
     "collective helpers": "GZ void all(Env e) {\n  once(e, [=] { e.steps = 1; });\n}\n" + step("  all(e);"),
+    "a scatter, and in the next region what came of it": step(
+        "  lanes(e, 2, [=](int a) { scatter_add(e.count[e.cell[a]], 1); scatter_add(e.count[0], e.cell[a]); });",
+        "  lanes(e, 2, [=](int a) { e.seen[a] = e.count[a]; });",
+    ),
     "other capture in plain lambdas": step("  once(e, [=] { auto f = [=](int x) { return x; }; e.steps = f(1); });"),
 }
 
@@ -175,6 +184,22 @@ def test_nvrtc_names_the_authors_line(tmp_path):
 def test_broken_rules_stop_a_game(tmp_path):
     game, path, line = wrong_game(tmp_path, new="e.steps += (int)0.5;")
     with pytest.raises(ValueError, match=rf"{re.escape(str(path))}:{line}: '0.5' is a double"):
+        Simulator(game, 1, device="cpu")
+
+
+@pytest.mark.parametrize(
+    ("rules", "message"),
+    [
+        (
+            "scatter_add(e.speed[0], 1);",
+            r"scatter_add into e\.speed, which is float32: cells are fields of int32, uint32, uint64",
+        ),
+        ("scatter_max(e.steps, 0.5f);", "a_scatter_takes_integers"),
+    ],
+)
+def test_scatters_are_of_integers(tmp_path, rules, message):
+    game, path, line = wrong_game(tmp_path, new=rules)
+    with pytest.raises((ValueError, RuntimeError), match=rf"(?s){re.escape(str(path))}:{line}:.*{message}"):
         Simulator(game, 1, device="cpu")
 
 

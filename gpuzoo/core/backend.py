@@ -75,7 +75,7 @@ class Backend(Protocol):
         xp: the array module, NumPy or CuPy.
         interleaves: whether the kernels of a game with one lane want the elements of its fields with the envs along the
             last axis (see ``field_offset`` in prelude.cuh).
-        scratch_per_env: whether the kernels want scratch fields as arrays over all envs; a CPU's threads have their own.
+        scratch_per_env: whether scratch fields are arrays over all envs; a CPU's threads have their own.
     """
 
     device: str

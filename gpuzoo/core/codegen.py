@@ -381,8 +381,8 @@ def _random_order(rules: Sequence[Piece], env: EnvDef, cfg: Config, lay: Layout)
         known = text[text.find(".cfg.") :] if ".cfg." in text else text
         if not text.isdigit() and known not in sizes:
             raise DialectError(
-                f"{place}: in_random_order(e, {text}, ...): give AGENTS, the size of a group, a name of constants(cfg), "
-                "e.cfg.name of an int, or a number, so that there is room for as many."
+                f"{place}: in_random_order(e, {text}, ...): give AGENTS, the size of a group, a name of constants(), "
+                "e.cfg.name where it is an int, or a number, so that there is room for as many."
             )
         most = max(most, 1, int(text) if text.isdigit() else sizes[known])
     return {"random_order": Field("uint32", (3, most), scratch=True)} if most else {}

@@ -228,7 +228,7 @@ def _check_scatters(tokens: Sequence[_Token], body: Sequence[int], env: str, dty
     for k in body:
         if k not in targets and field(k) in ways:
             raise tokens[k].error(
-                f"{env}.{field(k)} beside {ways[field(k)]} in one region: the next region reads it, or writes it otherwise"
+                f"{env}.{field(k)} beside {ways[field(k)]} in one region: read it or write it otherwise in another"
             )
 
 
