@@ -28,6 +28,7 @@ from gpuzoo.core.definition import (
     Layout,
     choices,
     config_types,
+    flat_size,
     layout,
     resolve_constants,
     resolve_fields,
@@ -56,6 +57,9 @@ ENGINE_ARRAYS: Mapping[str, tuple[str, str]] = {
 }
 
 
+#: what rules reach by an index, beside fields and tables
+_INDEXED = ("action", "terminate", "reward", "terminated", "alive", "observation", "action_mask")
+
 #: names in rules by which one agent leaves before the others, or it is asked who has
 _OF_ONE = frozenset({"terminate", "terminated", "alive"})
 
@@ -80,6 +84,8 @@ class Program:
         params: names of the run-time (float) parameters.
         tables: the shared constant arrays.
         store: names of the pointers of the device struct `Store`, in order.
+        indexed: what rules reach by an index, by the numbers that a fault has for them.
+        debug: whether this is the checked form.
         remainders: whether loops of a CPU may leave something over behind whole vectors; those over envs do not, as
             tiles are whole vectors.
         code: the translation unit.
@@ -95,6 +101,8 @@ class Program:
     params: tuple[str, ...]
     tables: dict[str, np.ndarray[Any, Any]]
     store: tuple[str, ...]
+    indexed: tuple[str, ...]
+    debug: bool
     remainders: bool
     code: str
 
@@ -159,6 +167,7 @@ def _constants(program: dict[str, Any]) -> Iterable[str]:
     yield f"constexpr int TILE = {program['tile']};"
     yield f"using Observation = {C_TYPES[lay.observation_dtype]};"
     yield f"using Action = {C_TYPES[lay.action_dtype]};"
+    yield f"using Row = {'Pointer<Observation>' if program['debug'] else 'Observation *'};"
 
 
 def _config(env: EnvDef, cfg: Config, per_env: frozenset[str]) -> Iterable[str]:
@@ -191,9 +200,11 @@ def _store(
     fields: Mapping[str, Field],
     params: Iterable[str],
     tables: Mapping[str, np.ndarray[Any, Any]],
+    debug: bool,
 ) -> list[tuple[str, str]]:
     """(C declaration without the name, name) of each member of `Store`; every member is 8 bytes."""
     out = [("struct Control *", "control"), ("i64", "num_envs")]
+    out += [("struct Fault *", "faults")] * debug
     out += [(f"{C_TYPES[dtype]} *", name) for name, (dtype, _) in ENGINE_ARRAYS.items()]
     observation = C_TYPES[lay.observation_dtype]
     out += [(f"{observation} *", "observation"), (f"{observation} *", "final_observation")]
@@ -206,7 +217,7 @@ def _store(
     return out
 
 
-def _actions(lay: Layout, single: bool) -> Iterable[str]:
+def _actions(lay: Layout, single: bool, debug: bool) -> Iterable[str]:
     """How a game reads actions: illegal values never reach it."""
     spaces_ = lay.action_spaces
     if lay.action_dtype == "int32":
@@ -233,12 +244,20 @@ def _actions(lay: Layout, single: bool) -> Iterable[str]:
         yield "GZ float legal_action(Action raw, const i8 *, int agent, int k) {"
         yield "  const float x = is_nan(raw) ? (float)INVALID_ACTION : raw;"
         yield "  return clamp(x, action_low(agent, k), action_high(agent, k));\n}"
+    index = "const Subscript &" if debug else "int "
     yield "struct Actions {"
     yield "  const Action *data;\n  const i8 *mask;"
-    yield "  GZ_MEMBER Action operator()(int agent, int k) const {"
+    if debug:
+        number = _INDEXED.index("action")
+        yield "  Watch watch;"
+        yield "  GZ_MEMBER Action operator()(const Subscript &agent, const Subscript &k) const {"
+        yield f"    if (!watch.admits(agent, AGENTS, {number}, AGENT_OF, k.value)) return 0;"
+        yield f"    if (!watch.admits(k, ACTION_SIZE, {number}, NUMBER_OF, agent.value)) return 0;"
+        yield "    return legal((int)agent.value, (int)k.value);\n  }"
+    yield f"  GZ_MEMBER Action {'legal' if debug else 'operator()'}(int agent, int k) const {{"
     yield "    return legal_action(data[agent * ACTION_SIZE + k], mask + agent * MASK_SIZE, agent, k);\n  }"
-    index = "0, k" if single else "k, 0"
-    yield f"  GZ_MEMBER Action operator[](int k) const {{ return (*this)({index}); }}\n}};"
+    both = "0, k" if single else "k, 0"
+    yield f"  GZ_MEMBER Action operator[]({index}k) const {{ return (*this)({both}); }}\n}};"
 
 
 def _chosen_action(lay: Layout) -> Iterable[str]:
@@ -273,13 +292,24 @@ def _scratch(fields: Mapping[str, Field]) -> Iterable[str]:
 
 
 def _forget(fields: Mapping[str, Field]) -> Iterable[str]:
-    """What tests do to scratch between two calls of the rules: nothing may depend on what was left there."""
-    yield "GZ void forget(const Env &e) {\n  (void)e;\n#ifdef GZ_LANE_ORDER"
+    """What tests and debug=True do to scratch before the rules are called: nothing may depend on what was left there."""
+    yield "GZ void forget(const Env &e) {\n  (void)e;\n#if defined(GZ_LANE_ORDER) || defined(GZ_DEBUG)"
     for name, field in fields.items():
-        place = f"&e.{name}" if field.shape == () else f"e.{name}.data"
-        size = int(np.prod(field.sizes)) * np.dtype(field.dtype).itemsize
-        yield f"  __builtin_memset({place}, GZ_LANE_ORDER == 1 ? 0xA5 : 0x3C, {size});"
+        c_type, size = C_TYPES[field.dtype], int(np.prod(field.sizes))
+        place = f"e.{name}" if field.shape == () else f"e.{name}.data[element_offset(k, e.{name}.num_envs)]"
+        yield f"  lanes(e, {size}, [=](int k) {{ (void)k, {place} = garbage<{c_type}>(); }});"
     yield "#endif\n}"
+
+
+def _lengths(lay: Layout) -> Iterable[str]:
+    """How many numbers an agent's observation and mask have, without padding."""
+    lengths = {"observation": {g: flat_size(s) for g, s in lay.observation_spaces.items()}}
+    if lay.mask_size:
+        lengths["action_mask"] = {g: sum(choices(s)) for g, s in lay.action_spaces.items()}
+    for name, by_group in lengths.items():
+        values = [str(by_group[group]) for group, count in lay.groups.items() for _ in range(count)]
+        yield f"struct Length_{name} {{\n  GZ_MEMBER static int of(int agent) {{"
+        yield f"    (void)agent;\n    return {_pick('agent', values)};\n  }}\n}};"
 
 
 def _env(program: dict[str, Any]) -> Iterable[str]:
@@ -287,6 +317,7 @@ def _env(program: dict[str, Any]) -> Iterable[str]:
     lay: Layout = program["layout"]
     fields: dict[str, Field] = program["fields"] | program["scratch"]
     one_lane, single, branchless = program["lanes"] == 1, program["single"], program["branchless"]
+    debug, indexed = program["debug"], program["indexed"]
     scalars = {n: C_TYPES[f.dtype] for n, f in fields.items() if f.shape == ()}
     arrays = {n: f for n, f in fields.items() if f.shape != ()}
     held = {n: c_type for n, c_type in scalars.items() if not fields[n].scratch} if one_lane else {}
@@ -313,58 +344,83 @@ def _env(program: dict[str, Any]) -> Iterable[str]:
     yield "GZ void clear(const Store &s, State &v, i64 i) {\n  (void)s; (void)v; (void)i;"
     yield "  v.over = 0;\n}" if one_lane else "  if (lane() == 0) s.over[i] = 0;\n}"
 
+    def pointer(c_type: str, name: str, place: str, size: str | int, part: str = "FLAT") -> tuple[str, str, str]:
+        if not debug:
+            return f"{c_type} *", name, place
+        return f"Pointer<{c_type}> ", name, f"{{{place}, {size}, watch, {indexed.index(name)}, {part}, 0, 0, 0}}"
+
+    def rows(c_type: str, name: str, place: str, columns: str) -> tuple[str, str, str]:
+        if not debug:
+            return f"Rows<{c_type}> ", name, f"{{{place}, {columns}}}"
+        value = f"{{{place}, {columns}, watch, {indexed.index(name)}, AGENTS}}"
+        return f"Rows<{c_type}, Length_{name}> ", name, value
+
     members: list[tuple[str, str, str]] = []  # declaration, name, value
+    watch = ", watch" if debug else ""
     for name, c_type in scalars.items():
         place = f"*scratch_{name}(s, i)" if fields[name].scratch else f"s.field_{name}[i]"
         members.append((f"{c_type} &", name, f"v.{name}" if one_lane else place))
     for name, field in arrays.items():
         size, columns = int(np.prod(field.sizes)), field.sizes[-1]
         place = f"scratch_{name}(s, i)" if field.scratch else f"s.field_{name} + field_offset(i, {size})"
-        members.append((f"Array<{C_TYPES[field.dtype]}, {columns}> ", name, f"{{{place}, s.num_envs}}"))
+        checked = f"{watch}, {indexed.index(name)}, {size}" if debug else ""
+        members.append((f"Array<{C_TYPES[field.dtype]}, {columns}> ", name, f"{{{place}, s.num_envs{checked}}}"))
     for name, table in program["tables"].items():
-        members.append((f"const {C_TYPES[str(table.dtype)]} *", name, f"s.table_{name}"))
+        members.append(pointer(f"const {C_TYPES[str(table.dtype)]}", name, f"s.table_{name}", table.size))
     agent = "i" if lay.agents == 1 else "i * AGENTS"
     mask = f"s.action_mask + {agent} * MASK_SIZE" if lay.mask_size else "nullptr"
+    seen = "s.observation + i * row_size(s)"
     if single:
         if lay.action_size == 1 and lay.action_dtype == "int32":
             members.append(("const int ", "action", f"legal_action(s.action[i], {mask}, 0, 0)"))
         else:
-            members.append(("Actions ", "action", f"{{s.action + i * ACTION_SIZE, {mask}}}"))
+            members.append(("Actions ", "action", f"{{s.action + i * ACTION_SIZE, {mask}{watch}}}"))
         members.append(("float &", "reward", "v.reward[0]" if branchless else "s.reward[i]"))
         members.append(("u8 &", "terminated", "v.terminated" if branchless else "s.terminated[i]"))
-        members.append(("Observation *", "observation", "s.observation + i * row_size(s)"))
+        members.append(pointer("Observation", "observation", seen, "OBSERVATION_SIZE", "NUMBER_OF"))
         if lay.mask_size:
-            members.append(("i8 *", "action_mask", "s.action_mask + i * MASK_SIZE"))
+            members.append(pointer("i8", "action_mask", "s.action_mask + i * MASK_SIZE", "MASK_SIZE", "NUMBER_OF"))
     else:
-        members.append(("Actions ", "action", f"{{s.action + {agent} * ACTION_SIZE, {mask}}}"))
-        members.append(("float *", "reward", "v.reward" if branchless else f"s.reward + {agent}"))
+        members.append(("Actions ", "action", f"{{s.action + {agent} * ACTION_SIZE, {mask}{watch}}}"))
+        reward = "v.reward" if branchless else f"s.reward + {agent}"
+        members.append(pointer("float", "reward", reward, "AGENTS"))
         if not branchless:
-            members.append(("u8 *", "terminated", f"s.terminated + {agent}"))
-            members.append(("const u8 *", "alive", f"s.alive + {agent}"))
-        members.append(("Rows<Observation> ", "observation", "{s.observation + i * row_size(s), OBSERVATION_SIZE}"))
+            members.append(pointer("u8", "terminated", f"s.terminated + {agent}", "AGENTS"))
+            members.append(pointer("const u8", "alive", f"s.alive + {agent}", "AGENTS"))
+        members.append(rows("Observation", "observation", seen, "OBSERVATION_SIZE"))
         if lay.mask_size:
-            members.append(("Rows<i8> ", "action_mask", f"{{s.action_mask + {agent} * MASK_SIZE, MASK_SIZE}}"))
+            members.append(rows("i8", "action_mask", f"s.action_mask + {agent} * MASK_SIZE", "MASK_SIZE"))
     members.append(("u8 &", "over", "v.over" if one_lane else "s.over[i]"))
     members.append(("Config ", "cfg", "load_config(s, i)"))
     members.append(("u64 ", "seed", "s.seed[i]"))
     members.append(("u32 ", "episode", "episode"))
     members.append(("int ", "t", "t"))
     members.append(("int ", "max_steps", "max_steps"))
+    if debug:
+        members.append(("Watch ", "gz_watch", "watch"))
 
     # GCC vectorises rows of 1, 2, 3, 4, 8, ... values; others only where it does not know how long they are.
     size = lay.agents * lay.observation_size
     unknown = branchless and size & (size - 1) and size != 3
     yield "GZ i64 row_size(const Store &s) {"
     yield f"  (void)s;\n  return {size}{' + (s.num_envs < 0)' if unknown else ''};\n}}"
+    if debug:
+        yield from _lengths(lay)
     yield "struct Env {"
     yield from (f"  {c_type}{name};" for c_type, name, _ in members)
-    if not single and not branchless:
+    if not single and not branchless and not debug:
         yield "  GZ_MEMBER void terminate(int agent) const { terminated[agent] = 1; }"
+    elif not single and not branchless:
+        number = indexed.index("terminate")
+        yield "  GZ_MEMBER void terminate(const Subscript &agent) const {"
+        yield f"    if (gz_watch.admits(agent, AGENTS, {number}, FLAT, 0)) terminated.data[agent.value] = 1;\n  }}"
     yield "  GZ_MEMBER void terminate_all() const { over = 1; }"
     yield "};"
     yield "GZ void see_final(const Store &s, Env &e, i64 i) {"
-    yield f"  e.observation{'' if single else '.data'} = s.final_observation + i * row_size(s);\n}}"
+    yield f"  e.observation{'' if single and not debug else '.data'} = s.final_observation + i * row_size(s);\n}}"
     yield "GZ Env bind(const Store &s, State &v, i64 i, u32 episode, int t, int max_steps) {\n  (void)v;"
+    if debug:
+        yield "  const Watch watch = {s.faults + i * LANES + lane(), t};"
     yield "  return {" + ",\n          ".join(value for _, _, value in members) + "};\n}"
     yield from _forget(program["scratch"])
 
@@ -388,7 +444,9 @@ def _random_order(rules: Sequence[Piece], env: EnvDef, cfg: Config, lay: Layout)
     return {"random_order": Field("uint32", (3, most), scratch=True)} if most else {}
 
 
-def program(env: EnvDef, cfg: Config, per_env: Iterable[str] = (), lanes: int | None = None) -> Program:
+def program(
+    env: EnvDef, cfg: Config, per_env: Iterable[str] = (), lanes: int | None = None, debug: bool = False
+) -> Program:
     """Generates the program of a game for one configuration.
 
     Args:
@@ -396,6 +454,7 @@ def program(env: EnvDef, cfg: Config, per_env: Iterable[str] = (), lanes: int | 
         cfg: the configuration.
         per_env: names of float parameters that have a value per env.
         lanes: overrides the declared number of lanes (results do not depend on it).
+        debug: the form that checks every index of the rules; results do not depend on it.
 
     Raises:
         ValueError: a declaration or rules that break the dialect; the message names file, line and rule.
@@ -431,9 +490,11 @@ def program(env: EnvDef, cfg: Config, per_env: Iterable[str] = (), lanes: int | 
         "single": type(env).single(),
         "branchless": branchless,
         "tile": tile,
+        "debug": debug,
+        "indexed": (*_INDEXED, *fields, *scratch, *tables),
     }
     in_memory = {n: f for n, f in scratch.items() if f.shape or lanes > 1}
-    store = _store(env, lay, fields | in_memory, params, tables)
+    store = _store(env, lay, fields | in_memory, params, tables, debug)
     config, load_config = "\n".join(_config(env, cfg, frozenset(per_env))).split("//LOAD_CONFIG")
     generated = [
         '#line 1 "generated"',
@@ -445,13 +506,14 @@ def program(env: EnvDef, cfg: Config, per_env: Iterable[str] = (), lanes: int | 
         *(f"  {c_type} {name};" for c_type, name in store),
         "};",
         load_config,
-        *_actions(lay, facts["single"]),
+        *_actions(lay, facts["single"], debug),
         *_chosen_action(lay),
         *_scratch(in_memory),
         *_env(facts),
         "}  // namespace gz",
     ]
     parts = [
+        *["#define GZ_DEBUG"] * debug,
         f"#define LANES {lanes}",
         f"#define GZ_BRANCHLESS {int(branchless)}",
         f"#define GZ_APART {int(apart)}",
@@ -464,6 +526,7 @@ def program(env: EnvDef, cfg: Config, per_env: Iterable[str] = (), lanes: int | 
         _header("math.cuh"),
         _header("rng.cuh"),
         _header("prelude.cuh"),
+        _header("checked.cuh" if debug else "arrays.cuh"),
         *generated,
         "namespace gz {",
         *(piece.text for piece in rules),
@@ -484,6 +547,8 @@ def program(env: EnvDef, cfg: Config, per_env: Iterable[str] = (), lanes: int | 
         params=params,
         tables=tables,
         store=tuple(name for _, name in store),
+        indexed=facts["indexed"],
+        debug=debug,
         remainders=apart or not branchless,
         code="\n".join(parts) + "\n",
     )

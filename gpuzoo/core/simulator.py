@@ -13,9 +13,10 @@ from typing import Any, Final, Literal
 import numpy as np
 from gymnasium.vector import AutoresetMode
 
-from gpuzoo.core.backend import Backend, make_backend
+from gpuzoo.core.backend import Backend, Kernels, make_backend
 from gpuzoo.core.codegen import ENGINE_ARRAYS, program
 from gpuzoo.core.definition import EnvDef, check_class, config_types, split_config, unknown
+from gpuzoo.core.faults import WORDS, CheckedKernels
 
 Mode = Literal["next_step", "same_step", "disabled"]
 _MODES: Final = (AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP, AutoresetMode.DISABLED)
@@ -84,7 +85,8 @@ class Simulator:
         max_episode_steps: time limit; ``"default"`` takes the game's own, None or -1 means no limit.
         threads: CPU threads; all by default.
         lanes: overrides the game's number of lanes; results do not depend on it.
-        debug: raise at once on actions that are out of range or not numbers.
+        debug: raise ValueError at once on actions that are out of range or not numbers, and IndexError where the rules
+            use an index that is out of range, with file and line. Results are the same, and slower.
         backend: a ready backend in place of ``device``.
         **config: the game's parameters; a float parameter may be an array with a value per env.
 
@@ -129,11 +131,11 @@ class Simulator:
         self.device = self.backend.device
         if lanes is None and self.device == "cpu" and type(self.env).single():
             lanes = 1  # lanes are loops there, and the state of a game with one lane is in registers
-        self.program = program(self.env, cfg, per_env, lanes)
+        self.program = program(self.env, cfg, per_env, lanes, debug)
         self.cfg: Any = cfg
         self.layout = self.program.layout
         self.xp = self.backend.xp
-        self._kernels = self.backend.compile(self.program)
+        kernels = self.backend.compile(self.program)
         self._pid = os.getpid()
         self.arrays: dict[str, Any] = {}
         self._owned: list[Any] = []
@@ -143,6 +145,9 @@ class Simulator:
             self._store = self._array("store", (len(self.program.store),), "uint64")
             values = np.array([self._pointers[name] for name in self.program.store], np.uint64)
             self._store[...] = self.xp.asarray(values)
+        self._kernels: Kernels = kernels
+        if debug:
+            self._kernels = CheckedKernels(kernels, self.program, self.backend, self._faults)
         self._address = self.backend.address(self._store)
         self._seeded = False
         self._closed = False
@@ -187,6 +192,8 @@ class Simulator:
         for name, table in self.program.tables.items():
             self._array(f"table_{name}", table.shape, str(table.dtype))[...] = self.xp.asarray(table)
         self._control = self._array("control", (2,), "int32")
+        if self.debug:
+            self._faults = self._array("faults", (n, self.program.lanes, WORDS), "uint64")
 
     def new_outputs(self, arrays: Mapping[str, Any]) -> Outputs:
         """Makes a caller's arrays a place for outputs (and actions), for `use_outputs`.

@@ -20,6 +20,10 @@
 #define GZ_UNROLL _Pragma("GCC unroll 64")
 #define GZ_INDEPENDENT _Pragma("GCC ivdep")
 #endif
+#ifdef GZ_DEBUG  // iterations that go wrong write to one place
+#undef GZ_INDEPENDENT
+#define GZ_INDEPENDENT
+#endif
 #endif
 
 namespace gz {

@@ -125,9 +125,19 @@ GZ void barrier() {
     __syncwarp(warp_mask());
 }
 
-template <class E, class F> GZ void lanes(const E &, int n, F f) {
-  for (int a = lane(); a < n; a += LANES) f(a);
+// What a region ends with. With debug=True regions are counted, so that the first fault of an env is known.
+template <class E> GZ void end_region(const E &e) {
+  (void)e;
   barrier();
+#ifdef GZ_DEBUG
+  if (lane() == 0) ++e.gz_watch.fault->regions;
+  barrier();
+#endif
+}
+
+template <class E, class F> GZ void lanes(const E &e, int n, F f) {
+  for (int a = lane(); a < n; a += LANES) f(a);
+  end_region(e);
 }
 template <class E, int N, class F> GZ void lanes(const E &e, Const<N>, F f) {
   if constexpr (LANES == 1 && N <= 16)
@@ -136,14 +146,14 @@ template <class E, int N, class F> GZ void lanes(const E &e, Const<N>, F f) {
     lanes(e, (int)N, f);
 }
 // f(a, b) for every pair of a in 0..n-1 and b in 0..m-1; lanes lie side by side in b.
-template <class E, class N, class M, class F> GZ void lanes(const E &, N n, M m, F f) {
+template <class E, class N, class M, class F> GZ void lanes(const E &e, N n, M m, F f) {
   _Pragma("unroll 1")
   for (int k = lane(); k < n * m; k += LANES) f(k / m, k % m);
-  barrier();
+  end_region(e);
 }
-template <class E, class F> GZ void once(const E &, F f) {
+template <class E, class F> GZ void once(const E &e, F f) {
   if (lane() == 0) f();
-  barrier();
+  end_region(e);
 }
 
 // Where the warps of one env exchange their results; one env has a block of its own as soon as it has two warps.
@@ -152,7 +162,7 @@ GZ u64 *scratch() {
   return partials;
 }
 
-template <class Op, class E, class F> GZ auto reduce(const E &, int n, const F &f) -> decltype(f(0)) {
+template <class Op, class E, class F> GZ auto reduce(const E &e, int n, const F &f) -> decltype(f(0)) {
   using T = decltype(f(0));
   constexpr int STACK = GROUP / WIDTH;  // elements of a group that one lane holds
   constexpr int WARPS = LANES / WIDTH;  // groups that are reduced side by side
@@ -186,11 +196,11 @@ template <class Op, class E, class F> GZ auto reduce(const E &, int n, const F &
       barrier();
     }
   }
-  barrier();
+  end_region(e);
   return total;
 }
 
-template <class E, int K, class F, class G> GZ void lanes_smallest(const E &, int n, int m, Const<K>, F f, G found) {
+template <class E, int K, class F, class G> GZ void lanes_smallest(const E &e, int n, int m, Const<K>, F f, G found) {
   constexpr int L = K < LIST ? K : LIST;
   for (int a = lane(); a < n; a += LANES) {
     Smallest<L, float, int> list;
@@ -210,7 +220,7 @@ template <class E, int K, class F, class G> GZ void lanes_smallest(const E &, in
       last_index = list.index[L - 1];
     }
   }
-  barrier();
+  end_region(e);
 }
 
 template <class T> GZ void combine_in(Plus, T &x, T v) { atomicAdd(&x, v); }
@@ -239,13 +249,14 @@ template <class E, class F> GZ void in_random_order(const E &e, int n, int draw,
   barrier();
   if (lane() == 0)
     for (int k = 0; k < n; ++k) f((int)e.random_order(1, k));
-  barrier();
+  end_region(e);
 }
 
 #else  // CPU: the lanes of an env are the iterations of a loop, which are independent of each other by the dialect
 
 GZ int lane() { return 0; }
 GZ void barrier() {}
+template <class E> GZ void end_region(const E &) {}
 
 #ifdef GZ_LANE_ORDER  // tests: 1 = backwards, 2 = shuffled
 template <class F> GZ void each(int n, F f) {
@@ -398,6 +409,19 @@ template <class E, class F> GZ bool lane_any(const E &e, int n, F f) {
   return reduce<Any>(e, n, [=](int a) { return (int)(bool)f(a); }) != 0;
 }
 
+// What scratch holds when rules are called, in the forms that find out whether they look at it.
+#ifdef GZ_LANE_ORDER
+constexpr u64 GARBAGE = GZ_LANE_ORDER == 1 ? 0xA5A5A5A5A5A5A5A5ull : 0x3C3C3C3C3C3C3C3Cull;
+#else
+constexpr u64 GARBAGE = 0xA5A5A5A5A5A5A5A5ull;
+#endif
+template <class T> GZ T garbage() {
+  if constexpr (Rounds<T>::value)
+    return as_float((u32)GARBAGE);
+  else
+    return (T)GARBAGE;
+}
+
 // Inside a region: changes a cell that other iterations may change in the same way. The order makes no difference.
 template <class Op, class T, class V> GZ void scatter(T &cell, V value) {
   static_assert(is_cell<T>, "a scatter changes cells of int32, uint32 or uint64");
@@ -418,9 +442,9 @@ template <class T> a_scatter_takes_integers scatter_or(T &, float) = delete;
 // random_bits(e, a, draw) and then of a.
 
 // A value of the state for all lanes, to be used outside of a region.
-template <class E, class F> GZ auto broadcast(const E &, F f) -> decltype(f()) {
+template <class E, class F> GZ auto broadcast(const E &e, F f) -> decltype(f()) {
   auto value = f();
-  barrier();
+  end_region(e);
   return value;
 }
 
@@ -437,8 +461,6 @@ template <class E, class F> GZ int lane_argmin(const E &e, int n, F f) {
   return (int)(u32)reduce<Min>(e, n, [=](int a) { return (u64)ordered(f(a)) << 32 | (u32)a; });
 }
 
-// ---- how generated code reaches arrays ----
-
 // Where the elements of a field lie. On a GPU with one lane per env, element k of all envs lie together, as the threads
 // run over envs; otherwise an env's elements lie together.
 #if (defined(GZ_CUDA) || defined(GZ_SIMT)) && LANES == 1
@@ -448,20 +470,5 @@ GZ i64 element_offset(int k, i64 num_envs) { return k * num_envs; }
 GZ i64 field_offset(i64 env, int size) { return env * size; }
 GZ i64 element_offset(int k, i64) { return k; }
 #endif
-
-// `T[...]` of one env.
-template <class T, int COLUMNS> struct Array {
-  T *data;
-  i64 num_envs;
-  GZ_MEMBER T &operator[](int k) const { return data[element_offset(k, num_envs)]; }
-  GZ_MEMBER T &operator()(int row, int column) const { return (*this)[row * COLUMNS + column]; }
-};
-
-// One row of `columns` values per agent.
-template <class T> struct Rows {
-  T *data;
-  int columns;
-  GZ_MEMBER T *operator[](int agent) const { return data + (i64)agent * columns; }
-};
 
 }  // namespace gz

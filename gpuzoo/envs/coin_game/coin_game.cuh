@@ -59,7 +59,7 @@ GZ void observe(Env e) {
     const bool ego = e.cfg.egocentric;
     const int cells[4] = {ego ? 4 : self, ego ? seen_from(self, other) : other, ego ? seen_from(self, own) : own,
                           ego ? seen_from(self, others) : others};
-    i8 *out = e.observation[a];
+    Row out = e.observation[a];
     for (int cell = 0; cell < 9; ++cell)
       for (int plane = 0; plane < 4; ++plane) out[4 * cell + plane] = cells[plane] == cell;
   });

@@ -46,8 +46,8 @@ GZ u32 spread(u32 discs) { return (discs & 3u) * 0x8001u & 0x10001u; }
 GZ void observe(Env e) {
   lanes(e, AGENTS, [=](int a) {
     const u64 own = a == 0 ? e.discs_0 : e.discs_1, other = a == 0 ? e.discs_1 : e.discs_0;
-    u32 *words = reinterpret_cast<u32 *>(e.observation[a]);
-    for (int k = 0; k < 21; ++k) words[k] = spread((u32)(own >> 2 * k)) | spread((u32)(other >> 2 * k)) << 8;
+    const auto out = words(e.observation[a]);
+    for (int k = 0; k < 21; ++k) out[k] = spread((u32)(own >> 2 * k)) | spread((u32)(other >> 2 * k)) << 8;
     const u64 legal = a == e.to_move ? ~(own | other) : 0;
     for (int column = 0; column < 7; ++column) e.action_mask[a][column] = (i8)(legal >> column & 1);
   });

@@ -133,7 +133,7 @@ GZ void observe_actions(Env e, int a) {
     west |= there & (down == 0) & (right == -1);
     east |= there & (down == 0) & (right == 1);
   }
-  i8 *mask = e.action_mask[a];
+  const auto mask = e.action_mask[a];
   mask[NONE] = 1;
   mask[NORTH] = (row > 0) & !north;
   mask[SOUTH] = (row < ROWS - 1) & !south;
@@ -142,7 +142,7 @@ GZ void observe_actions(Env e, int a) {
   mask[LOAD] = north | south | west | east;
 }
 
-template <int SIZE> GZ void put(float *out, int slot, int row, int col, int level) {
+template <int SIZE> GZ void put(Row out, int slot, int row, int col, int level) {
   out[SIZE * slot] = (float)row;
   out[SIZE * slot + 1] = (float)col;
   if (SIZE == 3) out[SIZE * slot + 2] = (float)level;
@@ -154,7 +154,7 @@ GZ void observe_list(Env e) {
   lanes(e, AGENTS, [=](int a) {
     const int row = e.position(a, 0), col = e.position(a, 1);
     const int top = WHOLE ? 0 : max(row - SIGHT, 0), left = WHOLE ? 0 : max(col - SIGHT, 0);
-    float *out = e.observation[a];
+    Row out = e.observation[a];
     int seen = 0;
     for (int f = 0; f < FOODS; ++f) {
       const int y = e.food(f, 0), x = e.food(f, 1), level = e.food(f, 2);
@@ -180,12 +180,12 @@ GZ void observe_grid(Env e) {
   constexpr int WIDTH = 2 * SIGHT + 1, CELLS = WIDTH * WIDTH;
   lanes(e, AGENTS, CELLS, [=](int a, int k) {
     const int row = e.position(a, 0) + k / WIDTH - SIGHT, col = e.position(a, 1) + k % WIDTH - SIGHT;
-    float *players = e.observation[a], *foods = players + CELLS, *free = foods + CELLS;
+    const Row players = e.observation[a], foods = players + CELLS, free = foods + CELLS;
     players[k] = foods[k] = 0.f;
     free[k] = (float)((row >= 0) & (row < ROWS) & (col >= 0) & (col < COLS));
   });
   lanes(e, AGENTS, [=](int a) {
-    float *players = e.observation[a], *foods = players + CELLS, *free = foods + CELLS;
+    const Row players = e.observation[a], foods = players + CELLS, free = foods + CELLS;
     for (int b = 0; b < AGENTS; ++b) {
       const int y = e.position(b, 0) - e.position(a, 0) + SIGHT, x = e.position(b, 1) - e.position(a, 1) + SIGHT;
       if (y < 0 || y >= WIDTH || x < 0 || x >= WIDTH) continue;

@@ -46,7 +46,7 @@ GZ void step(Env e) {
 GZ void observe(Env e) {
   once(e, [=] {
     blank(e);
-    u32 *rows = reinterpret_cast<u32 *>(e.observation) + 10;
+    const auto rows = words(e.observation) + 10;
     const u32 bricks = e.bricks;
     for (int k = 0; k < 30; ++k) rows[k] = (bricks >> k & 1u) << 8 * BRICK;
     mark(e, 9, e.pos, PADDLE);

@@ -17,8 +17,8 @@ GZ int moved(int x, int button, int minus, int plus, int low, int high) {
 }
 
 GZ void blank(Env e) {
-  u32 *words = reinterpret_cast<u32 *>(e.observation);
-  for (int k = 0; k < OBSERVATION_SIZE / 4; ++k) words[k] = 0;
+  const auto out = words(e.observation);
+  for (int k = 0; k < OBSERVATION_SIZE / 4; ++k) out[k] = 0;
 }
 
 // Nothing is shown outside of the screen.

@@ -121,21 +121,21 @@ GZ void step(Env e) {
 }
 
 // Two neighbouring cells are three words.
-GZ void draw(u32 *words, u64 aliens, u64 shots, u64 bombs, u32 channels) {
+template <class Words> GZ void draw(Words out, u64 aliens, u64 shots, u64 bombs, u32 channels) {
   for (int k = 0; k < 25; ++k) {
     const u32 a = (u32)(aliens >> 2 * k), s = (u32)(shots >> 2 * k), b = (u32)(bombs >> 2 * k);
-    words[3 * k] = (a & 1u) * channels;
-    words[3 * k + 1] = (s & 1u) | (b & 1u) << 8 | (a >> 1 & 1u) << 24;
-    words[3 * k + 2] = (a >> 1 & 1u) * (channels >> 16) | (s >> 1 & 1u) << 16 | (b >> 1 & 1u) << 24;
+    out[3 * k] = (a & 1u) * channels;
+    out[3 * k + 1] = (s & 1u) | (b & 1u) << 8 | (a >> 1 & 1u) << 24;
+    out[3 * k + 2] = (a >> 1 & 1u) * (channels >> 16) | (s >> 1 & 1u) << 16 | (b >> 1 & 1u) << 24;
   }
 }
 
 GZ void observe(Env e) {
   once(e, [=] {
-    u32 *words = reinterpret_cast<u32 *>(e.observation);
+    const auto out = words(e.observation);
     const u32 channels = 1u << 8 * ALIEN | 1u << 8 * (e.alien_dir < 0 ? ALIEN_LEFT : ALIEN_RIGHT);
-    draw(words, e.aliens_upper, e.shots_upper, e.bombs_upper, channels);
-    draw(words + 75, e.aliens_lower, e.shots_lower, e.bombs_lower, channels);
+    draw(out, e.aliens_upper, e.shots_upper, e.bombs_upper, channels);
+    draw(out + 75, e.aliens_lower, e.shots_lower, e.bombs_lower, channels);
     mark(e, 9, e.pos, CANNON);
   });
 }

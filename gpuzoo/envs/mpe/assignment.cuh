@@ -65,7 +65,7 @@ GZ void judge(Env e) {
 GZ void observe_landmarks(Env e, int landmarks) {
   lanes(e, AGENTS, [=](int a) {
     const Vec here = vec(e.position, a);
-    float *out = e.observation[a];
+    Row out = e.observation[a];
     out = put(out, vec(e.velocity, a));
     out = put(out, here);
     put_places(out, e.landmark, landmarks, here, 0, NOBODY);

@@ -96,16 +96,16 @@ GZ void step(Env e) {
   });
 }
 
-GZ float *put_one_hot(float *out, int number) {
+GZ Row put_one_hot(Row out, int number) {
   for (int k = 0; k < DEPOSITS; ++k) out[k] = k == number ? 1.f : 0.f;
   return out + DEPOSITS;
 }
 
-GZ float *others(Env e, int a) { return e.observation[a] + (collects(a) ? 4 + DEPOSITS : 4); }
+GZ Row others(Env e, int a) { return e.observation[a] + (collects(a) ? 4 + DEPOSITS : 4); }
 
 GZ void observe(Env e) {
   lanes(e, AGENTS, [=](int a) {
-    float *out = e.observation[a];
+    Row out = e.observation[a];
     out = put(out, vec(e.position, a));
     out = put(out, vec(e.velocity, a));
     if (collects(a)) put_one_hot(out, e.holding[a]);
@@ -116,7 +116,7 @@ GZ void observe(Env e) {
       [=](int a, int b) { return a == b ? infinity() : squared(vec(e.position, b) - vec(e.position, a)); },
       [=](int a, int k, int nearest) {
         const int b = max(nearest, 0);
-        float *out = others(e, a) + (4 + 2 * DEPOSITS) * k;
+        Row out = others(e, a) + (4 + 2 * DEPOSITS) * k;
         out = put(out, vec(e.position, b) - vec(e.position, a));
         out = put(out, vec(e.velocity, b));
         out = put_one_hot(out, b - FIRST_DEPOSIT);
@@ -126,7 +126,7 @@ GZ void observe(Env e) {
       e, AGENTS, TREASURES, TREASURES,
       [=](int a, int k) { return e.present[k] ? squared(vec(e.landmark, k) - vec(e.position, a)) : infinity(); },
       [=](int a, int slot, int k) {
-        float *out = others(e, a) + (4 + 2 * DEPOSITS) * OTHERS + (2 + DEPOSITS) * slot;
+        Row out = others(e, a) + (4 + 2 * DEPOSITS) * OTHERS + (2 + DEPOSITS) * slot;
         out = put(out, k < 0 ? Vec{0.f, 0.f} : vec(e.landmark, k) - vec(e.position, a));
         put_one_hot(out, k < 0 ? NOTHING : e.kind[k]);
       });

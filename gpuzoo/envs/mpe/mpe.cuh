@@ -63,7 +63,7 @@ GZ float straying(float x) {
 
 // ---- observations: each of these writes to `out` and returns what lies behind ----
 
-GZ float *put(float *out, Vec value) {
+GZ Row put(Row out, Vec value) {
   out[0] = value.x;
   out[1] = value.y;
   return out + 2;
@@ -86,7 +86,7 @@ template <class F> GZ int rank(const F &field, int n, Vec here, int k, int self)
 // A value for each of the n entities of `field`, in their order. With `nearest` > 0 for so many of them, the nearest to
 // `here` first, and zeros behind them if there are fewer. Agent `self` is left out.
 template <class F, class V>
-GZ float *put_each(float *out, const F &field, int n, Vec here, int nearest, int self, V value) {
+GZ Row put_each(Row out, const F &field, int n, Vec here, int nearest, int self, V value) {
   const int there = n - (self != NOBODY), slots = nearest ? nearest : there;
   for (int k = 0; k < n; ++k) {
     const int slot = nearest ? rank(field, n, here, k, self) : k - (self != NOBODY && k > self);
@@ -97,6 +97,6 @@ GZ float *put_each(float *out, const F &field, int n, Vec here, int nearest, int
 }
 
 // Where they lie as seen from `here`.
-template <class F> GZ float *put_places(float *out, const F &field, int n, Vec here, int nearest, int self) {
+template <class F> GZ Row put_places(Row out, const F &field, int n, Vec here, int nearest, int self) {
   return put_each(out, field, n, here, nearest, self, [=](int k) { return vec(field, k) - here; });
 }

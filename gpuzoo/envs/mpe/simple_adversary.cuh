@@ -22,7 +22,7 @@ GZ void observe(Env e) {
   lanes(e, AGENTS, [=](int a) {
     const auto &c = e.cfg;
     const Vec here = vec(e.position, a);
-    float *out = e.observation[a];
+    Row out = e.observation[a];
     if (a >= FIRST_AGENT) out = put(out, vec(e.landmark, e.goal) - here);
     out = put_places(out, e.landmark, c.N, here, c.num_landmark_neighbors, NOBODY);
     put_places(out, e.position, AGENTS, here, c.num_agent_neighbors, a);

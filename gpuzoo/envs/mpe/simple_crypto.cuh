@@ -13,6 +13,11 @@ GZ void reset(Env e) {
 
 GZ float spelled(int symbol, int k) { return k == symbol ? 1.f : 0.f; }
 
+GZ Row spell(Row out, int symbol) {
+  for (int k = 0; k < WORDS; ++k) out[k] = spelled(symbol, k);
+  return out + WORDS;
+}
+
 // Of what agent a says, squared. To say nothing is no mistake.
 GZ float mistake(Env e, int a) {
   float square = 0.f, loudest = 0.f;
@@ -31,11 +36,9 @@ GZ void step(Env e) {
 
 GZ void observe(Env e) {
   lanes(e, AGENTS, [=](int a) {
-    float *out = e.observation[a];
-    if (a == ALICE)
-      for (int k = 0; k < WORDS; ++k) *out++ = spelled(e.message, k);
-    if (a != EVE)
-      for (int k = 0; k < WORDS; ++k) *out++ = spelled(e.key, k);
+    Row out = e.observation[a];
+    if (a == ALICE) out = spell(out, e.message);
+    if (a != EVE) out = spell(out, e.key);
     if (a != ALICE) hear(e, out, ALICE);
   });
 }

@@ -20,7 +20,7 @@ GZ void step(Env e) {
 }
 
 // Red, green and blue; what belongs to landmark k is bright in component k + 1.
-GZ float *put_colour(float *out, float dark, float bright, int k) {
+GZ Row put_colour(Row out, float dark, float bright, int k) {
   out[0] = dark;
   out[1] = k == 0 ? bright : dark;
   out[2] = k == 1 ? bright : dark;
@@ -31,7 +31,7 @@ GZ void observe(Env e) {
   lanes(e, AGENTS, [=](int a) {
     const Vec here = vec(e.position, a);
     const bool good = a >= FIRST_AGENT;
-    float *out = e.observation[a];
+    Row out = e.observation[a];
     out = put(out, vec(e.velocity, a));
     if (good) {
       out = put(out, vec(e.landmark, e.goal) - here);

@@ -27,10 +27,10 @@ GZ void step(Env e) {
 
 GZ void observe(Env e) {
   lanes(e, AGENTS, [=](int a) {
-    float *out = e.observation[a];
+    Row out = e.observation[a];
     out = put(out, vec(e.velocity, a));
     out = put_places(out, e.landmark, LANDMARKS, vec(e.position, a), 0, NOBODY);
-    for (int k = 0; k < LANDMARKS; ++k) *out++ = k == e.goal[a] ? 0.75f : 0.25f;
-    hear(e, out, 1 - a);
+    for (int k = 0; k < LANDMARKS; ++k) out[k] = k == e.goal[a] ? 0.75f : 0.25f;
+    hear(e, out + LANDMARKS, 1 - a);
   });
 }

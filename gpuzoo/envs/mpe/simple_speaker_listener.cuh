@@ -23,7 +23,7 @@ GZ void step(Env e) {
 
 GZ void observe(Env e) {
   once(e, [=] {
-    float *out = e.observation[SPEAKER];
+    Row out = e.observation[SPEAKER];
     for (int k = 0; k < LANDMARKS; ++k) out[k] = k == e.goal ? 0.65f : 0.15f;
     out = e.observation[LISTENER];
     out = put(out, vec(e.velocity, LISTENER));

@@ -38,7 +38,7 @@ GZ void observe(Env e) {
     const auto &c = e.cfg;
     const int others = c.num_agent_neighbors ? c.num_agent_neighbors : AGENTS - 1;
     const Vec here = vec(e.position, a);
-    float *out = e.observation[a];
+    Row out = e.observation[a];
     out = put(out, vec(e.velocity, a));
     out = put(out, here);
     out = put_places(out, e.landmark, AGENTS, here, c.num_landmark_neighbors, NOBODY);

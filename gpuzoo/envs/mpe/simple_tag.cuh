@@ -39,7 +39,7 @@ GZ void observe(Env e) {
   lanes(e, AGENTS, [=](int a) {
     const auto &c = e.cfg;
     const Vec here = vec(e.position, a);
-    float *out = e.observation[a];
+    Row out = e.observation[a];
     out = put(out, vec(e.velocity, a));
     out = put(out, here);
     out = put_places(out, e.landmark, c.num_obstacles, here, c.num_landmark_neighbors, NOBODY);

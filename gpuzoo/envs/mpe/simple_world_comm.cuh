@@ -64,13 +64,13 @@ GZ void observe(Env e) {
     const Vec here = vec(e.position, a), unseen = {0.f, 0.f};
     const u32 mine = e.shelter[a];
     const auto sees = [=](int b) { return a == LEADER || (mine & e.shelter[b]) || !(mine | e.shelter[b]); };
-    float *out = e.observation[a];
+    Row out = e.observation[a];
     out = put(out, vec(e.velocity, a));
     out = put(out, here);
     out = put_places(out, e.landmark, LANDMARKS, here, 0, NOBODY);
     for (int b = 0; b < AGENTS; ++b)
       if (b != a) out = put(out, sees(b) ? vec(e.position, b) - here : unseen);
-    float *forests = adversary(a) ? out + 2 * AGENTS - 2 * FIRST_AGENT : out;
+    Row forests = adversary(a) ? out + 2 * AGENTS - 2 * FIRST_AGENT : out;
     if (!adversary(a)) out += LANDMARKS - FIRST_FOREST;
     for (int b = FIRST_AGENT; b < AGENTS; ++b)
       if (b != a) out = put(out, sees(b) ? vec(e.velocity, b) : unseen);

@@ -15,7 +15,7 @@ GZ void speak(Env e, int a, int speaker, int moves) {
 GZ void hush(Env e, int speaker) {
   for (int k = 0; k < WORDS; ++k) e.speech(speaker, k) = 0.f;
 }
-GZ float *hear(Env e, float *out, int speaker) {
+GZ Row hear(Env e, Row out, int speaker) {
   for (int k = 0; k < WORDS; ++k) out[k] = e.speech(speaker, k);
   return out + WORDS;
 }

@@ -176,23 +176,16 @@ GZ void step(Env e) {
   });
 }
 
-GZ void observe_message(Env e, int cell, float *out) {
+GZ void observe_message(Env e, int cell, Row out) {
   const int robot = e.cells[cell] & ROBOT ? robot_on(e, cell) : NOBODY;
   for (int k = 0; k < Config::msg_bits; ++k) out[k] = robot >= 0 ? (float)e.message(robot, k) : 0.f;
-}
-
-template <int N> struct Numbers {
-  float x[N];
-};
-template <int N> GZ void copy(float *out, const float *in) {
-  reinterpret_cast<Numbers<N> &>(*out) = reinterpret_cast<const Numbers<N> &>(*in);
 }
 
 // What is seen of a cell is one of 32 rows of a table.
 GZ void observe_numbers(Env e) {
   constexpr int BITS = Config::msg_bits, ROBOT_NUMBERS = 5, SHELF_NUMBERS = 2, NUMBERS = 7, STRIDE = 8;
   lanes(e, AGENTS, [=](int a) {
-    float *out = e.observation[a];
+    Row out = e.observation[a];
     const int here = e.cells[place(e, a)];
     out[0] = Config::normalised_coordinates ? (float)e.x[a] / (float)(COLS - 1) : (float)e.x[a];
     out[1] = Config::normalised_coordinates ? (float)e.y[a] / (float)(ROWS - 1) : (float)e.y[a];
@@ -202,10 +195,10 @@ GZ void observe_numbers(Env e) {
   });
   lanes(e, AGENTS, Const<VIEW>(), [=](int a, int row) {
     const int first = place(e, a) + (row - SIGHT) * PADDED_COLS - SIGHT;
-    const float *table = e.look;
-    float *out = e.observation[a] + 8 + row * VIEW * (NUMBERS + BITS);
+    const auto table = e.look;
+    Row out = e.observation[a] + 8 + row * VIEW * (NUMBERS + BITS);
     for (int k = 0; k < VIEW; ++k, out += NUMBERS + BITS) {
-      const float *look = table + (e.cells[first + k] & MOVABLE) * STRIDE;
+      const auto look = table + (e.cells[first + k] & MOVABLE) * STRIDE;
       copy<BITS ? ROBOT_NUMBERS : NUMBERS>(out, look);
       if (BITS) observe_message(e, first + k, out + ROBOT_NUMBERS);
       if (BITS) copy<SHELF_NUMBERS>(out + ROBOT_NUMBERS + BITS, look + ROBOT_NUMBERS);
@@ -224,7 +217,7 @@ template <int LAYER> GZ float pixel(Env e, int cell) {
   return (float)((code & (WALL | ROBOT)) == 0);
 }
 
-template <int I> GZ void observe_layers(Env e, float *out, int x, int y) {
+template <int I> GZ void observe_layers(Env e, Row out, int x, int y) {
   constexpr int LAYER = LAYER_CODES >> 3 * I & 7;
   if (Config::transposed_layers && (LAYER == DIRECTION_LAYER || LAYER == LOAD_LAYER))
     out[I * SEEN] = x >= 0 && y >= 0 && x < ROWS && y < COLS ? pixel<LAYER>(e, cell_of(y, x)) : 0.f;
@@ -238,7 +231,7 @@ GZ void observe_image(Env e, int features) {
     const int direction = Config::image_observation_directional ? (int)e.direction[a] : (int)FACING_UP;
     const int down_x = -ahead_x(direction), down_y = -ahead_y(direction), down = row - SIGHT;
     const int x = clamp(e.x[a], 0, COLS - 1) + down * down_x, y = clamp(e.y[a], 0, ROWS - 1) + down * down_y;
-    float *out = e.observation[a] + features + row * VIEW;
+    Row out = e.observation[a] + features + row * VIEW;
     for (int k = 0; k < VIEW; ++k) {
       const int right = k - SIGHT;
       observe_layers<0>(e, out + k, x + right * down_y, y - right * down_x);
@@ -248,7 +241,7 @@ GZ void observe_image(Env e, int features) {
 
 GZ void observe_features(Env e) {
   lanes(e, AGENTS, [=](int a) {
-    float *out = e.observation[a];
+    Row out = e.observation[a];
     for (int d = 0; d < 4; ++d) out[d] = (float)(e.direction[a] == d);
     out[4] = (float)((e.cells[place(e, a)] & HIGHWAY) != 0);
     out[5] = (float)e.carrying[a];

@@ -64,7 +64,7 @@ GZ void observe(Env e) {
       e.observation[2 * k] = x;
       e.observation[2 * k + 1] = y;
     });
-    float *rest = e.observation + 2 * URCHINS;
+    Row rest = e.observation + 2 * URCHINS;
     rest[0] = e.x;
     rest[1] = e.y;
     rest[2] = e.x_velocity;

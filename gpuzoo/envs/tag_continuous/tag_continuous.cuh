@@ -93,7 +93,7 @@ GZ void step(Env e) {
 
 GZ void observe_all(Env e) {
   lanes(e, AGENTS, Const<OTHERS>(), [=](int a, int k) {
-    float *row = e.observation[a];
+    Row row = e.observation[a];
     bool behind = k >= a;
     for (int f = 0; f < FEATURES; ++f) {
       float here = e.features(f, k), next = e.features(f, k + 1);
@@ -111,7 +111,7 @@ GZ void observe_nearest(Env e) {
       [=](int a, int b) { return (a != b) & (e.alive[b] != 0) ? distance(e, a, b) : infinity(); },
       [=](int a, int k, int b) { e.nearest(a, k) = e.alive[a] ? b : -1; });
   lanes(e, AGENTS, NEIGHBOURS, [=](int a, int k) {
-    float *row = e.observation[a];
+    Row row = e.observation[a];
     int other = e.nearest(a, k), b = max(other, 0);
     for (int f = 0; f < FEATURES; ++f)
       row[f * NEIGHBOURS + k] = other < 0 ? 0.f : e.features(f, b) - e.features(f, a);

@@ -36,7 +36,7 @@ GZ void step(Env e) {
 
 GZ void observe_all(Env e) {
   lanes(e, AGENTS, AGENTS, [=](int a, int b) {
-    float *row = e.observation[a];
+    Row row = e.observation[a];
     row[b] = (float)e.x[b] / (float)e.cfg.grid_length;
     row[AGENTS + b] = (float)e.y[b] / (float)e.cfg.grid_length;
     row[2 * AGENTS + b] = b == RUNNER ? 1.f : 0.f;
@@ -49,7 +49,7 @@ GZ void observe_one(Env e) {
   int nearest = lane_argmin(e, TAGGERS, [=](int a) { return squared_distance(e, a, RUNNER); });
   lanes(e, AGENTS, [=](int a) {
     int other = a == RUNNER ? nearest : RUNNER;
-    float *row = e.observation[a];
+    Row row = e.observation[a];
     row[0] = (float)e.x[a] / (float)e.cfg.grid_length;
     row[1] = (float)e.y[a] / (float)e.cfg.grid_length;
     row[2] = (float)e.x[other] / (float)e.cfg.grid_length;

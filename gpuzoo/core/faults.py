@@ -1,0 +1,133 @@
+"""What rules did with ``debug=True``: the first index that was out of range, in one sentence.
+
+The checked form of a program (``device/checked.cuh``) keeps such accesses away from memory and records the first one of
+each lane. `CheckedKernels` looks after every launch and raises it.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any
+
+import numpy as np
+
+from gpuzoo.core.backend import Backend, Kernels
+from gpuzoo.core.codegen import Program
+from gpuzoo.core.definition import choices, flat_size
+
+#: the struct `Fault` of checked.cuh, one for each lane
+FAULT = np.dtype(
+    [
+        ("line", np.int32),
+        ("file", np.uint32),
+        ("array", np.int32),
+        ("part", np.int32),
+        ("index", np.int64),
+        ("other", np.int64),
+        ("step", np.int32),
+        ("region", np.uint32),
+        ("regions", np.uint32),
+        ("unused", np.uint32),
+        ("nowhere", np.uint64),
+    ]
+)
+WORDS = FAULT.itemsize // 8
+_FLAT, _ROW, _COLUMN, _AGENT, _NUMBER, _WORD = range(6)  # the enum Part of checked.cuh
+
+
+class CheckedKernels:
+    """The kernels of a checked program, which raise after a launch in which an index was out of range.
+
+    The step that went wrong is finished: what it read out of range was 0, and what it wrote there is lost.
+
+    Args:
+        kernels: the compiled program.
+        program: what they were compiled from.
+        backend: where they run.
+        faults: uint64 (num_envs, lanes, WORDS), the array ``faults`` of `Store`.
+    """
+
+    def __init__(self, kernels: Kernels, program: Program, backend: Backend, faults: Any) -> None:
+        self._kernels, self._program, self._backend, self._faults = kernels, program, backend, faults
+
+    def launch(self, kernel: str, store: Any, count: int, argument: int = 0) -> None:
+        """As `Kernels.launch`, but waits for the device.
+
+        Raises:
+            IndexError: the first access of the lowest env that was out of range.
+        """
+        self._kernels.launch(kernel, store, count, argument)
+        self.check()
+
+    def address(self, kernel: str) -> int:
+        """As that of the CPU's kernels; whoever calls it calls `check` afterwards."""
+        kernels: Any = self._kernels
+        return int(kernels.address(kernel))
+
+    def check(self) -> None:
+        """Raises IndexError for what was out of range since the last check, and forgets it."""
+        with self._backend.ordered():
+            if not bool(self._faults[..., 0].any()):
+                return
+            found = self._backend.to_numpy(self._faults)
+            self._faults[..., 0] = 0
+        faults = np.ascontiguousarray(found).view(FAULT)[..., 0]
+        env = int(np.flatnonzero(faults["line"].any(1))[0])
+        lanes = [fault for fault in faults[env] if fault["line"]]
+        first = min(lanes, key=lambda fault: int(fault["region"]))  # of several lanes the lowest
+        raise IndexError(f"{_sentence(self._program, first)}; env {env}, step {first['step']}.")
+
+
+def _hashed(text: str) -> int:
+    """As in checked.cuh."""
+    value = 2166136261
+    for byte in text.encode():
+        value = (value ^ byte) * 16777619 & 0xFFFFFFFF
+    return value
+
+
+def _sentence(program: Program, fault: Any) -> str:
+    """Where, which index of what, and how many there are."""
+    files = {_hashed(name): name for name in re.findall(r'^#line \d+ "(.*)"$', program.code, re.M)}
+    name, part = program.indexed[fault["array"]], int(fault["part"])
+    describe = _stored if name in program.fields or name in program.tables else _of_agents
+    access, extent = describe(program, name, part, int(fault["index"]), int(fault["other"]))
+    return f"{files.get(int(fault['file']), 'unknown')}:{fault['line']}: {access} is out of range: {extent}"
+
+
+def _stored(program: Program, name: str, part: int, index: int, other: int) -> tuple[str, str]:
+    """An access to a field or a table as the rules write it, and what there is."""
+    shape = program.fields[name].sizes if name in program.fields else program.tables[name].shape
+    size = math.prod(shape)
+    if part == _ROW:
+        return f"e.{name}({index}, {other})", f"{name} has {_count(size // shape[-1], 'row')}"
+    if part == _COLUMN:
+        return f"e.{name}({other}, {index})", f"{name} has {_count(shape[-1], 'column')}"
+    detail = f" ({' x '.join(map(str, shape))})" if len(shape) > 1 else ""
+    return f"e.{name}[{index}]", f"{name} has {_count(size, 'element')}{detail}"
+
+
+def _of_agents(program: Program, name: str, part: int, index: int, other: int) -> tuple[str, str]:
+    """The same of what the engine has for each agent; `other` is the agent where `index` is not."""
+    lay, single = program.layout, type(program.env).single()
+    if part in (_FLAT, _AGENT):
+        left, right = "()" if name == "terminate" else "[]"
+        return f"e.{name}{left}{index}{right}", f"the env has {_count(lay.agents, 'agent')}"
+    group = lay.group_of(other)
+    whose = f"{name.replace('_', ' ')} of {lay.agent_names()[other]}"
+    if name == "action":
+        access = f"e.action[{index}]" if single else f"e.action({other}, {index})"
+        return access, f"an action has {_count(lay.action_size, 'number')}"
+    row = f"e.{name}" if single else f"e.{name}[{other}]"
+    if name == "action_mask":
+        return f"{row}[{index}]", f"the {whose} has {_count(sum(choices(lay.action_spaces[group])), 'number')}"
+    size = flat_size(lay.observation_spaces[group])
+    if part == _WORD:
+        words = size * np.dtype(lay.observation_dtype).itemsize // 4
+        return f"words({row})[{index}]", f"the {whose} has {_count(words, 'word')}"
+    return f"{row}[{index}]", f"the {whose} has {_count(size, 'number')}"
+
+
+def _count(n: int, what: str) -> str:
+    return f"{n} {what}{'s' if n != 1 else ''}"
