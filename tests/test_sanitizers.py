@@ -85,10 +85,13 @@ def program_text(sim: Simulator, steps: int, threads: int) -> str:
     """The game's unit with a main that gives it the arrays of a simulator."""
     owned = {sim.backend.address(a): a for a in sim._owned}
     sizes, fills, values, data, blobs = [], [], [], [], []
-    scratch = {f"field_{name}": field for name, field in sim.program.scratch.items()}
+    numbers = {f"field_{name}": (field.sizes, field.dtype) for name, field in sim.program.scratch.items()}
+    if (state := sim.layout.state_space) is not None:
+        numbers |= dict.fromkeys(("state", "final_state"), (state.shape, str(state.dtype)))
     for name in sim.program.store:
-        if name in scratch:  # a CPU's threads have their own, but the thread form wants them here
-            nbytes = sim.num_envs * int(np.prod(scratch[name].sizes)) * np.dtype(scratch[name].dtype).itemsize
+        if name in numbers:  # what a CPU's threads have of their own, and what is only written where it has a place
+            shape, dtype = numbers[name]
+            nbytes = sim.num_envs * int(np.prod(shape)) * np.dtype(dtype).itemsize
             sizes.append(str(nbytes))
             values.append("0")
             fills.append("0xA5")

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from gpuzoo.core.codegen import Program
 
-KERNELS = ("reset", "step", "rollout", "act")
+KERNELS = ("reset", "step", "rollout", "act", "state")
 
 
 class Kernels(Protocol):
@@ -26,7 +26,7 @@ class Kernels(Protocol):
             store: device address of the struct `Store`.
             count: number of envs.
             argument: what ``reset`` does and how many steps ``rollout`` makes; for ``step`` 0, or the device address of
-                ``count`` int64 indices of the envs to step, all different.
+                ``count`` int64 indices of the envs to step, all different; for ``state`` the address to write to.
         """
 
 

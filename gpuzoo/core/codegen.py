@@ -33,7 +33,7 @@ from gpuzoo.core.definition import (
     resolve_constants,
     resolve_fields,
 )
-from gpuzoo.core.dialect import DialectError, Piece, check_rules, counts, inline_includes, names
+from gpuzoo.core.dialect import ENTRIES, DialectError, Piece, check_rules, counts, inline_includes, names
 
 DEVICE = Path(__file__).parent / "device"
 
@@ -164,6 +164,9 @@ def _constants(program: dict[str, Any]) -> Iterable[str]:
     yield f"constexpr int ACTION_SIZE = {lay.action_size};"
     yield f"constexpr int MASK_SIZE = {lay.mask_size};"
     yield f"constexpr int INVALID_ACTION = {type(program['env']).invalid_action};"
+    size = 0 if lay.state_space is None else flat_size(lay.state_space)
+    yield f"constexpr int STATE_SIZE = {size};"
+    yield f"using StateNumber = {C_TYPES[str(lay.state_space.dtype)] if lay.state_space else 'u8'};"
     yield f"constexpr int TILE = {program['tile']};"
     yield f"using Observation = {C_TYPES[lay.observation_dtype]};"
     yield f"using Action = {C_TYPES[lay.action_dtype]};"
@@ -211,6 +214,8 @@ def _store(
     out += [(f"{C_TYPES[lay.action_dtype]} *", "action")]
     if lay.mask_size:
         out += [("i8 *", "action_mask"), ("i8 *", "final_action_mask")]
+    if lay.state_space is not None:
+        out += [("StateNumber *", "state"), ("StateNumber *", "final_state")]
     out += [(f"{C_TYPES[f.dtype]} *", f"field_{name}") for name, f in fields.items()]
     out += [("const float *", f"param_{name}") for name in params]
     out += [(f"const {C_TYPES[str(t.dtype)]} *", f"table_{name}") for name, t in tables.items()]
@@ -292,7 +297,7 @@ def _scratch(fields: Mapping[str, Field]) -> Iterable[str]:
 
 
 def _forget(fields: Mapping[str, Field]) -> Iterable[str]:
-    """What tests and debug=True do to scratch before the rules are called: nothing may depend on what was left there."""
+    """Fills scratch with garbage before rules are called, in tests and with debug=True: nothing may depend on it."""
     yield "GZ void forget(const Env &e) {\n  (void)e;\n#if defined(GZ_LANE_ORDER) || defined(GZ_DEBUG)"
     for name, field in fields.items():
         c_type, size = C_TYPES[field.dtype], int(np.prod(field.sizes))
@@ -390,6 +395,8 @@ def _env(program: dict[str, Any]) -> Iterable[str]:
         members.append(rows("Observation", "observation", seen, "OBSERVATION_SIZE"))
         if lay.mask_size:
             members.append(rows("i8", "action_mask", f"s.action_mask + {agent} * MASK_SIZE", "MASK_SIZE"))
+    if lay.state_space is not None:
+        members.append(pointer("StateNumber", "state", "nullptr", "STATE_SIZE"))
     members.append(("u8 &", "over", "v.over" if one_lane else "s.over[i]"))
     members.append(("Config ", "cfg", "load_config(s, i)"))
     members.append(("u64 ", "seed", "s.seed[i]"))
@@ -418,6 +425,9 @@ def _env(program: dict[str, Any]) -> Iterable[str]:
     yield "};"
     yield "GZ void see_final(const Store &s, Env &e, i64 i) {"
     yield f"  e.observation{'' if single and not debug else '.data'} = s.final_observation + i * row_size(s);\n}}"
+    if lay.state_space is not None:
+        yield "GZ void see_state(Env &e, StateNumber *row) {"
+        yield f"  e.state{'.data' if debug else ''} = row;\n}}"
     yield "GZ Env bind(const Store &s, State &v, i64 i, u32 episode, int t, int max_steps) {\n  (void)v;"
     if debug:
         yield "  const Watch watch = {s.faults + i * LANES + lane(), t};"
@@ -462,7 +472,8 @@ def program(
     lay = layout(env, cfg)
     declared = resolve_fields(env, cfg, lay)
     rules = inline_includes(type(env).source())
-    check_rules(rules, {n: f.dtype for n, f in declared.items()})
+    entries = (*ENTRIES, "state") if lay.state_space is not None else ENTRIES
+    check_rules(rules, {n: f.dtype for n, f in declared.items()}, entries)
     fields = {n: f for n, f in declared.items() if not f.scratch}
     scratch = {n: f for n, f in declared.items() if f.scratch} | _random_order(rules, env, cfg, lay)
     lanes = env.lanes(cfg) if lanes is None else lanes
@@ -491,7 +502,7 @@ def program(
         "branchless": branchless,
         "tile": tile,
         "debug": debug,
-        "indexed": (*_INDEXED, *fields, *scratch, *tables),
+        "indexed": (*_INDEXED, *fields, *scratch, *tables, "state"),
     }
     in_memory = {n: f for n, f in scratch.items() if f.shape or lanes > 1}
     store = _store(env, lay, fields | in_memory, params, tables, debug)

@@ -133,6 +133,13 @@ class EnvDef:
         """Box, Discrete or MultiDiscrete space of one agent's observation, the same dtype for all groups."""
         raise NotImplementedError(f"{type(self).__name__} must define observation_space(cfg, group)")
 
+    def state_space(self, cfg: Any) -> spaces.Box | None:
+        """Space of the global state that ``state`` of the rules writes; None: it is all observations together.
+
+        It is what a central critic sees, PettingZoo's ``state()``.
+        """
+        return None
+
     def action_space(self, cfg: Any, group: str) -> spaces.Space[Any]:
         """Discrete, MultiDiscrete or bounded Box space of one agent's action, the same kind for all groups."""
         raise NotImplementedError(f"{type(self).__name__} must define action_space(cfg, group)")
@@ -283,6 +290,7 @@ class Layout:
         action_size: elements of the longest flat action.
         action_dtype: int32, or float32 for Box actions.
         mask_size: entries of the longest action mask (0 without masks).
+        state_space: of the game's own global state, or None.
     """
 
     groups: dict[str, int]
@@ -295,6 +303,7 @@ class Layout:
     action_size: int
     action_dtype: str
     mask_size: int
+    state_space: spaces.Box | None
 
     def agent_names(self) -> list[str]:
         """Names as PettingZoo wants them: ``tagger_0``, ``tagger_1``, ``runner_0``."""
@@ -363,6 +372,9 @@ def layout(env: EnvDef, cfg: Config) -> Layout:
     for group, count in groups.items():
         first[group] = total
         total += count
+    state = env.state_space(cfg)
+    if state is not None and (not isinstance(state, spaces.Box) or str(state.dtype) not in C_TYPES):
+        raise ValueError(f"{name}: state_space must be a Box of {', '.join(C_TYPES)}, or None, not {state}.")
     if env.action_mask and kinds != {"int32"}:
         raise ValueError(f"{name}: action masks need discrete actions.")
     return Layout(
@@ -376,6 +388,7 @@ def layout(env: EnvDef, cfg: Config) -> Layout:
         action_size=max(1, *(flat_size(s) for s in action_spaces.values())),
         action_dtype=kinds.pop(),
         mask_size=max(sum(choices(s)) for s in action_spaces.values()) if env.action_mask else 0,
+        state_space=state,
     )
 
 

@@ -253,12 +253,15 @@ def names(pieces: Sequence[Piece]) -> frozenset[str]:
     return frozenset(token.text for piece in pieces for token in _tokens(piece) if token.kind == "name")
 
 
-def check_rules(pieces: Sequence[Piece], dtypes: Mapping[str, str] | None = None) -> None:
+def check_rules(
+    pieces: Sequence[Piece], dtypes: Mapping[str, str] | None = None, entries: Sequence[str] = ENTRIES
+) -> None:
     """Checks a game's rules.
 
     Args:
         pieces: the file with all includes, from `inline_includes`.
         dtypes: of the game's fields, by name.
+        entries: the functions that the engine calls.
 
     Raises:
         DialectError: the first broken rule, with file and line.
@@ -274,7 +277,7 @@ def check_rules(pieces: Sequence[Piece], dtypes: Mapping[str, str] | None = None
             raise token.error("the only directives allowed in rules are #include and #pragma once")
 
     functions = {f.name: f for f in _functions(tokens)}
-    for name in ENTRIES:
+    for name in entries:
         if name not in functions or not functions[name].env:
             raise DialectError(f"{pieces[-1].path}:1: rules must define GZ void {name}(Env e).")
     inside: dict[str, set[int]] = {}
@@ -284,7 +287,7 @@ def check_rules(pieces: Sequence[Piece], dtypes: Mapping[str, str] | None = None
         for body in bodies or [set(f.body)]:
             _check_scatters(tokens, sorted(body), f.env, dtypes or {})
         inside[f.name] = set().union(*bodies)
-        f.collective = f.name in ENTRIES or bool(spans)
+        f.collective = f.name in entries or bool(spans)
         f.touches = bool(f.env) and not f.collective
     for f in functions.values():
         for k in f.body:

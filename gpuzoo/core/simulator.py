@@ -25,7 +25,9 @@ _NO_LIMIT: Final = 2**31 - 1
 #: what of the engine belongs to a game's state, as its author sees it
 _STATE: Final = ("elapsed_steps", "alive")
 #: arrays that carry nothing from one step to the next
-_TRANSIENT: Final = frozenset({"over", "reset_mask", "reset_seed", "action", "final_observation", "final_action_mask"})
+_TRANSIENT: Final = frozenset(
+    "over reset_mask reset_seed action final_observation final_action_mask state final_state".split()
+)
 
 
 def parse_autoreset_mode(mode: str | AutoresetMode) -> AutoresetMode:
@@ -139,6 +141,7 @@ class Simulator:
         self._pid = os.getpid()
         self.arrays: dict[str, Any] = {}
         self._owned: list[Any] = []
+        self._told: Any = None  # the global state, once somebody has asked for it
         self._pointers: dict[str, int] = {"num_envs": self.num_envs}
         with self.backend.ordered():
             self._allocate(per_env)
@@ -180,6 +183,8 @@ class Simulator:
                 self.arrays[name] = self.xp.moveaxis(whole, -1, 0)
             else:
                 self.arrays[name] = self._array(f"field_{name}", (n, *field.sizes), field.dtype)
+        if lay.state_space is not None:  # nobody wants it at every step yet
+            self._pointers |= {"state": 0, "final_state": 0}
         for name, field in self.program.scratch.items():
             self._pointers[f"field_{name}"] = 0
             if self.backend.scratch_per_env:
@@ -211,7 +216,8 @@ class Simulator:
         """From now on the kernels write these outputs here, in full at each step: no copy is needed to keep them.
 
         It fits what every step writes for every env, in next-step and same-step mode: ``observation``, ``reward``,
-        ``terminated``, ``truncated``; and ``action``, which a step reads.
+        ``terminated``, ``truncated``; and ``action``, which a step reads. A game's own global state is written at every
+        step where ``state`` has a place, and in same-step mode that of an episode's end where ``final_state`` has one.
         """
         self._store, self._address = outputs.store, outputs.address
         self.arrays.update(outputs.arrays)
@@ -448,6 +454,27 @@ class Simulator:
             where = slice(None) if envs is None else self._index(envs)
             return {name: self.xp.ascontiguousarray(self.arrays[name][where]).copy() for name in names}
 
+    def global_state(self) -> Any:
+        """The game's own global state now (`EnvDef.state_space`), in memory that the next call writes again.
+
+        Returns:
+            An array (num_envs, *shape of the space) on the device. It costs one launch, and nothing is waited for.
+
+        Raises:
+            ValueError: the game declares no ``state_space``.
+            RuntimeError: not reset yet, closed, or used after a fork.
+        """
+        self.check_usable()
+        space = self.layout.state_space
+        if space is None:
+            raise ValueError(f"{self.env.id} declares no state_space: its global state is all observations together.")
+        if not self._seeded:
+            raise RuntimeError(f"{self.env.id}: call reset() before global_state().")
+        if self._told is None:
+            self._told = self._array("told", (self.num_envs, *(space.shape or ())), str(space.dtype))
+        self._kernels.launch("state", self._address, self.num_envs, self.backend.address(self._told))
+        return self._told
+
     def set_state(self, values: Mapping[str, Any], envs: Any = None) -> None:
         """Writes fields of the state, and observes these envs anew, with those agents acting that are alive now.
 
@@ -539,4 +566,4 @@ class Simulator:
         self._closed = True
         if os.getpid() == self._pid:
             self.backend.synchronize()
-        self.arrays, self._params, self._owned = {}, {}, []
+        self.arrays, self._params, self._owned, self._told = {}, {}, [], None

@@ -12,6 +12,7 @@ from gpuzoo import registry, tensors
 from gpuzoo.core.definition import EnvDef, flat_size, unknown
 from gpuzoo.core.simulator import Simulator
 from gpuzoo.interfaces.actions import ActionSlot
+from gpuzoo.interfaces.global_state import global_state, global_state_space
 from gpuzoo.interfaces.spaces import agent_observation_space
 from gpuzoo.render import Canvas
 
@@ -67,6 +68,7 @@ class BatchEnv:
         groups: number of agents by group.
         observation_spaces: one agent's observation, by group.
         action_spaces: one agent's action, by group.
+        state_space: of an env's global state.
         simulator: the engine below, with every array by name.
     """
 
@@ -91,6 +93,7 @@ class BatchEnv:
         self.groups = dict(sim.layout.groups)
         self.observation_spaces = {g: agent_observation_space(sim.layout, g) for g in self.groups}
         self.action_spaces = dict(sim.layout.action_spaces)
+        self.state_space = global_state_space(sim.layout)
         self._slots = {g: self._slot(g, n) for g, n in self.groups.items()}
         self._all = ActionSlot(
             sim,
@@ -222,6 +225,15 @@ class BatchEnv:
             space = self.action_spaces[group]
             out[group] = action[..., 0] if not space.shape else action[..., : flat_size(space)]
         return out
+
+    def state(self) -> Any:
+        """The global state of each env, (num_envs, *shape of `state_space`), as a central critic sees it.
+
+        It is the game's own where it declares one; it is computed by this call, and valid until the next one. Otherwise
+        it is the observations of all agents, one after the other, float32.
+        """
+        found = global_state(self.simulator)
+        return self._out(tensors.as_tensor(found) if self.output == "torch" else found)
 
     def render(self, index: int = 0) -> np.ndarray[Any, Any]:
         """A picture of env ``index``, (height, width, 3) uint8."""

@@ -35,6 +35,9 @@ class Faulty(EnvDef):
     def observation_space(self, cfg, group):
         return spaces.Box(-1e6, 1e6, (2,), np.float32)
 
+    def state_space(self, cfg):
+        return spaces.Box(0, 0, (4,), np.float32) if {state} else None
+
     def action_space(self, cfg, group):
         return spaces.Discrete(3)
 
@@ -68,6 +71,7 @@ GZ void observe(Env e) {{
     {mask}
   }});
 }}
+{state}
 """
 
 _MOVE = "e.x[a] += e.cfg.gain * (float)(e.action[a] - 1); e.old[a] = e.x[a]; e.reward[a] = e.x[a];"
@@ -92,6 +96,12 @@ FAULTS: dict[str, tuple[str, dict[str, str]]] = {
         "lane_order",
         {"step": "e.x[a] = e.x[(a + 1) % 4] + (float)e.action[a]; e.old[a] = 0.f;"},
     ),
+    "a state out of its space": ("global_state", {"state": "e.state[a] = (float)(e.t < 9);"}),
+    "a state not written": ("global_state", {"state": "if (a < 3) e.state[a] = 0.f;"}),
+    "a state of what a step leaves in scratch": (
+        "lane_order",
+        {"step": _MOVE + "e.note[a] = 0.f;", "state": "e.state[a] = e.note[a];"},
+    ),
     "scratch is remembered": (
         "lane_order",
         {"step": _MOVE + "e.note[a] = e.x[a];", "observe": _SEE + "e.x[a] += e.note[a];"},
@@ -105,9 +115,13 @@ def make(fault: str, folder: Path) -> tuple[str, type[EnvDef]]:
     """The check that finds a fault, and a game that has it."""
     check, parts = FAULTS[fault]
     mask = "mask" in parts
-    rules = {"reset": "e.old[a] = 0.f;", "step": _MOVE, "observe": _SEE, "mask": _MASK if mask else ""} | parts
+    rules = {"reset": "e.old[a] = 0.f;", "step": _MOVE, "observe": _SEE, "mask": _MASK if mask else "", "state": ""}
+    rules |= parts
+    if rules["state"]:
+        rules["state"] = f"GZ void state(Env e) {{ lanes(e, AGENTS, [=](int a) {{ {rules['state']} }}); }}"
     (folder / "faulty.cuh").write_text(_RULES.format(**rules))
-    (folder / "faulty.py").write_text(_DECLARATION.replace("{mask}", str(mask)))
+    text = _DECLARATION.replace("{mask}", str(mask)).replace("{state}", str("state" in parts))
+    (folder / "faulty.py").write_text(text)
     spec = importlib.util.spec_from_file_location(f"faulty_{len(sys.modules)}", folder / "faulty.py")
     assert spec is not None
     assert spec.loader is not None

@@ -84,3 +84,12 @@ GZ void observe(Env e) {
     seen[OUTSIDE] = c == NOWHERE;
   });
 }
+
+GZ void state(Env e) {
+  place_pickers(e);
+  lanes(e, CELLS, [=](int c) {
+    const int a = e.picker_at[c] - 1;
+    e.state[2 * c] = (i8)e.apple[c];
+    e.state[2 * c + 1] = (i8)(a < 0 ? 0 : 1 + e.facing[a]);
+  });
+}

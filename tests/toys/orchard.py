@@ -1,4 +1,4 @@
-"""A toy for many agents: a grid that they share, beams, and moves in a random order."""
+"""A toy for many agents: a grid that they share, beams, moves in a random order, and a global state of its own."""
 
 from __future__ import annotations
 
@@ -38,6 +38,8 @@ class Orchard(EnvDef):
     **Observation.** `Box(0, 1, (5, 5, 3), int8)`: the cells around the picker, turned so that it looks to the top:
     whether there is an apple, a picker, or nothing at all because it is outside.
 
+    **State.** `Box(0, 4, (rows, columns, 2), int8)`: apples, and 1 + the direction of the picker.
+
     **Reward.** 1 for an apple.
 
     **End.** No apple is left. Time limit: 100 steps.
@@ -64,6 +66,9 @@ class Orchard(EnvDef):
     def action_space(self, cfg: OrchardConfig, group: str) -> spaces.Discrete:
         return spaces.Discrete(5)
 
+    def state_space(self, cfg: OrchardConfig) -> spaces.Box:
+        return spaces.Box(0, 4, (cfg.rows, cfg.columns, 2), np.int8)
+
     def fields(self, cfg: OrchardConfig) -> dict[str, Field]:
         return {
             "cell": Field("int32", ("pickers",), "row * columns + column"),
@@ -78,6 +83,9 @@ class Orchard(EnvDef):
     def check(self, cfg: OrchardConfig) -> None:
         if cfg.num_pickers > cfg.rows * cfg.columns:
             raise ValueError(f"Orchard: {cfg.num_pickers} pickers do not fit on {cfg.rows} x {cfg.columns} cells.")
+
+    def aspect(self, cfg: OrchardConfig) -> float:
+        return cfg.columns / cfg.rows
 
     def render(self, cfg: OrchardConfig, state: Mapping[str, NDArray[Any]], canvas: Canvas) -> None:
         canvas.background("grass")

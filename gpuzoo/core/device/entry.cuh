@@ -4,8 +4,8 @@
 // scalar fields) advances a tile of envs in vector instructions and then settles it; other games do both env by env.
 //
 // Generated above: Store (where arrays lie), State (an env's scalars, in registers where LANES == 1), Env (what a game
-// sees), load, save, bind, forget (scratch, in tests), chosen_action, row_size, see_final; LANES, GZ_BRANCHLESS, GZ_APART, GZ_SHORT, GZ_MASKS,
-// AGENTS, OBSERVATION_SIZE, TILE. One file, as the loops of the CPU and the kernels of GPUs call the same functions.
+// sees), load, save, bind, forget (scratch, in tests), chosen_action, row_size, see_final, see_state; LANES,
+// GZ_BRANCHLESS, GZ_APART, GZ_SHORT, GZ_MASKS, AGENTS, OBSERVATION_SIZE, STATE_SIZE, TILE. One file, as the loops of the CPU and the kernels of GPUs call the same functions.
 
 namespace gz {
 
@@ -206,6 +206,33 @@ GZ void settle(const Store &s, int mode, bool finals, int max_steps, i64 i) {
   barrier();
 }
 
+// ---- the game's own global state, for who wants it; both are templates, as only some games have one ----
+
+// Writes the state of env i into its row of `rows`, which is null where nobody wants it.
+template <class S, class T> GZ void write_state(const S &s, T *rows, int max_steps, i64 i) {
+  if (!rows) return;
+  barrier();
+  State v = load(s, i);
+  auto e = bind(s, v, i, s.episode[i], s.elapsed_steps[i], max_steps);
+  see_state(e, rows + i * STATE_SIZE);
+  forget(e);
+  state(e);
+  barrier();
+}
+// Between the halves of a step: the last state of an episode, before the next one begins.
+template <class S> GZ void keep_last_state(const S &s, bool finals, int max_steps, i64 i) {
+  if constexpr (STATE_SIZE > 0)
+    if (finals && s.ended[i]) write_state(s, s.final_state, max_steps, i);
+}
+// Behind a step.
+template <class S> GZ void show_state(const S &s, int max_steps, i64 i) {
+  if constexpr (STATE_SIZE > 0) write_state(s, s.state, max_steps, i);
+}
+// On demand.
+template <class S> GZ void tell_state(const S &s, i64 rows, int max_steps, i64 i) {
+  if constexpr (STATE_SIZE > 0) write_state(s, (StateNumber *)rows, max_steps, i);
+}
+
 #if GZ_SHORT && !defined(GZ_CUDA) && !defined(GZ_SIMT)
 
 // In bits, as g++ makes `chosen ? x : y` a store that happens or not.
@@ -269,6 +296,7 @@ GZ void reset_env(const Store &s, int max_steps, i64 i, int reset) {
     s.ended[i] = 0;
   }
   restart(s, i, episode, max_steps, reset == NO_RESET ? REFRESH : SILENT);
+  show_state(s, max_steps, i);
 }
 
 // Random legal actions, from a stream of their own: an episode's game does not depend on who chose the actions. All
@@ -305,7 +333,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 1) gz_step(const Store *stor
   const int mode = s.control->mode, max_steps = s.control->max_steps;
   const bool finals = finals_after(mode, 0, 1);
   advance(s, finals, max_steps, i);
+  keep_last_state(s, finals, max_steps, i);
   settle(s, mode, finals, max_steps, i);
+  show_state(s, max_steps, i);
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK, 1) gz_rollout(const Store *store, i64 steps, i64 count) {
@@ -321,14 +351,22 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 1) gz_rollout(const Store *s
     const bool finals = finals_after(mode, k, steps);
     act(s, i);
     advance(s, finals, max_steps, i);
+    keep_last_state(s, finals, max_steps, i);
     settle(s, mode, finals, max_steps, i);
   }
+  show_state(s, max_steps, i);
 }
 
 extern "C" __global__ void gz_act(const Store *store, i64, i64 count) {
   const Store s = *store;
   const i64 i = env_index();
   if (i < count) act(s, i);
+}
+
+extern "C" __global__ void __launch_bounds__(BLOCK, 1) gz_state(const Store *store, i64 rows, i64 count) {
+  const Store s = *store;
+  const i64 i = env_index();
+  if (i < count) tell_state(s, rows, s.control->max_steps, i);
 }
 
 #ifdef GZ_SIMT
@@ -350,6 +388,7 @@ extern "C" void gz_launch_reset(const Store *s, i64 reset, i64 count, int) { sim
 extern "C" void gz_launch_step(const Store *s, i64 envs, i64 count, int) { simt_run(gz_step, s, envs, count); }
 extern "C" void gz_launch_rollout(const Store *s, i64 steps, i64 count, int) { simt_run(gz_rollout, s, steps, count); }
 extern "C" void gz_launch_act(const Store *s, i64, i64 count, int) { simt_run(gz_act, s, 0, count); }
+extern "C" void gz_launch_state(const Store *s, i64 rows, i64 count, int) { simt_run(gz_state, s, rows, count); }
 
 #endif
 
@@ -362,6 +401,7 @@ struct Call {
   i64 steps;
   bool random;
   int reset;
+  i64 rows;
 };
 
 static void reset_range(const void *pointer, i64 begin, i64 end) {
@@ -415,12 +455,13 @@ GZ_FLAT static void run_range(const void *pointer, i64 begin, i64 end) {
       GZ_INDEPENDENT
       for (i64 i = low; i < high; ++i) advance(s, finals, max_steps, i);
       look(s, mode, finals, max_steps, low, high);
+      for (i64 i = low; finals && i < high; ++i) keep_last_state(s, finals, max_steps, i);
       int news = 0;
       for (i64 i = low; i < high; ++i) news += s.ended[i] | s.waiting[i];
 #if GZ_SHORT
       if (8 * news > high - low) {
         settle_all(s, mode, finals, max_steps, low, high);
-        continue;
+        news = 0;
       }
 #endif
       for (i64 i = low; news && i < high; ++i)
@@ -429,10 +470,12 @@ GZ_FLAT static void run_range(const void *pointer, i64 begin, i64 end) {
       for (i64 k = low; k < high; ++k) {
         const i64 i = call.envs ? call.envs[k] : k;
         advance(s, finals, max_steps, i);
+        keep_last_state(s, finals, max_steps, i);
         settle(*call.store, mode, finals, max_steps, i);
       }
 #endif
     }
+    for (i64 k = low; k < high; ++k) show_state(*call.store, max_steps, call.envs ? call.envs[k] : k);
   }
 }
 
@@ -440,7 +483,7 @@ GZ_FLAT static void run_range(const void *pointer, i64 begin, i64 end) {
 static void some_range(const void *pointer, i64 begin, i64 end) {
   constexpr i64 LONG = 8;
   const Call &call = *(const Call *)pointer;
-  const Call whole = {call.store, nullptr, 1, false, 0};
+  const Call whole = {call.store, nullptr, 1, false, 0, 0};
   const Store s = *call.store;
   const int mode = s.control->mode, max_steps = s.control->max_steps;
   const bool finals = finals_after(mode, 0, 1);
@@ -454,9 +497,16 @@ static void some_range(const void *pointer, i64 begin, i64 end) {
     for (i64 i = first; i < first + (next - k); ++i) {
       advance(s, finals, max_steps, i);
       look(s, mode, finals, max_steps, i, i + 1);
+      keep_last_state(s, finals, max_steps, i);
       if (s.ended[i] | s.waiting[i]) settle(*call.store, mode, finals, max_steps, i);
+      show_state(*call.store, max_steps, i);
     }
   }
+}
+
+static void state_range(const void *pointer, i64 begin, i64 end) {
+  const Call &call = *(const Call *)pointer;
+  for (i64 i = begin; i < end; ++i) tell_state(*call.store, call.rows, call.store->control->max_steps, i);
 }
 
 static void act_range(const void *pointer, i64 begin, i64 end) {
@@ -465,20 +515,24 @@ static void act_range(const void *pointer, i64 begin, i64 end) {
 }
 
 extern "C" void gz_launch_reset(const Store *store, i64 reset, i64 count, int threads) {
-  const Call call = {store, nullptr, 0, false, (int)reset};
+  const Call call = {store, nullptr, 0, false, (int)reset, 0};
   parallel(reset_range, &call, count, TILE, threads);
 }
 extern "C" void gz_launch_step(const Store *store, i64 envs, i64 count, int threads) {
-  const Call call = {store, (const i64 *)envs, 1, false, 0};
+  const Call call = {store, (const i64 *)envs, 1, false, 0, 0};
   parallel(GZ_BRANCHLESS && envs ? some_range : run_range, &call, count, TILE, threads);
 }
 extern "C" void gz_launch_rollout(const Store *store, i64 steps, i64 count, int threads) {
-  const Call call = {store, nullptr, steps, true, 0};
+  const Call call = {store, nullptr, steps, true, 0, 0};
   parallel(run_range, &call, count, TILE, threads);
 }
 extern "C" void gz_launch_act(const Store *store, i64, i64 count, int threads) {
-  const Call call = {store, nullptr, 0, true, 0};
+  const Call call = {store, nullptr, 0, true, 0, 0};
   parallel(act_range, &call, count, TILE, threads);
+}
+extern "C" void gz_launch_state(const Store *store, i64 rows, i64 count, int threads) {
+  const Call call = {store, nullptr, 0, false, 0, rows};
+  parallel(state_range, &call, count, TILE, threads);
 }
 
 #endif
