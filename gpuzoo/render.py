@@ -9,12 +9,15 @@ Angles are in radians and mean the world direction ``(cos a, sin a)``. **Colours
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import importlib
 import itertools
 import math
 import os
-from collections.abc import Iterable, Sequence
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -23,13 +26,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 if TYPE_CHECKING:
-    from PIL import Image, ImageFont
+    from PIL import Image, ImageDraw, ImageFont
 
 __all__ = ["CYCLE", "PALETTE", "Canvas", "Window", "fade", "mix", "save_animation", "tile"]
 
 Frame: TypeAlias = NDArray[np.uint8]
 Colours: TypeAlias = "str | Sequence[str] | NDArray[np.uint8]"
 RGBA: TypeAlias = tuple[int, int, int, int]
+Box: TypeAlias = tuple[int, int, int, int]
 
 PALETTE: dict[str, str] = {
     "white": "#ffffff", "paper": "#f6f7f9", "mist": "#e9ecf1", "line": "#d5dae2",
@@ -83,11 +87,21 @@ def _rgba_list(colours: Colours, n: int) -> list[RGBA]:
 
 
 @functools.lru_cache(maxsize=64)
-def _font(size: int) -> tuple[ImageFont.FreeTypeFont | ImageFont.ImageFont, float]:
+def _font(size: float) -> tuple[ImageFont.FreeTypeFont, float]:
     from PIL import ImageFont
 
     font = ImageFont.load_default(size)
+    if not isinstance(font, ImageFont.FreeTypeFont):
+        raise ImportError("Rendering text needs a Pillow with FreeType: pip install --force-reinstall pillow")
     return font, float(font.getbbox("H")[3] - font.getbbox("H")[1])
+
+
+@functools.lru_cache(maxsize=1024)
+def _extent(string: str, em: float, anchor: str, pen: float) -> tuple[int, int, int, int]:
+    """Left, top, width and height of a text in pixels, relative to its place."""
+    box = _font(em)[0].getbbox(string, anchor=anchor, stroke_width=pen)
+    left, top = math.floor(box[0]), math.floor(box[1])
+    return left, top, math.ceil(box[2]) - left + 1, math.ceil(box[3]) - top + 1
 
 
 def fade(colour: str, alpha: float) -> str:
@@ -101,6 +115,108 @@ def mix(a: str, b: str, t: float) -> str:
     t = min(max(t, 0.0), 1.0)
     pairs = zip(_rgba(a), _rgba(b), strict=True)
     return "#" + "".join(f"{round(p + (q - p) * t):02x}" for p, q in pairs)
+
+
+class _Mask:
+    """Coverage of a shape. If a large rectangle lies wholly inside it, or inside its outline, the rest is kept apart.
+
+    Pillow fills a rectangle ten times as fast as it blends one through a mask.
+
+    Attributes:
+        solid: the rectangle to fill: left, top, right, bottom, or None.
+        parts: box and mask of the rest.
+        size: number of bytes.
+    """
+
+    __slots__ = ("parts", "size", "solid")
+
+    def __init__(self, mask: Image.Image) -> None:
+        width, height = mask.size
+        self.size = width * height
+        self.solid: Box | None = None
+        self.parts = [((0, 0, width, height), mask)]
+        if self.size < 6000:
+            return
+        for share in (0.0, 0.04, 0.08, 0.15, 0.25):  # a circle's largest square leaves 0.15 free on each side
+            x, y = max(1, math.ceil(share * width)), max(1, math.ceil(share * height))
+            box = (x, y, width - x, height - y)
+            if min(box[2] - x, box[3] - y) <= 25:
+                return
+            inside = mask.crop(box).getextrema()
+            if inside in ((255, 255), (0, 0)):
+                around = (
+                    (0, 0, width, y),
+                    (0, height - y, width, height),
+                    (0, y, x, height - y),
+                    (width - x, y, width, height - y),
+                )
+                self.parts = [(part, mask.crop(part)) for part in around]
+                self.solid = box if inside == (255, 255) else None
+                return
+
+
+class _Masks:
+    """Masks of recent shapes. Games draw the same ones in every frame, so most frames rasterise next to nothing."""
+
+    LIMIT = 16_000_000  # bytes
+
+    def __init__(self) -> None:
+        self._masks: OrderedDict[Hashable, _Mask] = OrderedDict()
+        self._bytes = 0
+        self._lock = threading.Lock()
+
+    def get(self, key: Hashable, make: Callable[[], Image.Image]) -> _Mask:
+        with self._lock:
+            mask = self._masks.get(key)
+            if mask is not None:
+                self._masks.move_to_end(key)
+                return mask
+        mask = _Mask(make())
+        with self._lock:
+            if key not in self._masks:
+                self._masks[key] = mask
+                self._bytes += mask.size
+            while self._bytes > self.LIMIT:
+                self._bytes -= self._masks.popitem(last=False)[1].size
+        return mask
+
+
+_masks = _Masks()
+
+
+@dataclasses.dataclass(slots=True)
+class _Stroke:
+    """One colour or picture on the canvas, through a mask. Equal strokes paint equal pixels.
+
+    Attributes:
+        ink: a colour, or a picture.
+        place: left and top in pixels.
+        key: what determines the mask.
+        size: width and height in pixels.
+        make: makes the mask, None for a full rectangle.
+    """
+
+    ink: tuple[int, ...] | Image.Image
+    place: tuple[int, int]
+    key: Hashable
+    size: tuple[int, int]
+    make: Callable[[], Image.Image] | None = dataclasses.field(default=None, compare=False)
+
+    def paint(self, image: Image.Image) -> None:
+        left, top = self.place
+        if self.make is None:
+            image.paste(self.ink, (left, top, left + self.size[0], top + self.size[1]))
+            return
+        if not isinstance(self.ink, tuple):
+            image.paste(self.ink, (left, top), self.make())
+            return
+        mask = _masks.get(self.key, self.make)
+        paste = image.im.paste  # Image.paste takes as long again to look at its arguments
+        if mask.solid:
+            x0, y0, x1, y1 = mask.solid
+            paste(self.ink, (left + x0, top + y0, left + x1, top + y1))
+        for (x0, y0, x1, y1), part in mask.parts:
+            paste(self.ink, (left + x0, top + y0, left + x1, top + y1), part.im)
 
 
 class Canvas:
@@ -117,17 +233,26 @@ class Canvas:
     """
 
     def __init__(self, width_px: int, height_px: int, *, supersample: int = 3) -> None:
-        """Create a white canvas drawn ``supersample`` times larger and then averaged down."""
+        """Create a white canvas whose shapes lie on a grid ``supersample`` times finer than its pixels."""
         if min(width_px, height_px, supersample) < 1:
             raise ValueError("width_px, height_px and supersample must be positive")
         _need_pillow()
-        from PIL import Image, ImageDraw
+        from PIL import Image
 
         self.width_px, self.height_px, self._ss = width_px, height_px, supersample
         self._pt = min(width_px, height_px) * supersample / 400
-        size = (width_px * supersample, height_px * supersample)
-        self._image: Image.Image = Image.new("RGB", size, (255, 255, 255))
-        self._draw = ImageDraw.Draw(self._image, "RGBA")
+        self._fine = (width_px * supersample, height_px * supersample)
+        self._pixels = np.empty((height_px, width_px, 4), np.uint8)
+        self._image: Image.Image = Image.frombuffer("RGBX", (width_px, height_px), self._pixels, "raw", "RGBX", 0, 1)
+        self._image.readonly = 0  # Pillow draws into our memory: copying out of its own takes longer than drawing
+        self._strokes: list[_Stroke] = []
+        self._painted: list[_Stroke] = []  # the last picture's
+        self._base: tuple[list[_Stroke], NDArray[np.uint8]] = ([], self._pixels)
+        self.clear()
+
+    def clear(self) -> None:
+        """Make the canvas white, with the unit square in view."""
+        self.background("white")
         self.view(0.0, 0.0, 1.0, 1.0)
 
     def view(
@@ -143,82 +268,134 @@ class Canvas:
             ValueError: The window is empty or the padding leaves no room.
         """
         top = _HUD * self._pt if hud else 0.0
-        w = self._image.width - 2 * pad * self._pt
-        h = self._image.height - 2 * pad * self._pt - top
+        width, height = self._fine
+        w = width - 2 * pad * self._pt
+        h = height - 2 * pad * self._pt - top
         if not (x1 > x0 and y1 > y0 and w > 0 and h > 0):
             raise ValueError(f"empty view: ({x0}, {y0}, {x1}, {y1}) with pad={pad}")
         self._window = (x0, y0, x1, y1)
         self._sx = min(w / (x1 - x0), h / (y1 - y0))
         self._sy = self._sx if y_down else -self._sx
-        self._ox = self._image.width / 2 - self._sx * (x0 + x1) / 2
-        self._oy = (self._image.height + top) / 2 - self._sy * (y0 + y1) / 2
+        self._ox = width / 2 - self._sx * (x0 + x1) / 2
+        self._oy = (height + top) / 2 - self._sy * (y0 + y1) / 2
 
     def _px(self, points: ArrayLike) -> NDArray[np.float64]:
-        """World points (..., 2) -> pixels of the large image (..., 2)."""
+        """World points (..., 2) -> places on the fine grid (..., 2)."""
         scale, offset = (self._sx, self._sy), (self._ox, self._oy)
         return np.asarray(points, dtype=np.float64) * scale + offset
 
     def _width(self, points: float) -> int:
         return max(1, round(points * self._pt))
 
-    def _box(self, x0: float, y0: float, x1: float, y1: float) -> tuple[int, int, int, int]:
-        """World corners -> pixel box (left, top, right, bottom), the last two exclusive."""
+    def _box(self, x0: float, y0: float, x1: float, y1: float) -> Box:
+        """World corners -> box on the fine grid (left, top, right, bottom), the last two exclusive."""
         px = sorted((round(self._ox + self._sx * x0), round(self._ox + self._sx * x1)))
         py = sorted((round(self._oy + self._sy * y0), round(self._oy + self._sy * y1)))
         return px[0], py[0], max(px[1], px[0] + 1), max(py[1], py[0] + 1)
 
+    def _paint(
+        self, box: tuple[float, float, float, float], rgba: RGBA, shape: tuple[Any, ...],
+        rasterise: Callable[[ImageDraw.ImageDraw, int, int], None],
+    ) -> None:  # fmt: skip
+        """Colour a shape through a mask of its coverage, so that it never overlaps itself.
+
+        Args:
+            box: left, top, right and bottom on the fine grid, the last two exclusive.
+            rgba: its colour.
+            shape: what determines the mask beside the place, on the fine grid relative to the top left of ``box``.
+            rasterise: draws the shape in white, moved by (dx, dy).
+        """
+        ss = self._ss
+        left, top = max(math.floor(box[0] / ss), 0), max(math.floor(box[1] / ss), 0)
+        right, bottom = min(math.ceil(box[2] / ss), self.width_px), min(math.ceil(box[3] / ss), self.height_px)
+        if right <= left or bottom <= top:
+            return
+        size, dx, dy = (right - left, bottom - top), -left * ss, -top * ss
+
+        def make() -> Image.Image:
+            from PIL import Image, ImageDraw
+
+            fine = Image.new("L", (size[0] * ss, size[1] * ss))
+            rasterise(ImageDraw.Draw(fine), dx, dy)
+            mask = fine.reduce(ss) if ss > 1 else fine
+            return mask if rgba[3] == 255 else mask.point([round(v * rgba[3] / 255) for v in range(256)])
+
+        key = (ss, size, box[0] + dx, box[1] + dy, rgba[3], *shape)
+        self._strokes.append(_Stroke(rgba[:3], (left, top), key, size, make))
+
     def _poly(self, px: NDArray[np.float64], fill: RGBA) -> None:
-        self._draw.polygon(np.rint(px).ravel().tolist(), fill=fill)
+        points = [(round(x), round(y)) for x, y in px.tolist() if abs(x) < 1e6 and abs(y) < 1e6]
+        if len(points) < len(px):  # NaN, or so far that Pillow would take seconds
+            return
+        xs, ys = zip(*points, strict=True)
+        x0, y0 = min(xs), min(ys)
+        corners = [(x - x0, y - y0) for x, y in points]
+
+        def rasterise(draw: ImageDraw.ImageDraw, dx: int, dy: int) -> None:
+            draw.polygon([(x + x0 + dx, y + y0 + dy) for x, y in corners], fill=255)
+
+        self._paint((x0, y0, max(xs) + 1, max(ys) + 1), fill, ("polygon", *corners), rasterise)
 
     def _stroke(self, px: NDArray[np.float64], rgba: RGBA, width: int, tail: float = 1.0) -> None:
-        """Paint a polyline with round joints through a mask, so that it never overlaps itself.
+        """Paint a polyline with round joints.
 
         Opacity grows linearly from ``tail`` x alpha at the first point to alpha at the last.
         """
-        from PIL import Image, ImageDraw
-
-        n = len(px)
-        if n < 2 or not (np.abs(px) < 1e6).all():  # NaN, or so far that Pillow would take seconds
+        points = [(round(x), round(y)) for x, y in px.tolist() if abs(x) < 1e6 and abs(y) < 1e6]
+        n = len(points)
+        if n < 2 or n < len(px):  # NaN, or so far that Pillow would take seconds
             return
-        lo = np.maximum(np.floor(px.min(0)) - width, 0).astype(int)
-        hi = np.minimum(np.ceil(px.max(0)) + width + 1, self._image.size).astype(int)
-        if (hi <= lo).any():
-            return
-        solid = rgba[3] == 255 and tail == 1
-        mask = self._image if solid else Image.new("L", (int(hi[0] - lo[0]), int(hi[1] - lo[1])))
-        draw = self._draw if solid else ImageDraw.Draw(mask)
-        flat = [(float(x), float(y)) for x, y in np.rint(px if solid else px - lo)]
+        x0, y0 = min(p[0] for p in points) - width, min(p[1] for p in points) - width
+        x1, y1 = max(p[0] for p in points) + width + 1, max(p[1] for p in points) + width + 1
+        flat = [(x - x0, y - y0) for x, y in points]
         r = (width - 1) / 2
-        for i in range(n - 1):
-            level = round(rgba[3] * (tail + (1 - tail) * (i + 1) / (n - 1)))
-            ink: Any = rgba if solid else level
-            draw.line([flat[i], flat[i + 1]], fill=ink, width=width)
-            for x, y in (flat[i], flat[i + 1]) if width > 2 else ():
-                draw.ellipse((x - r, y - r, x + r, y + r), fill=ink)
-        if not solid:
-            self._image.paste(rgba[:3], (int(lo[0]), int(lo[1])), mask)
+
+        def rasterise(draw: ImageDraw.ImageDraw, dx: int, dy: int) -> None:
+            places = [(x + x0 + dx, y + y0 + dy) for x, y in flat]
+            for i in range(n - 1):
+                ink = round(255 * (tail + (1 - tail) * (i + 1) / (n - 1)))
+                draw.line([places[i], places[i + 1]], fill=ink, width=width)
+                for x, y in (places[i], places[i + 1]) if width > 2 else ():
+                    draw.ellipse((x - r, y - r, x + r, y + r), fill=ink)
+
+        self._paint((x0, y0, x1, y1), rgba, ("stroke", width, tail, *flat), rasterise)
 
     def background(self, colour: str = "paper") -> None:
         """Fill the whole canvas, erasing what was drawn before (alpha is ignored)."""
-        self._image.paste(_rgba(colour)[:3], (0, 0, *self._image.size))
+        self._strokes = [_Stroke(_rgba(colour)[:3], (0, 0), None, self._image.size)]
+
+    def _rectangle(self, box: Box, rgba: RGBA, radius: float = 0.0, pen: int = 0) -> None:
+        """Paint a rectangle on the fine grid, or with a ``pen`` its outline alone."""
+        left, top, right, bottom = box
+        ink: dict[str, Any] = {"outline": 255, "width": pen} if pen else {"fill": 255}
+
+        def rasterise(draw: ImageDraw.ImageDraw, dx: int, dy: int) -> None:
+            draw.rounded_rectangle((left + dx, top + dy, right - 1 + dx, bottom - 1 + dy), radius, **ink)
+
+        self._paint(box, rgba, ("rectangle", right - left, bottom - top, radius, pen), rasterise)
 
     def rect(
         self, x0: float, y0: float, x1: float, y1: float, *, fill: str | None = None,
         outline: str | None = None, width: float = 1.5, radius: float = 0.0,
     ) -> None:  # fmt: skip
         """Draw a rectangle between two corners; ``radius`` (world units) rounds its corners."""
-        left, top, right, bottom = self._box(x0, y0, x1, y1)
-        self._draw.rounded_rectangle(
-            (left, top, right - 1, bottom - 1), radius * self._sx, _rgba(fill) if fill else None,
-            _rgba(outline) if outline else None, self._width(width) if outline else 0,
-        )  # fmt: skip
+        left, top, right, bottom = box = self._box(x0, y0, x1, y1)
+        pen = self._width(width) if outline else 0
+        if fill:
+            rim = min(pen // 2, (right - left - 1) // 2, (bottom - top - 1) // 2)  # else it shows around the outline
+            inset = (left + rim, top + rim, right - rim, bottom - rim)
+            self._rectangle(inset, _rgba(fill), max(radius * self._sx - rim, 0.0))
+        if outline:
+            self._rectangle(box, _rgba(outline), radius * self._sx, pen)
 
     def circle(
         self, x: float, y: float, r: float, *,
         fill: str | None = None, outline: str | None = None, width: float = 1.5,
     ) -> None:  # fmt: skip
         """Draw a circle of radius ``r`` around (x, y)."""
-        self.circles([(x, y)], r, fill, outline=outline, width=width)
+        px, py, radius = self._ox + self._sx * x, self._oy + self._sy * y, r * self._sx
+        ring, pen = (_rgba(outline), self._width(width)) if outline else (None, 0)
+        self._disc(px, py, radius, _rgba(fill) if fill else None, ring, pen)
 
     def circles(
         self, xy: ArrayLike, r: ArrayLike, colours: Colours | None = "blue", *,
@@ -231,14 +408,28 @@ class Canvas:
         """
         centres = self._px(xy)
         radii = np.broadcast_to(np.asarray(r, dtype=np.float64) * self._sx, len(centres))
-        fills = [None] * len(centres) if colours is None else _rgba_list(colours, len(centres))
+        fills = None if colours is None else _rgba_list(colours, len(centres))
         ring, pen = (_rgba(outline), self._width(width)) if outline else (None, 0)
-        corner, limit = np.rint(centres - radii[:, None]), (*self._image.size,)
-        seen = ((corner < limit) & (centres + radii[:, None] >= 0)).all(1)
-        for i in np.flatnonzero(seen & np.isfinite(centres).all(1)).tolist():
-            left, top = corner[i].tolist()
-            d = max(round(2 * radii[i]), 1) - 1
-            self._draw.ellipse((left, top, left + d, top + d), fills[i], ring, pen)
+        for i, ((px, py), radius) in enumerate(zip(centres.tolist(), radii.tolist(), strict=True)):
+            self._disc(px, py, radius, fills[i] if fills else None, ring, pen)
+
+    def _disc(self, px: float, py: float, r: float, fill: RGBA | None, ring: RGBA | None, pen: int) -> None:
+        if not -1e6 < px < 1e6 or not -1e6 < py < 1e6:  # NaN too
+            return
+        left, top, d = round(px - r), round(py - r), max(round(2 * r), 1)
+        if fill:
+            inner = min(pen // 2, (d - 1) // 2)  # so that no rim of the filling is seen around the outline
+            self._ellipse(left + inner, top + inner, d - 2 * inner, fill)
+        if ring:
+            self._ellipse(left, top, d, ring, pen)
+
+    def _ellipse(self, left: int, top: int, d: int, rgba: RGBA, pen: int = 0) -> None:
+        ink = {"outline": 255, "width": pen} if pen else {"fill": 255}
+
+        def rasterise(draw: ImageDraw.ImageDraw, dx: int, dy: int) -> None:
+            draw.ellipse((left + dx, top + dy, left + dx + d - 1, top + dy + d - 1), **ink)
+
+        self._paint((left, top, left + d, top + d), rgba, ("ellipse", d, pen), rasterise)
 
     def line(
         self, x0: float, y0: float, x1: float, y1: float, *,
@@ -321,7 +512,7 @@ class Canvas:
         local = np.stack([along * cos - across * sin, along * sin + across * cos], axis=-1)
         px = self._px(xy)[:, None, :] + local * (1.0, math.copysign(1.0, self._sy))
         rgba = _rgba_list(colours, len(along))
-        seen = (px.max(1) >= 0).all(1) & (px.min(1) < self._image.size).all(1)
+        seen = (px.max(1) >= 0).all(1) & (px.min(1) < self._fine).all(1)
         for i in np.flatnonzero(seen & np.isfinite(px).all((1, 2))).tolist():
             self._poly(px[i], rgba[i])
 
@@ -337,11 +528,14 @@ class Canvas:
         """Draw uint8 cells (h, w, 3 or 4) over a rectangle, unsmoothed; row 0 lies at y0."""
         from PIL import Image
 
-        left, top, right, bottom = self._box(x0, y0, x1, y1)
+        left, top, right, bottom = (round(side / self._ss) for side in self._box(x0, y0, x1, y1))
         cells = pixels if self._sy > 0 else pixels[::-1]
-        picture = Image.fromarray(np.ascontiguousarray(cells, dtype=np.uint8))
-        picture = picture.resize((right - left, bottom - top), Image.Resampling.NEAREST)
-        self._image.paste(picture, (left, top), picture if picture.mode == "RGBA" else None)
+        picture = Image.fromarray(np.ascontiguousarray(cells, dtype=np.uint8)).convert("RGBA")
+        picture = picture.resize((max(right - left, 1), max(bottom - top, 1)), Image.Resampling.NEAREST)
+        shape = (picture.size, picture.tobytes())
+        self._strokes.append(
+            _Stroke(picture.convert("RGBX"), (left, top), shape, picture.size, lambda: picture.getchannel("A"))
+        )
 
     def text(
         self, x: float, y: float, string: str, *, size: float = 12.0, colour: str = "ink",
@@ -357,27 +551,61 @@ class Canvas:
         self._write(px, py, string, em, colour, anchor, bold)
 
     def _write(self, px: float, py: float, string: str, em: float, colour: str, anchor: str, bold: bool) -> None:
-        font, cap = _font(max(round(em), 1))
+        px, py, em = px / self._ss, py / self._ss, max(em / self._ss, 1.0)
+        font, cap = _font(em)
         if anchor[1:] == "m":  # the optical middle: half a capital letter above the baseline
             anchor, py = anchor[0] + "s", py + cap / 2
-        pen = max(1, round(em * 0.025)) if bold else 0
-        xy = (round(px), round(py))
-        self._draw.text(xy, string, _rgba(colour), font, anchor=anchor, stroke_width=pen)
+        pen = em * 0.025 if bold else 0
+        left, top, *extent = _extent(string, em, anchor, pen)
+        size = (extent[0], extent[1])
+        rgba = _rgba(colour)
+
+        def make() -> Image.Image:
+            from PIL import Image, ImageDraw
+
+            mask = Image.new("L", size)
+            ImageDraw.Draw(mask).text((-left, -top), string, rgba[3], font, anchor=anchor, stroke_width=pen)
+            return mask
+
+        key = ("text", string, em, anchor, bold, rgba[3])
+        self._strokes.append(_Stroke(rgba[:3], (round(px) + left, round(py) + top), key, size, make))
 
     def hud(self, left: str = "", right: str = "", *, colour: str = "ink", fill: str = "#ffffffd0") -> None:
         """Write status texts on a strip along the top; ``view(hud=True)`` keeps it free."""
-        w, h, gap = self._image.width, round(_HUD * self._pt), 9 * self._pt
+        w, h, gap = self._fine[0], round(_HUD * self._pt), 9 * self._pt
         em = 12.5 * self._pt
-        need = _font(max(round(em), 1))[0].getlength(left + "    " + right)
+        need = _font(max(em / self._ss, 1.0))[0].getlength(left + "    " + right) * self._ss
         em *= min(1.0, (w - 2 * gap) / max(need, 1.0))
-        self._draw.rectangle((0, 0, w, h - 1), fill=_rgba(fill))
-        self._draw.rectangle((0, h - self._width(1.0), w, h - 1), fill=_rgba("line"))
+        self._rectangle((0, 0, w, h), _rgba(fill))
+        self._rectangle((0, h - self._width(1.0), w, h), _rgba("line"))
         self._write(gap, h / 2, left, em, colour, "lm", False)
         self._write(w - gap, h / 2, right, em, colour, "rm", False)
 
+    def _render(self) -> None:
+        """Paint the strokes. What this picture and the one before began with is kept, and painted once."""
+        strokes, (begun, pixels) = self._strokes, self._base
+        pairs = zip(strokes, self._painted, strict=False)
+        same = next((k for k, (new, old) in enumerate(pairs) if new != old), min(len(strokes), len(self._painted)))
+        start = len(begun)
+        if begun and same >= start and strokes[:start] == begun:
+            np.copyto(self._pixels, pixels)
+        else:
+            start = 0
+        for stroke in strokes[start:same]:
+            stroke.paint(self._image)
+        if same > start:
+            self._base = (strokes[:same], self._pixels.copy())
+        for stroke in strokes[max(start, same) :]:
+            stroke.paint(self._image)
+        self._painted = list(strokes)
+
     def array(self) -> Frame:
         """Return the picture as a new contiguous uint8 array (height_px, width_px, 3)."""
-        return np.array(self._image.reduce(self._ss), dtype=np.uint8)
+        self._render()
+        frame = np.empty((self.height_px, self.width_px, 3), np.uint8)
+        for channel in range(3):  # one at a time, which NumPy copies five times as fast as all at once
+            frame[..., channel] = self._pixels[..., channel]
+        return frame
 
 
 def tile(
@@ -494,6 +722,32 @@ def save_animation(frames: Iterable[Frame], path: str | os.PathLike[str], fps: f
         part.unlink(missing_ok=True)
 
 
+def need_display() -> ModuleType:
+    """Make sure that a window can be opened, and return pygame with its display begun.
+
+    Raises:
+        ImportError: pygame is not installed.
+        RuntimeError: There is no display. A driver that shows nothing is accepted where SDL_VIDEODRIVER names it.
+    """
+    pygame = _need("pygame", "A window", "pygame: pip install 'gpuzoo[render]'")
+    problem = ""
+    try:
+        pygame.display.init()
+        driver = pygame.display.get_driver()
+        asked = os.environ.get("SDL_VIDEODRIVER") or os.environ.get("SDL_VIDEO_DRIVER") or ""
+        if driver in ("offscreen", "dummy") and driver not in asked.split(","):
+            pygame.display.quit()
+            problem = "DISPLAY and WAYLAND_DISPLAY name no screen"
+    except pygame.error as error:
+        problem = str(error)
+    if problem:
+        raise RuntimeError(
+            f"a window needs a display, and there is none ({problem}): use render_mode='rgb_array' and save the "
+            "frames, `gpuzoo record`, or a virtual display such as xvfb-run."
+        )
+    return pygame
+
+
 class Window:
     """A pygame window, opened by the first `show`; the constructor does nothing else."""
 
@@ -510,12 +764,12 @@ class Window:
 
         Raises:
             ImportError: pygame is not installed.
+            RuntimeError: There is no display.
         """
         if self.closed:
             return False
         if self._pygame is None:
-            self._pygame = _need("pygame", "A window", "pygame: pip install 'gpuzoo[render]'")
-            self._pygame.display.init()
+            self._pygame = need_display()
             self._clock = self._pygame.time.Clock()
         size = (frame.shape[1], frame.shape[0])
         if self._screen is None or self._screen.get_size() != size:

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import gpuzoo
 from gpuzoo import render
 from gpuzoo.render import CYCLE, PALETTE, Canvas, Window, fade, mix, save_animation, tile
 
@@ -354,6 +355,53 @@ def test_window_headless(monkeypatch):
     assert not pygame.display.get_init()
     assert not window.show(frame)
     window.close()
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: gpuzoo.SingleEnv("CartPole-v1", render_mode="human"),
+        lambda: gpuzoo.parallel_env("SimpleSpread-v0", render_mode="human"),
+    ],
+)
+def test_human_mode_without_a_display_is_refused_when_the_env_is_made(make, monkeypatch):
+    pygame = pytest.importorskip("pygame")
+    for name in ("SDL_VIDEODRIVER", "SDL_VIDEO_DRIVER", "DISPLAY", "WAYLAND_DISPLAY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(pygame.display, "get_driver", lambda: "offscreen")  # what SDL falls back to
+    with pytest.raises(RuntimeError, match=r"a window needs a display.*render_mode='rgb_array'"):
+        make()
+    assert not pygame.display.get_init()
+
+
+def test_what_two_pictures_begin_with_is_painted_once():
+    """A canvas that goes on from the picture before gives the pixels of a new one, whatever has changed."""
+    rng = np.random.default_rng(3)
+    used = Canvas(120, 90)
+    for _ in range(40):
+        fresh = Canvas(120, 90)
+        kept = [(0.2 * k, 0.1 * k, 0.3, CYCLE[k % len(CYCLE)]) for k in range(rng.integers(6))]
+        moved = [(*rng.random(2), 0.2, fade("red", 0.6)) for _ in range(rng.integers(3))]
+        for canvas in (used, fresh):
+            canvas.clear()
+            for x, y, r, colour in (*kept, *moved):
+                canvas.circle(x, y, r, fill=colour, outline="white")
+                canvas.rect(x, y, x + r, y + r, fill=colour, radius=0.05)
+            canvas.text(0.5, 0.5, str(len(moved)), size=30)
+        np.testing.assert_array_equal(used.array(), fresh.array())
+
+
+def test_large_shapes_are_filled_as_small_ones_are():
+    """The rectangle inside a large shape is filled without its mask: no pixel may differ from blending."""
+    masks, canvas = render._Masks(), Canvas(300, 300)
+    canvas.circle(0.4, 0.5, 0.37, fill="#102030")
+    canvas.rect(0.1, 0.1, 0.93, 0.57, fill="#405060", radius=0.11)
+    frame = canvas.array()
+    expected = Image.new("RGB", (300, 300), (255, 255, 255))
+    for stroke in canvas._strokes[1:]:
+        expected.paste(stroke.ink, stroke.place, stroke.make())
+        assert masks.get(stroke.key, stroke.make).solid, "large enough to be filled"
+    np.testing.assert_array_equal(frame, np.asarray(expected))
 
 
 def test_importing_the_module_imports_no_drawing_library():

@@ -321,7 +321,7 @@ def test_batch_env_copies_and_torch():
     plain.reset(options=options)
     assert options["reset_mask"] is mask
     assert plain.simulator.arrays["elapsed_steps"].tolist() == [2, 0, 2]
-    assert plain.render(1).shape == (600, 600, 3)
+    assert plain.render(1).shape == (480, 480, 3)
 
 
 @pytest.mark.parametrize("num_envs", [1, 3, 64, 1000])

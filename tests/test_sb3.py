@@ -336,7 +336,7 @@ def test_video(monkeypatch, tmp_path):
     env.close()
     ((frames, fps, path),) = written
     assert len(frames) == 3
-    assert frames[0].shape == (1200, 600, 3), "one picture for each env"
+    assert frames[0].shape == (960, 480, 3), "one picture for each env"
     assert frames[0].dtype == np.uint8
     assert frames[0].std() > 0
     assert fps == gpuzoo.get("SimpleSpread-v0").render_fps

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
 from typing import Any, Literal
 
@@ -14,7 +15,7 @@ from gpuzoo.core.simulator import Simulator
 from gpuzoo.interfaces.actions import ActionSlot
 from gpuzoo.interfaces.global_state import global_state, global_state_space
 from gpuzoo.interfaces.spaces import agent_observation_space
-from gpuzoo.render import Canvas
+from gpuzoo.render import Canvas, need_display
 
 Output = Literal["numpy", "torch", "cupy"]
 
@@ -36,15 +37,32 @@ def check_render_mode(mode: str | None, accepted: tuple[str, ...] = ("rgb_array"
 
     Raises:
         ValueError: it is not among the accepted ones.
+        ImportError: ``"human"`` without pygame.
+        RuntimeError: ``"human"`` without a display.
     """
     if mode is not None and mode not in accepted:
         raise ValueError(f"render_mode must be one of {', '.join(map(repr, accepted))} or None, not {mode!r}.")
+    if mode == "human":
+        need_display()
 
 
-def draw(simulator: Simulator, index: int, size: tuple[int, int] = (600, 600)) -> np.ndarray[Any, Any]:
+_canvases = threading.local()
+
+
+def _canvas(size: tuple[int, int]) -> Canvas:
+    """A white canvas: the thread's last one, if it has this size, as fresh memory costs more than most drawings."""
+    canvas: Canvas | None = getattr(_canvases, "last", None)
+    if canvas is None or (canvas.width_px, canvas.height_px) != size:
+        canvas = _canvases.last = Canvas(*size)
+    else:
+        canvas.clear()
+    return canvas
+
+
+def draw(simulator: Simulator, index: int, size: tuple[int, int] = (480, 480)) -> np.ndarray[Any, Any]:
     """A picture of one env, (height, width, 3) uint8."""
     state = {name: simulator.backend.to_numpy(array)[0] for name, array in simulator.state(index).items()}
-    canvas = Canvas(*size)
+    canvas = _canvas(size)
     simulator.env.render(simulator.cfg, state, canvas)
     return canvas.array()
 

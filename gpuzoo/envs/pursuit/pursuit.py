@@ -162,15 +162,15 @@ class Pursuit(EnvDef):
         canvas.background("paper")
         canvas.view(0, 0, xs, ys, y_down=True, pad=8, hud=True)
         canvas.rect(0, 0, xs, ys, fill="grass")
-        for x, y in pursuers.tolist():
-            low, high = np.maximum([x - sight, y - sight], 0), np.minimum([x + sight + 1, y + sight + 1], [xs, ys])
-            canvas.rect(*low, *high, fill=fade("yellow", 0.13), radius=0.3)
         canvas.grid(xs, ys, colour=fade("white", 0.75))
         left, right = known["BUILDING_LEFT"], known["BUILDING_RIGHT"]
         low, high = known["BUILDING_LOW"], known["BUILDING_HIGH"]
         if right > left and high > low:
             canvas.rect(left, low, right, high, fill="slate", radius=0.35)
             canvas.rect(left + 0.2, low + 0.2, right - 0.2, high - 0.2, fill=mix("slate", "white", 0.16), radius=0.25)
+        for x, y in pursuers.tolist():
+            near, far = np.maximum([x - sight, y - sight], 0), np.minimum([x + sight + 1, y + sight + 1], [xs, ys])
+            canvas.rect(*near, *far, fill=fade("yellow", 0.13), radius=0.3)
         for x, y in pursuers[catcher].tolist():
             canvas.circle(x + 0.5, y + 0.5, 0.75, fill=fade("orange", 0.45))
         cells, counts = np.unique(evaders.reshape(-1, 2), axis=0, return_counts=True)
@@ -179,16 +179,17 @@ class Pursuit(EnvDef):
             canvas.circle(x + 0.5, y + 0.5, 0.33, fill="purple" if hunted else "blue", outline="white", width=1)
             if count > 1:
                 canvas.text(x + 0.5, y + 0.5, str(count), colour="white", height=0.42, bold=True)
-            else:
-                canvas.circles([[x + 0.39, y + 0.45], [x + 0.61, y + 0.45]], 0.07, "white")
+        alone = cells[counts == 1]
+        canvas.circles(np.concatenate([np.add(alone, (0.39, 0.45)), np.add(alone, (0.61, 0.45))]), 0.07, "white")
         cells, counts = np.unique(pursuers, axis=0, return_counts=True)
         for (x, y), count in zip(cells.tolist(), counts.tolist(), strict=True):
             canvas.rect(x + 0.12, y + 0.12, x + 0.88, y + 0.88, fill="red", outline="white", width=1.2, radius=0.24)
             if count > 1:
                 canvas.text(x + 0.5, y + 0.5, str(count), colour="white", height=0.42, bold=True)
             else:
-                canvas.circles([[x + 0.37, y + 0.42], [x + 0.63, y + 0.42]], 0.09, "white")
-                canvas.line(x + 0.36, y + 0.68, x + 0.64, y + 0.68, colour="white", width=1.6)
+                canvas.rect(x + 0.34, y + 0.64, x + 0.66, y + 0.72, fill="white")
+        alone = cells[counts == 1]
+        canvas.circles(np.concatenate([np.add(alone, (0.37, 0.42)), np.add(alone, (0.63, 0.42))]), 0.09, "white")
         canvas.hud(
             left="Pursuit",
             right=f"caught {cfg.n_evaders - len(evaders)} of {cfg.n_evaders}   step {int(state['elapsed_steps'])}",

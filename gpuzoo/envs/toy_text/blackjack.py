@@ -76,7 +76,7 @@ class Blackjack(EnvDef):
 
         def card(x: float, y: float, value: int, red: bool) -> None:
             face, colour = "A" if value == 1 else str(value), "red" if red else "ink"
-            canvas.rect(x + 0.07, y + 0.09, x + 2.27, y + 3.29, fill="#1f1f1f40", radius=0.2)
+            canvas.rect(x + 0.07, y + 0.09, x + 2.27, y + 3.29, fill="#2b6549", radius=0.2)
             canvas.rect(x, y, x + 2.2, y + 3.2, fill="white", outline="line", width=1, radius=0.2)
             canvas.text(x + 1.1, y + 1.75, face, height=1.5, colour=colour, bold=True)
             for cx, cy in ((x + 0.38, y + 0.42), (x + 1.82, y + 2.78)):
@@ -92,12 +92,12 @@ class Blackjack(EnvDef):
         if over:
             card(5.15, 1.1, int(state["dealer_hidden"]), int(state["dealer_hidden"]) % 2 == 0)
         else:
-            canvas.rect(5.22, 1.19, 7.42, 4.39, fill="#1f1f1f40", radius=0.2)
+            canvas.rect(5.22, 1.19, 7.42, 4.39, fill="#2b6549", radius=0.2)
             canvas.rect(5.15, 1.1, 7.35, 4.3, fill="blue", outline="white", width=3, radius=0.2)
-            for k in range(5):
-                for j in range(7):
-                    cx, cy = 5.55 + 0.35 * k, 1.65 + 0.35 * j
-                    canvas.polygon([(cx, cy - 0.13), (cx + 0.13, cy), (cx, cy + 0.13), (cx - 0.13, cy)], fill="#8db8f0")
+            for k in range(3):
+                for j in range(4):
+                    cx, cy = 5.65 + 0.6 * k, 1.65 + 0.7 * j
+                    canvas.polygon([(cx, cy - 0.3), (cx + 0.26, cy), (cx, cy + 0.3), (cx - 0.26, cy)], fill="#8db8f0")
 
         ace = bool(state["player_ace"]) and int(state["player_sum"]) <= 11
         total = int(state["player_sum"]) + 10 * ace

@@ -117,8 +117,7 @@ class FrozenLake(EnvDef):
                     canvas.circle(x + 0.5, y + 0.5, 0.32, fill="#2b5f93")
                     canvas.circle(x + 0.5, y + 0.55, 0.25, fill="#1d466f")
                     continue
-                for a, b in ((0.2, 0.3), (0.55, 0.75)):
-                    canvas.line(x + a, y + b, x + a + 0.22, y + b - 0.12, colour="white", width=2)
+                canvas.line(x + 0.2, y + 0.3, x + 0.42, y + 0.18, colour="white", width=2)
                 if cell == "S":
                     canvas.rect(x + 0.12, y + 0.12, x + 0.88, y + 0.88, outline="slate", width=2, radius=0.08)
                     canvas.text(x + 0.5, y + 0.26, "start", height=0.15, colour="slate")
