@@ -168,8 +168,8 @@ class Rollout:
     Attributes:
         outputs: of the simulator, a step each.
         observation: (steps + 1, envs, agents, size); ``final_observation`` where an agent was truncated.
-        state: (steps + 1, envs, size), the global state where a critic sees it: the game's own, or the observations of all
-            agents; ``final_state`` where an agent was truncated.
+        state: (steps + 1, envs, size), the global state: the game's own where a critic sees one, or the observations
+            of all agents; ``final_state`` where an agent was truncated.
         acting: (steps + 1, envs, agents), whether the agent decides on that observation.
         action, reward, terminated, truncated: (steps, envs, agents, ...).
         ended: (steps, envs); ``final_return`` (steps, envs, agents) holds where it is true.
