@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 .DEFAULT_GOAL := help
 
-.PHONY: help demo test test-integrations bench docs lint clean
+.PHONY: help demo test test-integrations test-all bench docs lint clean
 
 help:  ## what there is
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/ -/'
@@ -23,11 +23,16 @@ help:  ## what there is
 demo: .venv/base  ## train agents and leave an animation and a learning curve in out/demo
 	$(BIN)/python baselines/demo.py --out out/demo
 
-test: .venv/dev  ## run all tests
-	$(BIN)/python -m pytest -n auto --dist worksteal
+# TEST_TURN=3 chooses which of the costly tests run, TEST_TURN=all takes all of them; without it the commit chooses.
+test: .venv/dev  ## run the tests; of the costly ones those of what changed lately, and an eighth of the rest
+	$(BIN)/python -m pytest -n auto --dist worksteal $(PYTEST)
 
 test-integrations:  ## test the adapters of RLlib, TorchRL, ..., each in an environment of its own in .venvs
-	PYTHON=$(PYTHON) scripts/test_integrations.sh
+	TEST_TURN=$${TEST_TURN:-all} PYTHON=$(PYTHON) scripts/test_integrations.sh
+
+test-all:  ## run everything, as before a release; what each test cost is in out/tests.xml (scripts/test_costs.py)
+	$(MAKE) test TEST_TURN=all PYTEST="--junitxml=out/tests.xml"
+	$(MAKE) test-integrations TEST_TURN=all
 
 bench: .venv/base  ## steps per second of every game
 	$(BIN)/gpuzoo bench

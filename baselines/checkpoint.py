@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 import gpuzoo
-from baselines.files import replacing
+from gpuzoo.core.files import replacing
 
 FORMAT = 2  # of what the trainers write; 1 was pickled
 

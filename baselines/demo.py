@@ -26,12 +26,12 @@ from rich.table import Table
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from baselines.evaluation import evaluate, play
-from baselines.files import replacing
 from baselines.networks import Policy
 from baselines.plots import curve, finish
 from baselines.ppo import PPO, Args
 from baselines.run import CHECKPOINT, Result, train
 from baselines.trainer import Trainer
+from gpuzoo.core.files import replacing
 from gpuzoo.interfaces.batch import BatchEnv
 from gpuzoo.render import Canvas, save_animation, tile
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
-from baselines.files import replacing
+from gpuzoo.core.files import replacing
 
 FLUSH_SECONDS = 5.0  # rows are on the disk after so long
 #: TensorBoard and Weights & Biases take 0.2 ms for a row, a tenth of a fast iteration: they get so many points of a

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from baselines.files import replacing
+from gpuzoo.core.files import replacing
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -158,7 +158,7 @@ def final_returns(members: Sequence[Mapping[str, np.ndarray[Any, Any]]]) -> dict
 
 def save_members(folder: Path, members: Sequence[Mapping[str, np.ndarray[Any, Any]]]) -> None:
     """``members.npz``: by group, the returns (iterations, members)."""
-    from baselines.files import replacing
+    from gpuzoo.core.files import replacing
 
     with replacing(folder / "members.npz") as file:
         np.savez_compressed(file, **stacked(members))  # type: ignore[arg-type]

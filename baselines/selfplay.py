@@ -23,13 +23,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from baselines import distributed, plots
-from baselines.files import replacing
 from baselines.kernels import CategoricalSampler, NormalSampler
 from baselines.networks import Policy
 from baselines.rollout import Rollout
 from baselines.units import Call
 from gpuzoo import registry
 from gpuzoo.core.definition import EnvDef
+from gpuzoo.core.files import replacing
 from gpuzoo.core.simulator import Simulator
 from gpuzoo.tensors import views
 

@@ -60,7 +60,9 @@ _WALK = {
     "simulator": "core/simulator.py",
     "backend_cpu": "core/backend_cpu.py",
     "backend_cuda": "core/backend_cuda.py",
-    "entry": "core/device/entry.cuh",
+    "walk_cpu": "core/device/walk_cpu.cuh",
+    "walk_gpu": "core/device/walk_gpu.cuh",
+    "episode": "core/device/episode.cuh",
     "prelude": "core/device/prelude.cuh",
     "game": "envs/classic_control/cartpole.cuh",
 }

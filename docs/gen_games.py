@@ -1,4 +1,4 @@
-"""Writes a page for each registered game, with an animation of random play, and the page that lists them."""
+"""Writes a page for each registered game, with an animation of random play, and the pages that list them."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ import typing
 from pathlib import Path
 from typing import Any, Literal
 
+import gen_results
 import numpy as np
 from gymnasium import spaces
+from markdown_text import number, table, write
 
 import gpuzoo
 from gpuzoo import render
@@ -23,19 +25,6 @@ from gpuzoo.core.dialect import inline_includes
 
 ROOT = Path(__file__).parents[1]
 SECONDS, MAX_FPS, PIXELS = 3, 20, 300
-
-Row = typing.Sequence[str]
-
-
-def table(head: Row, rows: typing.Iterable[Row]) -> str:
-    """A Markdown table."""
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
-
-
-def number(value: float) -> str:
-    """A number for readers: at most six digits."""
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 def space_text(space: spaces.Space[Any]) -> str:
@@ -101,15 +90,6 @@ def games_table(names: typing.Iterable[str]) -> str:
         actions = by_group({g: space_text(s) for g, s in lay.action_spaces.items()})
         rows.append([f"[{name}]({name}.md)", groups_text(env), actions, summary(env)])
     return table(["game", "agents", "actions", "what it is about"], rows)
-
-
-def families_table() -> str:
-    """All games in a table with a line for each folder."""
-    rows = []
-    for folder, names in families().items():
-        text = about(folder) if len(names) > 1 else summary(gpuzoo.get(names[0]))
-        rows.append([", ".join(f"`{name}`" for name in names), text])
-    return table(["games", "what they are about"], rows)
 
 
 # ---- a game's page ----
@@ -202,7 +182,7 @@ def _rules(env: EnvDef, page: Path) -> str:
     return "\n\n".join(out)
 
 
-def _page(env: EnvDef, picture: str, folder: Path) -> str:
+def _page(env: EnvDef, picture: str, results: str, folder: Path) -> str:
     parts = [f"# {env.id}"]
     if picture:
         parts.append(f"![{env.id} with random actions]({picture}){{width={PIXELS}px}}")
@@ -218,6 +198,8 @@ def _page(env: EnvDef, picture: str, folder: Path) -> str:
         _state(env),
         "## Use",
         _usage(env),
+        "## Results",
+        results,
         "## Rules",
         _rules(env, folder),
     ]
@@ -265,11 +247,6 @@ def _picture(env: EnvDef, folder: Path) -> str:
     return path.name
 
 
-def _write(path: Path, text: str) -> None:
-    if not path.exists() or path.read_text() != text:  # Sphinx reads again only what changed
-        path.write_text(text)
-
-
 def _shelf(names: list[str], shots: dict[str, str]) -> list[str]:
     pictures = "\n".join(f"[![{n}]({shots[n]}){{width=150px}}]({n}.md)" for n in names if shots[n])
     return [games_table(names), *([pictures] if pictures else [])]
@@ -280,18 +257,20 @@ def generate(pages: Path, pictures: Path | None) -> list[Path]:
 
     Args:
         pages: folder for the pages.
-        pictures: folder for the animations, or None for none.
+        pictures: folder for the animations, or None for neither animations nor learning curves.
 
     Returns:
         The files that were written or are still current.
     """
     pages.mkdir(parents=True, exist_ok=True)
     written, shots = [], {}
+    drawn = gen_results.draw(gpuzoo.ids(), pages / "curves") if pictures is not None else {}
+    curves = {name: f"curves/{file}" for name, file in drawn.items()}
     for name in gpuzoo.ids():
         env = gpuzoo.get(name)
         file = _picture(env, pictures) if pictures is not None else ""
         shots[name] = f"../_static/games/{file}" if file else ""
-        _write(pages / f"{name}.md", _page(env, shots[name], pages))
+        write(pages / f"{name}.md", _page(env, shots[name], gen_results.section(name, curves), pages))
         written.append(pages / f"{name}.md")
     parts = [
         "# Games",
@@ -306,9 +285,9 @@ def generate(pages: Path, pictures: Path | None) -> list[Path]:
             parts += [f"## {about(folder).split(':')[0].rstrip('.')}", about(folder), *_shelf(names, shots)]
     parts += ["## More games", *_shelf(alone, shots)]
     parts.append("```{toctree}\n:hidden:\n\n" + "\n".join(shots) + "\n```")
-    text = "\n\n".join(parts) + "\n"
-    _write(pages / "index.md", text)
-    for old in pages.glob("*.md"):
-        if old.stem not in shots and old.name != "index.md":
-            old.unlink()
-    return [*written, pages / "index.md"]
+    write(pages / "index.md", "\n\n".join(parts) + "\n")
+    write(pages / "results.md", gen_results.page(shots))
+    written += [pages / "index.md", pages / "results.md"]
+    for old in {*pages.glob("*.md")} - {*written}:
+        old.unlink()
+    return written

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from gpuzoo.core.assets import Asset
 from gpuzoo.core.definition import Config, EnvDef, Field, param
 from gpuzoo.core.simulator import Simulator, Snapshot
 from gpuzoo.interfaces.aec import aec_env
@@ -18,6 +19,7 @@ from gpuzoo.render import Canvas
 __version__ = "0.1.0"
 
 __all__ = [
+    "Asset",
     "BatchEnv",
     "Canvas",
     "Config",

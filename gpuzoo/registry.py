@@ -1,17 +1,22 @@
-"""Finds the games in ``gpuzoo/envs`` and puts them into Gymnasium's and PettingZoo's registries."""
+"""The games by id: those in ``gpuzoo/envs``, and users' own; rows in Gymnasium's and PettingZoo's registries.
+
+A game of the collection is imported when it is first asked for. Until then its row holds the name of its module, and
+what the other registries want to know comes from its text (see `core.declarations`).
+"""
 
 from __future__ import annotations
 
 import importlib
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import gymnasium
 
+from gpuzoo.core.declarations import Facts, games_of, read
 from gpuzoo.core.definition import EnvDef, check_class, unknown
 
-_REGISTRY: dict[str, type[EnvDef]] = {}
+#: id -> the game, or the name of the module that declares it
+_REGISTRY: dict[str, type[EnvDef] | str] = {}
 
 
 def register(env: type[EnvDef]) -> type[EnvDef]:
@@ -20,20 +25,30 @@ def register(env: type[EnvDef]) -> type[EnvDef]:
     Raises:
         ValueError: the declaration is faulty, or another game has the id already.
     """
-    check_class(env())
-    if _REGISTRY.get(env.id, env) is not env:
-        raise ValueError(f"the id {env.id!r} is taken by {_REGISTRY[env.id].__name__}: choose another name or version.")
-    if env.id not in _REGISTRY:
-        _REGISTRY[env.id] = env
-        _register_gymnasium(env)
-        _register_pettingzoo(env)
+    games = (env, *env.variant_classes)
+    for game in games:
+        check_class(game())
+        taken = _REGISTRY.get(game.id, game)
+        if taken not in (game, game.__module__):
+            name = taken if isinstance(taken, str) else taken.__name__
+            raise ValueError(f"the id {game.id!r} is taken by {name}: choose another name or version.")
+    for game in games:
+        new = game.id not in _REGISTRY
+        _REGISTRY[game.id] = game
+        if new:
+            _tell_others(Facts.of(game))
     return env
 
 
-def _register_gymnasium(env: type[EnvDef]) -> None:
+def _tell_others(facts: Facts) -> None:
+    _register_gymnasium(facts)
+    _register_pettingzoo(facts)
+
+
+def _register_gymnasium(env: Facts) -> None:
     gymnasium.register(
         f"gpuzoo/{env.id}",
-        entry_point="gpuzoo.interfaces.single:make_single" if env.single() else None,
+        entry_point="gpuzoo.interfaces.single:make_single" if env.single else None,
         vector_entry_point="gpuzoo.interfaces.vector:VectorEnv",
         max_episode_steps=env.max_episode_steps,
         reward_threshold=env.reward_threshold,
@@ -42,8 +57,8 @@ def _register_gymnasium(env: type[EnvDef]) -> None:
     )
 
 
-def _register_pettingzoo(env: type[EnvDef]) -> None:
-    if env.single():
+def _register_pettingzoo(env: Facts) -> None:
+    if env.single:
         return
     try:
         from pettingzoo import register as pettingzoo_register
@@ -84,28 +99,41 @@ def get(env: str | EnvDef | type[EnvDef]) -> EnvDef:
         raise TypeError(f"a game is given by its id or its EnvDef, not by {env!r}.")
     name = env.removeprefix("gpuzoo:").removeprefix("gpuzoo/")
     if name in _REGISTRY:
-        return _REGISTRY[name]()
+        return _imported(name)()
     base = re.sub(r"-v\d+$", "", name)
     versions = sorted(
         (i for i in _REGISTRY if re.sub(r"-v\d+$", "", i) == base), key=lambda i: int(i.rsplit("-v", 1)[1])
     )
     if versions and base == name:
-        return _REGISTRY[versions[-1]]()
+        return _imported(versions[-1])()
     if versions:
         raise ValueError(f"there is no version {name!r} of {base}; use {versions[-1]!r}.")
     raise ValueError(unknown("there is no game", name, _REGISTRY))
 
 
-def _discover() -> Iterator[type[EnvDef]]:
-    root = Path(__file__).parent / "envs"
-    for rules in sorted(root.glob("*/*.cuh")):
-        if not rules.with_suffix(".py").is_file():
-            continue  # a family's shared rules
-        module = importlib.import_module(f"gpuzoo.envs.{rules.parent.name}.{rules.stem}")
-        for value in vars(module).values():
-            if isinstance(value, type) and issubclass(value, EnvDef) and value.__module__ == module.__name__:
-                yield value
+def _imported(env_id: str) -> type[EnvDef]:
+    found = _REGISTRY[env_id]
+    if isinstance(found, type):
+        return found
+    for game in games_of(importlib.import_module(found)):
+        register(game)
+    imported = _REGISTRY[env_id]
+    assert isinstance(imported, type), f"{found} declares no {env_id}, though its text says so."
+    return imported
 
 
-for _env in _discover():
-    register(_env)
+def _discover(root: Path, package: str) -> None:
+    """Enters the games of a collection, whose text tells all that is asked for; else its module is imported."""
+    for module, games in read(root, package):
+        if games is None:
+            for game in games_of(importlib.import_module(module)):
+                register(game)
+            continue
+        for facts in games:
+            if facts.id in _REGISTRY:
+                raise ValueError(f"the id {facts.id!r} is declared twice, in {_REGISTRY[facts.id]} and {module}.")
+            _REGISTRY[facts.id] = module
+            _tell_others(facts)
+
+
+_discover(Path(__file__).parent / "envs", "gpuzoo.envs")

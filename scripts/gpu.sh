@@ -4,9 +4,9 @@
 #
 #   scripts/gpu.sh
 #
-# The machine needs a python3 with torch and CuPy, and pytest. What else is missing there (gymnasium, pettingzoo, ...)
-# can be brought as wheels in ./.whl; they are installed into a temporary folder, without network. To prepare them,
-# anywhere, for the machine's version of Python:
+# The machine needs a python3 with torch and CuPy, and pytest with pytest-timeout. What else is missing there (gymnasium,
+# pettingzoo, ...) can be brought as wheels in ./.whl; they are installed into a temporary folder, without network. To
+# prepare them, anywhere, for the machine's version of Python:
 #
 #   python3 -m pip download --no-deps --only-binary=:all: --python-version 3.12 --implementation cp \
 #     --platform manylinux_2_28_x86_64 --platform manylinux2014_x86_64 -d .whl \
@@ -71,7 +71,7 @@ fi
 
 nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader || echo "no nvidia-smi"
 part doctor 60 doctor.log "$python" -m gpuzoo doctor
-part tests 210 tests.log "$python" -m pytest -m gpu -q -p no:cacheprovider --durations=10
+part tests 210 tests.log env TEST_TURN=all "$python" -m pytest -m gpu -q -p no:cacheprovider --durations=10
 tests=$?
 part bench-cuda 110 bench_cuda.jsonl "$python" -m gpuzoo bench --json --device cuda --no-startup --seconds 1.5
 table bench_cuda.jsonl

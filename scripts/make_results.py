@@ -4,20 +4,18 @@
     python scripts/make_results.py CartPole-v1 --seeds 3 --out my_results
     python scripts/make_results.py --quick                        # a trial of a few seconds per game, to out/results
 
-For each game: ``<ID>.json`` with the command, the hyper-parameters and the scores of each seed; ``<ID>.csv`` and
-``<ID>.png`` with the learning curves. What is trained, and what it is compared with, stands in
-``baselines/configs/<ID>.json``; its keys ``reference``, ``goal``, ``mappo`` and ``open_spiel`` are read here only. With
-``mappo``, the options that differ for a central critic (``{}`` if none), that is trained as well, to ``<ID>-MAPPO.*``.
-Where ``open_spiel`` names a board game of OpenSpiel (``pip install open_spiel``), its Monte-Carlo tree search is an
-opponent, too.
+For each game: ``<ID>.json`` with the command, the hyper-parameters and the scores of each seed; ``<ID>.csv`` with the
+learning curves, which the documentation draws. What is trained, and what it is compared with, stands in
+``baselines/configs/<ID>.json``, if there is one; its keys ``reference``, ``goal``, ``mappo`` and ``open_spiel`` are
+read here only. With ``mappo``, the options that differ for a central critic (``{}`` if none), that is trained as well,
+to ``<ID>-MAPPO.*``. Where ``open_spiel`` names a board game of OpenSpiel (``pip install open_spiel``), its Monte-Carlo
+tree search is an opponent, too.
 """
 
 from __future__ import annotations
 
 import argparse
-import csv
 import dataclasses
-import io
 import json
 import shlex
 import sys
@@ -32,20 +30,19 @@ from numpy.typing import NDArray
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from baselines import plots, run
+from baselines import curves, run
 from baselines.evaluation import evaluate
-from baselines.files import replacing
 from baselines.networks import Policy
 from baselines.ppo import PPO, Args
 from gpuzoo import registry
 from gpuzoo.core.backend import make_backend
 from gpuzoo.core.definition import EnvDef
+from gpuzoo.core.files import replacing
 from gpuzoo.tools import bench
 
 ROOT = Path(__file__).resolve().parents[1]
 CONFIGS, RESULTS = ROOT / "baselines" / "configs", ROOT / "baselines" / "results"
 EPISODES, QUICK_EPISODES = 200, 8
-ROWS = 200  # of a table of curves
 SIMULATIONS = 100  # of a tree search, for each move
 QUICK_ITERATIONS = 3
 
@@ -247,26 +244,6 @@ def verdict(env: EnvDef, about: Mapping[str, Any], scores: Mapping[str, Any]) ->
 # ---- files ----
 
 
-def thinned(steps: NDArray[Any], returns: Mapping[str, NDArray[Any]]) -> tuple[NDArray[Any], dict[str, NDArray[Any]]]:
-    """At most `ROWS` rows, each the mean of those that it stands for, at the last step of theirs."""
-    parts = np.array_split(np.arange(len(steps)), min(ROWS, len(steps)))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # the mean of no episode is not a number
-        means = {g: np.stack([np.nanmean(v[part], 0) for part in parts]) for g, v in returns.items()}
-    return np.array([steps[part[-1]] for part in parts]), means
-
-
-def write_curves(path: Path, steps: NDArray[Any], returns: Mapping[str, NDArray[Any]], seeds: Sequence[int]) -> None:
-    """The learning curves as a table: steps, and the return of each group and seed; empty where no episode ended."""
-    text = io.StringIO()
-    out = csv.writer(text, lineterminator="\n")
-    out.writerow(["steps", *(f"{group}/seed {seed}" for group in returns for seed in seeds)])
-    for step, row in zip(steps.tolist(), np.concatenate(list(returns.values()), 1), strict=True):
-        out.writerow([step, *("" if np.isnan(x) else f"{x:.5g}" for x in row)])
-    with replacing(path) as file:
-        file.write(text.getvalue().encode())
-
-
 def make(
     game: str, seeds: int, out: Path, quick: bool = False, quiet: bool = False, variant: str = ""
 ) -> dict[str, Any]:
@@ -307,8 +284,7 @@ def make(
     name = f"{game}{variant}"
     with replacing(out / f"{name}.json") as file:
         file.write((json.dumps(found, indent=1) + "\n").encode())
-    write_curves(out / f"{name}.csv", *thinned(trained.steps, trained.returns), numbers)
-    plots.population_curves(trained.steps, trained.returns, name, out / f"{name}.png")
+    curves.write(out / f"{name}.csv", trained.steps, trained.returns, numbers)
     return found
 
 

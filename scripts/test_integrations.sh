@@ -3,8 +3,11 @@
 # of tests/integrations has its tests, requirements.txt (what is tested) and constraints.txt (with which versions). It may
 # have tests.txt with arguments of pytest, one a line: "oldest" runs tests of the main environment.
 #
-#   scripts/test_integrations.sh            all
-#   scripts/test_integrations.sh rllib ...  some
+#   scripts/test_integrations.sh                those of what changed lately, and a quarter of the rest by turns
+#   TEST_TURN=all scripts/test_integrations.sh  all, with their long learning runs
+#   scripts/test_integrations.sh rllib ...      some
+#
+# What comes by turns is chosen by the commit, or by TEST_TURN (tests/rotation.py).
 #
 # JOBS of them run at a time, by default 2. What one prints is shown when it is through; all run, even if one fails.
 set -euo pipefail
@@ -48,7 +51,11 @@ fi
 
 names=("$@")
 there=$(cd $folders && ls -- */requirements.txt | xargs -n 1 dirname)
-[ $# -gt 0 ] || mapfile -t names <<<"$there"
+if [ $# -eq 0 ]; then
+  chosen=$("$python" tests/rotation.py)
+  mapfile -t names <<<"$chosen"
+  echo "== ${names[*]} (of" $there")"
+fi
 for name in "${names[@]}"; do
   if [ ! -f "$folders/$name/requirements.txt" ]; then
     echo "there is no $folders/$name/requirements.txt; there are:" $there >&2

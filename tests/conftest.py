@@ -5,19 +5,27 @@ same time; ``turn_game``: of several that act in turns; ``wide_game``: with more
 have what no game may have. A game that is exempt from a test says why in `EnvDef.exempt`, under the test's name without
 ``test_``.
 
-A file of tests that has ``ONE_OF_A_KIND = True`` takes one game of each kind: to games whose agents and spaces are of
-the same sort a library's wrapper does the same.
+Three marks keep the cost of a further game small. A game that changed lately has all tests nevertheless (rotation.py).
+
+- ``rotates``: costs much and seldom finds anything. An eighth of them runs each time.
+- ``by_kind``: is about the engine or an interface. One game of each kind always has it, the others by turns.
+- ``one_of_a_kind``: is about another library's wrappers. One game of each kind has it, the others never.
+
+Games are of one kind if their agents and spaces are of the same sort: to an interface they look alike. In a file that
+is marked ``by_kind`` or ``one_of_a_kind`` as a whole, tests without a game always run.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import signal
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from typing import Any
 
 import pytest
 from gymnasium import spaces
+from rotation import TURNS, Rotation, rotation
 from toys.glide import Glide
 from toys.herd import Herd
 from toys.lamps import Lamps
@@ -72,21 +80,128 @@ def kind(game: Game) -> Hashable:
     )
 
 
-def one_of_a_kind(games: list[Game]) -> list[Game]:
-    return list({kind(game): game for game in reversed(games)}.values())[::-1]
+def first_of_their_kind(games: list[Game]) -> set[Game]:
+    return set({kind(game): game for game in reversed(games)}.values())
+
+
+FIRST = first_of_their_kind([*GAMES, *TOYS])
+
+
+def one_of_a_kind(games: list[Game], chosen: Rotation) -> list[Game]:
+    """One game of each kind, and those that changed lately."""
+    first = first_of_their_kind(games)
+    return [game for game in games if game in first or game.__module__ in chosen.names]
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     for name, chosen in CHOICES.items():
         if name in metafunc.fixturenames:
             games = [game for game in (*GAMES, *TOYS) if chosen(game)]
-            if getattr(metafunc.module, "ONE_OF_A_KIND", False):
-                games = one_of_a_kind(games)
+            if metafunc.definition.get_closest_marker("one_of_a_kind"):
+                games = one_of_a_kind(games, metafunc.config.stash[ROTATION])
             metafunc.parametrize(name, games, ids=[game.id for game in games])
 
 
+# ---- which tests run ----
+
+ROTATION = pytest.StashKey[Rotation]()
+COST = pytest.StashKey[float]()
+#: seconds for a test that is marked as costly; pyproject.toml has the limit of all others
+LONG = 900
+#: classes of tests that run by turns
+BY_TURNS = ("rotates", "by_kind")
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--write-golden", action="store_true", help="write the golden rollouts that do not exist yet")
+    parser.addoption(
+        "--turn", metavar="N", help=f"which costly tests run: 0 to {TURNS - 1}, or all (tests/rotation.py)"
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    # A worker of pytest-xdist is told: all must collect the same tests, and files may change meanwhile.
+    told = getattr(config, "workerinput", {}).get("rotation")
+    try:
+        config.stash[ROTATION] = Rotation(**told) if told else rotation(config.getoption("turn"))
+    except ValueError as error:
+        raise pytest.UsageError(str(error)) from None
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    node.workerinput["rotation"] = dataclasses.asdict(node.config.stash[ROTATION])
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    return str(config.stash[ROTATION])
+
+
+def game_of(item: pytest.Item) -> Game | None:
+    params = item.callspec.params if hasattr(item, "callspec") else {}
+    return next((params[name] for name in CHOICES if name in params), None)
+
+
+def how_often(item: pytest.Item) -> str:
+    """A test's class: always, first of a kind (always, too), by_kind, one_of_a_kind, rotates."""
+    game = game_of(item)
+    if item.get_closest_marker("rotates"):
+        return "rotates"
+    if game is None:
+        return "always"
+    if item.get_closest_marker("by_kind"):
+        return "first of a kind" if game in FIRST else "by_kind"
+    return "one_of_a_kind" if item.get_closest_marker("one_of_a_kind") else "always"
+
+
+def runs(item: pytest.Item, chosen: Rotation) -> bool:
+    """Whether a test by turns runs: it is its turn, what it is about changed lately, or it is called by its name."""
+    game = game_of(item)
+    return (
+        chosen.comes(item.nodeid)
+        or (game.__module__ in chosen.names if game else chosen.changed(item.path))
+        or any("::" in word and item.nodeid.startswith(word) for word in item.config.args)
+    )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    missing, chosen = cuda_missing(), config.stash[ROTATION]
+    taken: list[pytest.Item] = []
+    left: list[pytest.Item] = []
+    for item in items:
+        if missing and item.get_closest_marker("gpu"):
+            item.add_marker(pytest.mark.skip(reason=missing))
+        if item.get_closest_marker("rotates") and not item.get_closest_marker("timeout"):
+            item.add_marker(pytest.mark.timeout(LONG))
+        (left if how_often(item) in BY_TURNS and not runs(item, chosen) else taken).append(item)
+    items[:] = taken
+    config.hook.pytest_deselected(items=left)
+
+
+# ---- what a test costs, for scripts/test_costs.py ----
+
+
+def cpu_seconds() -> float:
+    """Of this process and of those that it waited for."""
+    return sum(os.times()[:4])
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> Iterator[None]:
+    item.stash[COST] = cpu_seconds()
+    return (yield)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
+    try:
+        return (yield)
+    finally:
+        game = game_of(item)
+        item.user_properties += [
+            ("cpu", f"{cpu_seconds() - item.stash[COST]:.3f}"),
+            ("runs", how_often(item)),
+            *([("game", game.id), ("agents", "one" if game.single() else "several")] if game else []),
+        ]
 
 
 @pytest.fixture(autouse=True)
@@ -104,10 +219,3 @@ def cuda_missing() -> str:
     from gpuzoo.core.backend_cuda import available
 
     return "" if available() else "no GPU, or no CuPy"
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    missing = cuda_missing()
-    for item in items:
-        if missing and item.get_closest_marker("gpu"):
-            item.add_marker(pytest.mark.skip(reason=missing))

@@ -18,7 +18,7 @@ ADAPTED = {"gpuzoo.core", "gpuzoo.registry", "gpuzoo.interfaces.actions", "gpuzo
 MAY = {
     "gpuzoo.core": {"gpuzoo.core"},
     "gpuzoo.render": set(),
-    "gpuzoo.envs": {"gpuzoo.core.definition", "gpuzoo.render", "gpuzoo.envs"},
+    "gpuzoo.envs": {"gpuzoo.core.assets", "gpuzoo.core.definition", "gpuzoo.render", "gpuzoo.envs"},
     "gpuzoo.registry": {"gpuzoo.core", "gpuzoo.envs"},
     "gpuzoo.interfaces.spaces": {"gpuzoo.core"},
     "gpuzoo.tensors": {"gpuzoo.core"},

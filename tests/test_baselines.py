@@ -708,7 +708,7 @@ def test_errors_of_a_program_are_one_line(capsys: pytest.CaptureFixture[str]) ->
 # ---- learning ----
 
 
-@pytest.mark.slow
+@pytest.mark.rotates
 @pytest.mark.parametrize("kind", ["ppo", "a2c"])
 def test_cartpole_learns(kind: str) -> None:
     """PPO in 120,000 steps, from about 22; one of eight members of A2C in 400,000, as some of its runs get stuck."""
@@ -754,7 +754,7 @@ def test_nim_is_learnt_by_playing_against_itself() -> None:
     assert right.all(), list(zip(obs[0, :, 0].tolist(), taken[0].tolist(), strict=True))
 
 
-@pytest.mark.slow
+@pytest.mark.rotates
 def test_a_central_critic_learns_to_spread() -> None:
     args = small("SimpleSpread-v0", critic="central", num_envs=32, num_steps=25, total_steps=32 * 25 * 60, lr=2e-3,
                  ent_coef=0.003)  # fmt: skip
@@ -767,7 +767,7 @@ def test_a_central_critic_learns_to_spread() -> None:
         assert after[group].mean() > before[group].mean() + 2 * before[group].std() / 10
 
 
-@pytest.mark.slow
+@pytest.mark.rotates
 def test_connect_four_beats_random_play() -> None:
     """A mean over three members, which end between 0.82 and 0.91; random play: 0.5."""
     args = small("ConnectFour-v0", population=3, num_envs=64, num_steps=32, total_steps=500_000, lr=1e-3,

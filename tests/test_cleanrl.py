@@ -18,6 +18,8 @@ import gpuzoo
 from gpuzoo.testing.tools import assert_same
 from gpuzoo.wrappers import cleanrl
 
+pytestmark = pytest.mark.by_kind
+
 
 def plain(observation: Any) -> np.ndarray:
     return observation["observation"] if isinstance(observation, dict) else observation

@@ -17,8 +17,7 @@ from typer.testing import CliRunner
 import gpuzoo
 from gpuzoo import registry
 from gpuzoo.core.codegen import program
-from gpuzoo.core.simulator import Simulator
-from gpuzoo.tools import bench, cli, doctor, scaffold
+from gpuzoo.tools import bench, cli, doctor
 
 ROOT = Path(gpuzoo.__file__).parents[1]
 
@@ -336,80 +335,6 @@ def test_parse_config_knows_the_kinds():
     }
     with pytest.raises(ValueError, match="use_full_observation must be of type bool"):
         cli.parse_config(tag, ["use_full_observation=maybe"])
-
-
-# ---- new ----
-
-
-def test_new_makes_a_game_that_passes_the_checks(tmp_path):
-    result = run("new", "windy_walk", "--dir", tmp_path)
-    for text in ("windy_walk.py", "windy_walk.cuh", "check_env", "gpuzoo.make(WindyWalk"):
-        assert text in result.stdout
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["windy_walk"]
-    assert sorted(p.name for p in (tmp_path / "windy_walk").iterdir()) == [
-        "__init__.py",
-        "windy_walk.cuh",
-        "windy_walk.py",
-    ]
-    code = (
-        "import gpuzoo\n"
-        "from gpuzoo.testing import check_env\n"
-        "from windy_walk.windy_walk import WindyWalk\n"
-        "env = gpuzoo.make(WindyWalk, num_envs=16, device='cpu')\n"
-        "env.reset(seed=0)\n"
-        "env.step(env.random_actions())\n"
-        "assert 'WindyWalk-v0' in gpuzoo.ids()\n"
-        "check_env(WindyWalk)\n"
-    )
-    done = python("-c", code, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    words = ["--import", "windy_walk.windy_walk", "record", "WindyWalk-v0", "-o", "a.gif", "--steps", "2"]
-    done = python("-m", "gpuzoo", *words, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert (tmp_path / "a.gif").is_file()
-
-
-def test_the_template_plays_by_its_rules():
-    from gpuzoo.tools.templates.new_game.new_game import NewGame
-
-    try:
-        sim = Simulator(NewGame, 4, device="cpu", autoreset_mode="disabled", wind=0.0, length=5)
-        sim.reset(seed=0)
-        sim.arrays["action"][:, 0, 0] = [0, 1, 2, 9]
-        sim.step()
-        np.testing.assert_array_equal(sim.arrays["cell"], [1, 2, 3, 2])
-        sim.step()
-        np.testing.assert_array_equal(sim.arrays["terminated"][:, 0], [True, False, True, False])
-        np.testing.assert_allclose(sim.arrays["reward"][:, 0], [-1, -0.01, 1, -0.01])
-    finally:
-        registry._REGISTRY.pop("NewGame-v0", None)
-
-
-def test_new_in_the_collection_imports_from_the_core(tmp_path, monkeypatch):
-    monkeypatch.setattr(scaffold, "COLLECTION", tmp_path)
-    module, _ = scaffold.create("WindyWalk", tmp_path)
-    text = module.read_text()
-    assert "register" not in text
-    assert "from gpuzoo.core.definition import Config, EnvDef, Field, param\n" in text
-
-
-def test_new_refuses(tmp_path):
-    run("new", "walk", "--dir", tmp_path)
-    before = (tmp_path / "walk" / "walk.py").read_bytes()
-    assert "exists already" in refused("new", "walk", "--dir", tmp_path)
-    assert (tmp_path / "walk" / "walk.py").read_bytes() == before
-    for name in ("2walk", "my-walk", "class", "walk.py", "../walk", "_walk", "w" * 41):
-        assert "cannot be the name of a game" in refused("new", name, "--dir", tmp_path)
-    assert "there is a game CartPole-v1 already" in refused("new", "cart_pole", "--dir", tmp_path)
-    assert [p.name for p in tmp_path.iterdir()] == ["walk"]
-
-
-@pytest.mark.parametrize(
-    ("name", "module", "title"),
-    [("walk", "walk", "Walk"), ("WindyWalk", "windy_walk", "WindyWalk"), ("go_9x9", "go_9x9", "Go9x9")],
-)
-def test_names(name, module, title):
-    assert scaffold.names(name) == (module, title)
 
 
 # ---- train ----

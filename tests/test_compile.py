@@ -26,6 +26,7 @@ def nvrtc_missing() -> str:
 pytestmark = pytest.mark.skipif(sys.platform != "linux" and bool(nvrtc_missing()), reason=nvrtc_missing())
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("arch", ARCHITECTURES)
 def test_no_spills(game, arch):
     code = program(game(), game.Config()).code

@@ -6,6 +6,8 @@ import pytest
 
 from gpuzoo import testing
 
+pytestmark = pytest.mark.by_kind
+
 
 @pytest.mark.parametrize("check", testing.CHECKS)
 def test_compliance(game, check):

@@ -14,7 +14,7 @@ import gpuzoo
 ROOT = Path(gpuzoo.__file__).parents[1]
 
 
-@pytest.mark.slow
+@pytest.mark.rotates
 def test_demo_leaves_an_animation_and_a_curve(tmp_path: Path) -> None:
     out = tmp_path / "demo"
     words = ["--out", str(out), "--pole-steps", "2048", "--tag-steps", "2048"]

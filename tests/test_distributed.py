@@ -208,6 +208,7 @@ def test_only_one_process_writes_files(results: dict[str, Any]) -> None:
         assert (folder / "of rank 0" / "checkpoint.safetensors").is_file()
 
 
+@pytest.mark.rotates
 def test_interrupted_processes_go_on_with_the_same_bits(tmp_path: Path) -> None:
     start(PROCESSES, INTERRUPTION, tmp_path, str(tmp_path), json.dumps(RESUMED))
     found = []
@@ -232,6 +233,7 @@ def test_interrupted_processes_go_on_with_the_same_bits(tmp_path: Path) -> None:
     assert timeless(rows[2:]) == timeless(after)
 
 
+@pytest.mark.rotates
 def test_a_process_without_transitions_learns_from_the_others(tmp_path: Path) -> None:
     for kind, processes, envs in (("both", PROCESSES, ENVS), ("one", 1, PROCESSES * ENVS)):
         (tmp_path / kind).mkdir()

@@ -1,4 +1,4 @@
-"""The documentation: its code runs, its tables are current, it builds without a warning.
+"""The documentation: its code runs, its pages are complete, it builds without a warning.
 
 Blocks of a page run in order, in one namespace, in a process and an empty folder of their own. A ``{code-block}`` with
 a ``:caption:`` is written to a file of that name first. ``<!-- needs-gpu -->`` above a block: it is only compiled.
@@ -159,19 +159,11 @@ def scripts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("scripts")
-def test_readme_table_is_current() -> None:
-    from games_table import README, filled
-
-    text = README.read_text()
-    assert text == filled(text), "run: python docs/games_table.py --write"
-
-
-@pytest.mark.usefixtures("scripts")
 def test_every_game_has_a_page(tmp_path: Path) -> None:
     from gen_games import generate
 
     written = generate(tmp_path, None)
-    assert {p.stem for p in written} == {*gpuzoo.ids(), "index"}
+    assert {p.stem for p in written} == {*gpuzoo.ids(), "index", "results"}
     for env_id in gpuzoo.ids():
         text = (tmp_path / f"{env_id}.md").read_text()
         assert f"# {env_id}\n" in text
@@ -186,7 +178,7 @@ def test_every_game_has_a_page(tmp_path: Path) -> None:
             compile(block.code, env_id, "exec")
 
 
-@pytest.mark.slow
+@pytest.mark.rotates
 def test_documentation_builds(tmp_path: Path) -> None:
     pytest.importorskip("sphinx")
     command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html", "-d", str(tmp_path / "trees")]
@@ -194,3 +186,4 @@ def test_documentation_builds(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr[-6000:]
     page = (tmp_path / "html" / "games" / f"{gpuzoo.ids()[0]}.html").read_text()
     assert "with random actions" in page
+    assert "Learning curves of" in page

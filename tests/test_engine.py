@@ -52,22 +52,26 @@ def assert_simt_equals_cpu(game, lanes, num_envs, steps, mode="same_step", **con
     assert_same(f"{lanes} lanes, partial step", read(cpu), read(simt))
 
 
+@pytest.mark.by_kind
 def test_simt_equals_cpu(game):
     lanes = game().lanes(game.Config())
     assert_simt_equals_cpu(game, lanes, 2 if lanes > 32 else 5, 4 if lanes >= 128 else 9)
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("lanes", [1, 8, 32, 64])
 def test_simt_with_other_lanes(wide_game, lanes):
     assert_simt_equals_cpu(wide_game, lanes, 3, 6, mode="next_step" if lanes % 3 else "disabled")
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("lanes", [2, 16, 128])
 def test_simt_with_many_agents(lanes):
     """More agents than lanes, and reductions over several groups of 32."""
     assert_simt_equals_cpu(Herd, lanes, 2, 4, wolfs=5, sheeps=40, cells=60, mood="wild")
 
 
+@pytest.mark.rotates
 def test_one_lane_of_a_wide_game_on_the_cpu(wide_game):
     """With one lane the state lies the other way round in memory."""
     sims = [Simulator(wide_game, 5, device="cpu", lanes=lanes, max_episode_steps=9) for lanes in (1, 4, None)]
@@ -136,6 +140,7 @@ def test_set_params_for_all_and_some():
 # ---- state ----
 
 
+@pytest.mark.by_kind
 def test_state_of_all_and_some(game):
     sim = Simulator(game, 5, device="cpu")
     sim.reset(seed=0)
@@ -149,6 +154,7 @@ def test_state_of_all_and_some(game):
         assert_same(str(envs), {k: v[rows] for k, v in state.items()}, sim.state(envs))
 
 
+@pytest.mark.by_kind
 def test_set_state_puts_another_env_into_it(game):
     one, other = Simulator(game, 3, device="cpu"), Simulator(game, 2, device="cpu")
     one.reset(seed=0)
@@ -216,6 +222,7 @@ print(json.dumps([sim.arrays[k].tobytes().hex() for k in ("observation", "reward
 """
 
 
+@pytest.mark.rotates
 def test_snapshot_goes_on_in_another_process(registered_game, tmp_path):
     sim = Simulator(registered_game, 5, device="cpu", autoreset_mode="same_step")
     sim.reset(seed=9)
@@ -270,6 +277,7 @@ def test_debug_names_env_and_agent():
 # ---- the batched multi-agent interface ----
 
 
+@pytest.mark.by_kind
 def test_batch_env(game):
     env = gpuzoo.make(game, 4, device="cpu", max_episode_steps=8)
     sim = env.simulator
@@ -352,6 +360,7 @@ def test_agents_who_end_together_are_vectorised():
     assert "#define GZ_BRANCHLESS 0" in many.program.code
 
 
+@pytest.mark.by_kind
 @pytest.mark.parametrize("mode", ["next_step", "same_step", "disabled"])
 def test_neighbours_together_are_as_one_by_one(game, mode):
     """Neighbours are stepped and settled in vector instructions, but those that are named singly are not."""
@@ -377,6 +386,7 @@ def test_neighbours_together_are_as_one_by_one(game, mode):
                 sim.reset(mask=sim.arrays["ended"] | sim.arrays["waiting"])
 
 
+@pytest.mark.by_kind
 @pytest.mark.parametrize("mode", ["next_step", "same_step"])
 def test_waiting_envs_begin_when_the_mode_changes(game, mode):
     together, alone = (
@@ -394,6 +404,7 @@ def test_waiting_envs_begin_when_the_mode_changes(game, mode):
     assert_same("the first step in that mode", read(together), read(alone))
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("fault", faulty.FAULTS)
 def test_checks_find_faults(fault, tmp_path):
     """A faulty game is refused by the check that is meant for it."""

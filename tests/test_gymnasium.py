@@ -20,6 +20,8 @@ from gpuzoo import VectorEnv, make_vec, testing
 from gpuzoo.interfaces.single import SingleEnv
 from gpuzoo.testing.tools import assert_same, leaves_of, read
 
+pytestmark = pytest.mark.by_kind
+
 MODES = ("next_step", "same_step", "disabled")
 CARTPOLE = "gpuzoo:gpuzoo/CartPole-v1"
 
@@ -488,7 +490,8 @@ def test_opponents_reply_in_turn_based_games(turn_game, player, mode, limit):
     limit = limit or turn_game.max_episode_steps
 
     def reply(observations, masks):
-        return np.array([[some_choice(o[0], m[0])] for o, m in zip(observations, masks, strict=True)])
+        by_env = zip(observations, masks, strict=True)
+        return np.array([[some_choice(o, m) for o, m in zip(*env, strict=True)] for env in by_env])
 
     env = VectorEnv(
         turn_game, n, group=row, opponents=reply, autoreset_mode=mode, max_episode_steps=limit, device="cpu"

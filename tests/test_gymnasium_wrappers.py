@@ -19,7 +19,7 @@ from toys.screen import Screen
 from gpuzoo import VectorEnv, make_vec
 from gpuzoo.interfaces.single import SingleEnv
 
-ONE_OF_A_KIND = True
+pytestmark = pytest.mark.one_of_a_kind
 
 MODES = ("next_step", "same_step", "disabled")
 ENVS = 3
@@ -255,7 +255,9 @@ def pictures(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     "ignore:overflow encountered in cast:RuntimeWarning",  # Box compares finite float32 bounds with float64's range
 )
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.rotates] * case.drawn) for name, case in CASES.items()]
+)
 def test_wrapper(game_to_wrap, name, mode, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     case = CASES[name]
@@ -314,7 +316,8 @@ def test_wrapper_around_rows_of_several_agents(multi_game, name, mode):
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "game_to_wrap" in metafunc.fixturenames:
-        from conftest import GAMES, TOYS, one_of_a_kind
+        from conftest import GAMES, ROTATION, TOYS, one_of_a_kind
 
-        games = one_of_a_kind([game for game in (*GAMES, *TOYS, Screen) if game.single()])
+        singles = [game for game in (*GAMES, *TOYS, Screen) if game.single()]
+        games = one_of_a_kind(singles, metafunc.config.stash[ROTATION])
         metafunc.parametrize("game_to_wrap", games, ids=[game.id for game in games])

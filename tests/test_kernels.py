@@ -640,6 +640,7 @@ UNITS = {f"categorical{nvec}{'-masked' * masked}": kernels.categorical_code(nvec
 UNITS |= {f"normal({size})": kernels.normal_code(size) for size in (1, 6, 17)} | {"tools": kernels.tools_code()}
 
 
+@pytest.mark.rotates
 @pytest.mark.skipif(sys.platform != "linux", reason="NVIDIA has NVRTC for Linux's CPUs only")
 @pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_90", "sm_120"])
 @pytest.mark.parametrize("name", UNITS)

@@ -492,6 +492,7 @@ def everything(device):
     return found
 
 
+@pytest.mark.rotates
 def test_the_thread_form_gives_the_same_bits(simt, monkeypatch):
     ours = everything("cpu")
     monkeypatch.undo()

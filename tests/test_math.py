@@ -222,6 +222,7 @@ def test_mod_is_exact(native: ctypes.CDLL, sweep: dict[str, Pair]) -> None:
     assert np.array_equal(result.view(np.uint32), np.mod(x, y).view(np.uint32))
 
 
+@pytest.mark.rotates
 def test_same_bits_from_every_compiler(
     native: ctypes.CDLL, sweep: dict[str, Pair], tmp_path_factory: pytest.TempPathFactory
 ) -> None:

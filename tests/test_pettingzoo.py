@@ -16,6 +16,8 @@ import gpuzoo
 from gpuzoo import aec_env, parallel_env, testing
 from gpuzoo.testing.tools import assert_same, leaves_of
 
+pytestmark = pytest.mark.by_kind
+
 pytest.importorskip("pygame")  # PettingZoo's tests draw
 with warnings.catch_warnings():  # and import one of its games in the way that it deprecates
     warnings.simplefilter("ignore", DeprecationWarning)

@@ -26,9 +26,10 @@ from gpuzoo.core import pool as core
 from gpuzoo.core.backend_cpu import compile_host
 from gpuzoo.core.codegen import DEVICE
 
-ONE_OF_A_KIND = True
+pytestmark = pytest.mark.one_of_a_kind
 
 LIMIT = 7  # of steps, so that episodes end
+DEVICES = ("cpu", pytest.param("simt", marks=pytest.mark.rotates))
 RESULTS = ("observation", "reward", "terminated", "truncated", "elapsed_steps")
 
 
@@ -124,7 +125,7 @@ def play(pool: EnvPool, actions: np.ndarray, want: dict[str, np.ndarray], seed: 
         check_batch(pool, batch, want, then)
 
 
-@pytest.mark.parametrize("device", ["cpu", "simt"])
+@pytest.mark.parametrize("device", DEVICES)
 def test_any_order_gives_the_bits_of_stepping_together(game, device, eager):
     num_envs, batch_size, steps = (11, 4, 25) if device == "cpu" else (3, 2, 3)
     pool = EnvPool(game, num_envs, batch_size, 3, seed=3, device=device, max_episode_steps=LIMIT)
@@ -153,7 +154,7 @@ def test_wide_batches(num_envs, batch_size, worth, moving, monkeypatch):
     pool.close()
 
 
-@pytest.mark.parametrize("device", ["cpu", "simt"])
+@pytest.mark.parametrize("device", DEVICES)
 def test_steps_of_all_are_those_of_make_vec(game, device):
     pool = EnvPool(game, 5, device=device, seed=3, max_episode_steps=LIMIT)
     agents = pool.simulator.layout.agents

@@ -213,6 +213,7 @@ else:
 """
 
 
+@pytest.mark.rotates
 @pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="needs /proc")
 @pytest.mark.parametrize("what", ["close", "drop", "soak"])
 @pytest.mark.parametrize("output", ["numpy", "torch"])

@@ -18,6 +18,8 @@ from gymnasium.envs.classic_control.cartpole import CartPoleEnv
 from gpuzoo.core.simulator import Simulator
 from gpuzoo.envs.classic_control.cartpole import CartPole
 
+pytestmark = pytest.mark.rotates
+
 EPS = 2.0**-24
 FIELDS = ("x", "x_dot", "theta", "theta_dot")
 STATES = 20_000

@@ -36,6 +36,8 @@ from gpuzoo.envs.classic_control.mountain_car import MountainCar
 from gpuzoo.envs.classic_control.mountain_car_continuous import MountainCarContinuous
 from gpuzoo.envs.classic_control.pendulum import Pendulum
 
+pytestmark = pytest.mark.rotates
+
 EPS = 2.0**-24
 TWO_PI = 2 * math.pi
 TURN = 1.75e-7  # of 2 pi in float32

@@ -12,6 +12,8 @@ from pettingzoo.classic.connect_four.connect_four import raw_env
 from gpuzoo.core.simulator import Simulator
 from gpuzoo.envs.connect_four.connect_four import LINES, ConnectFour
 
+pytestmark = pytest.mark.rotates
+
 NAMES = ("player_0", "player_1")
 ROWS, COLUMNS = 6, 7
 

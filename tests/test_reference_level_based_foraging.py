@@ -18,6 +18,8 @@ import gpuzoo
 from gpuzoo.core.simulator import Simulator
 from gpuzoo.envs.level_based_foraging.level_based_foraging import LevelBasedForaging
 
+pytestmark = pytest.mark.rotates
+
 Arrays = dict[str, np.ndarray]
 NONE, NORTH, SOUTH, WEST, EAST, LOAD = range(6)
 

@@ -11,6 +11,8 @@ from pettingzoo.classic.rps import rps
 import gpuzoo
 from gpuzoo.envs.matrix_game.matrix_game import MatrixGame, payoffs_of
 
+pytestmark = pytest.mark.rotates
+
 
 @pytest.mark.parametrize("num_actions", [3, 5, 7, 21])
 def test_rock_paper_scissors_is_pettingzoos(num_actions):

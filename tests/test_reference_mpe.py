@@ -39,6 +39,8 @@ from gpuzoo.envs.mpe.simple_push import SimplePush
 from gpuzoo.envs.mpe.simple_spread import SimpleSpread
 from gpuzoo.envs.mpe.simple_tag import SimpleTag
 
+pytestmark = pytest.mark.rotates
+
 
 def touches(one: Any, other: Any) -> tuple[np.ndarray, np.ndarray]:
     """Which of two lists of entities touch, and of which that is doubtful."""

@@ -40,6 +40,8 @@ from gpuzoo.envs.mpe.simple_reference import SimpleReference
 from gpuzoo.envs.mpe.simple_speaker_listener import SimpleSpeakerListener
 from gpuzoo.envs.mpe.simple_world_comm import SimpleWorldComm
 
+pytestmark = pytest.mark.rotates
+
 LIMIT = 25
 
 

@@ -19,6 +19,8 @@ from pettingzoo.sisl.pursuit.utils import agent_utils
 from gpuzoo.core.simulator import Simulator
 from gpuzoo.envs.pursuit.pursuit import Pursuit
 
+pytestmark = pytest.mark.rotates
+
 U = 2.0**-24
 Arrays = dict[str, np.ndarray]
 MOVES = np.array([[-1, 0], [1, 0], [0, 1], [0, -1], [0, 0]])

@@ -25,7 +25,10 @@ import gpuzoo
 from gpuzoo.core.simulator import Simulator
 from gpuzoo.envs.robot_warehouse.robot_warehouse import RobotWarehouse, floor_plan
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*Box (low|high)'s precision lowered")  # of the original's spaces
+pytestmark = [
+    pytest.mark.rotates,
+    pytest.mark.filterwarnings("ignore:.*Box (low|high)'s precision lowered"),  # of the original's spaces
+]
 
 Arrays = dict[str, np.ndarray]
 NOOP, FORWARD, LEFT, RIGHT, TOGGLE_LOAD = range(5)

@@ -16,6 +16,8 @@ from gpuzoo.envs.tag_gridworld.tag_gridworld import TagGridWorld
 sys.path.insert(0, str(Path(__file__).parent / "reference"))
 import warpdrive
 
+pytestmark = pytest.mark.rotates
+
 EPS = np.finfo(np.float32).eps
 GRID = warpdrive.load("tag_gridworld")
 CONTINUOUS = warpdrive.load("tag_continuous")
@@ -368,7 +370,7 @@ def test_same_bits_in_any_order_and_on_any_number_of_lanes(kind):
     if env is TagGridWorld:
         config |= {"grid_length": 3, "start": "random"}
     want = None
-    backends = [CpuBackend(), *(CpuBackend(flags=(f"-DGZ_LANE_ORDER={k}",)) for k in (1, 2))]
+    backends = [CpuBackend(), CpuBackend(flags=("-DGZ_LANE_ORDER",))]
     simt = CpuBackend(simt=True)
     for backend, lanes in [*((b, None) for b in backends), (simt, 2), (simt, 32), (simt, 64)]:
         sim = Simulator(env, 3, backend=backend, lanes=lanes, max_episode_steps=5, autoreset_mode="same_step", **config)

@@ -25,6 +25,8 @@ from gpuzoo.envs.toy_text.cliff_walking import CliffWalking
 from gpuzoo.envs.toy_text.frozen_lake import FrozenLake
 from gpuzoo.envs.toy_text.taxi import Taxi
 
+pytestmark = pytest.mark.rotates
+
 RANDOM_MAP = generate_random_map(size=7, seed=3)
 TALL_MAP = ["SFHF", "FFFS", "GFFF", "HFFH", "FSFF", "FFHG"]
 REWARDS = {"reward_goal": 5.0, "reward_hole": -2.0, "reward_frozen": -0.25}

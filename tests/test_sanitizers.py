@@ -145,18 +145,21 @@ def assert_clean(done: subprocess.CompletedProcess[str]) -> None:
     assert "runtime error" not in done.stderr
 
 
+@pytest.mark.rotates
 def test_memory_and_undefined_behaviour(game):
     sim = Simulator(game, 5, device="cpu", max_episode_steps=9)
     path = compile_host(program_text(sim, 30, 2), f"{game.id}-address", ADDRESS, ".exe")
     assert_clean(run(path))
 
 
+@pytest.mark.rotates
 def test_memory_of_wide_batches():
     """Several tiles and threads."""
     sim = Simulator(gpuzoo.get("CartPole-v1"), 1100, device="cpu", max_episode_steps=30)
     assert_clean(run(compile_host(program_text(sim, 40, 3), "tiles-address", ADDRESS, ".exe")))
 
 
+@pytest.mark.rotates
 def test_races_between_lanes(wide_game):
     """64 lanes: two warps, so the exchange between warps is in it."""
     sim = Simulator(wide_game, 2, device="cpu", lanes=64, max_episode_steps=3)
@@ -181,6 +184,7 @@ def changed(game, tmp_path, old: str, new: str):
     return type("Changed", (game,), {"source": classmethod(lambda cls: tmp_path / "changed.cuh"), "id": "Changed-v0"})
 
 
+@pytest.mark.rotates
 def test_a_race_is_found(tmp_path):
     """A lane reads what its neighbour writes in the same region."""
     game = changed(
@@ -196,6 +200,7 @@ def test_a_race_is_found(tmp_path):
     assert "changed.cuh" in done.stderr
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [

@@ -24,7 +24,7 @@ from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
 
 from gpuzoo.wrappers import vector as ours  # noqa: E402
 
-ONE_OF_A_KIND = True
+pytestmark = pytest.mark.one_of_a_kind
 
 MODES = ("next_step", "same_step", "disabled")
 LIMIT = 7

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import hashlib
 import importlib.util
 import math
 import os
@@ -13,7 +12,6 @@ import shlex
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
@@ -21,10 +19,11 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
-import platformdirs
 
 from gpuzoo.core.backend import KERNELS, Event, Kernels, Stream, Unit
+from gpuzoo.core.cache import cache_root
 from gpuzoo.core.codegen import Program
+from gpuzoo.core.compiled import compiled
 
 FLAGS = (
     "-std=c++17 -O3 -march=native -ffp-contract=off -fno-math-errno -fno-trapping-math -fno-exceptions -fno-rtti "
@@ -45,8 +44,7 @@ class _Memory(np.ndarray[Any, Any]):
 
 def cache_dir(kind: str) -> Path:
     """Where compiled programs are kept: ``$GPUZOO_CACHE_DIR`` or the user's cache directory."""
-    root = os.environ.get("GPUZOO_CACHE_DIR") or platformdirs.user_cache_dir("gpuzoo")
-    path = Path(root) / kind
+    path = cache_root() / kind
     path.mkdir(parents=True, exist_ok=True)
     return path
 
@@ -106,18 +104,17 @@ def compile_host(code: str, name: str, flags: tuple[str, ...] = (), suffix: str 
     base = [f for f in FLAGS if suffix == ".so" or f not in ("-shared", "-fPIC")]
     options = [*base, *flags]
     key = "\0".join([code, _identity(compiler), _machine(), *options, suffix])
-    target = cache_dir("cpu") / f"{name}-{hashlib.sha256(key.encode()).hexdigest()[:20]}{suffix}"
-    if target.exists():
-        return target
-    with tempfile.TemporaryDirectory(dir=target.parent) as folder:
-        source, result = Path(folder) / "unit.cpp", Path(folder) / "unit.out"
+
+    def build(folder: Path) -> bytes:
+        source, result = folder / "unit.cpp", folder / "unit.out"
         source.write_text(code)
         command = [*compiler, "-x", "c++", str(source), *options, "-o", str(result), "-lpthread", "-lm"]
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode != 0:
             raise RuntimeError(f"{name} does not compile:\n{_first_errors(done.stderr)}")
-        os.replace(result, target)
-    return target
+        return result.read_bytes()
+
+    return compiled("cpu", name, suffix, key, build)
 
 
 def _first_errors(output: str) -> str:

@@ -29,11 +29,11 @@ from gpuzoo.core.definition import (
     choices,
     config_types,
     flat_size,
-    layout,
     resolve_constants,
     resolve_fields,
 )
 from gpuzoo.core.dialect import ENTRIES, DialectError, Piece, check_rules, counts, inline_includes, names
+from gpuzoo.core.parameters import layout_of_all
 
 DEVICE = Path(__file__).parent / "device"
 
@@ -455,21 +455,26 @@ def _random_order(rules: Sequence[Piece], env: EnvDef, cfg: Config, lay: Layout)
 
 
 def program(
-    env: EnvDef, cfg: Config, per_env: Iterable[str] = (), lanes: int | None = None, debug: bool = False
+    env: EnvDef,
+    cfg: Config,
+    per_env: Mapping[str, np.ndarray[Any, Any]] | None = None,
+    lanes: int | None = None,
+    debug: bool = False,
 ) -> Program:
     """Generates the program of a game for one configuration.
 
     Args:
         env: the declaration.
         cfg: the configuration.
-        per_env: names of float parameters that have a value per env.
+        per_env: the float parameters that have a value per env, with these values.
         lanes: overrides the declared number of lanes (results do not depend on it).
         debug: the form that checks every index of the rules; results do not depend on it.
 
     Raises:
         ValueError: a declaration or rules that break the dialect; the message names file, line and rule.
     """
-    lay = layout(env, cfg)
+    per_env = per_env or {}
+    lay = layout_of_all(env, cfg, per_env)
     declared = resolve_fields(env, cfg, lay)
     rules = inline_includes(type(env).source())
     entries = (*ENTRIES, "state") if lay.state_space is not None else ENTRIES
@@ -529,7 +534,6 @@ def program(
         f"#define GZ_BRANCHLESS {int(branchless)}",
         f"#define GZ_APART {int(apart)}",
         f"#define GZ_SHORT {int(branchless and facts['single'] and env.short_episodes)}",
-        f"#define GZ_MASKS {int(lay.mask_size > 0)}",
         _header("base.cuh"),
         "#ifdef GZ_SIMT",
         _header("simt.cuh"),
@@ -542,10 +546,13 @@ def program(
         "namespace gz {",
         *(piece.text for piece in rules),
         "}  // namespace gz",
-        "#if !defined(GZ_CUDA) && !defined(GZ_SIMT)",
+        _header("episode.cuh"),
+        "#if GZ_THREADS",
+        _header("walk_gpu.cuh"),
+        "#else",
         _header("threads.cuh"),
+        _header("walk_cpu.cuh"),
         "#endif",
-        _header("entry.cuh"),
     ]
     return Program(
         env=env,

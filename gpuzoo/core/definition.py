@@ -21,6 +21,8 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
+from gpuzoo.core.assets import Asset
+
 #: dtypes that a kernel can hold, with their names in the device code
 C_TYPES: Mapping[str, str] = {
     "float32": "float",
@@ -33,9 +35,13 @@ C_TYPES: Mapping[str, str] = {
     "bool": "u8",
 }
 
+#: what of a game a variant may change, beside the parameters
+VARIED = ("max_episode_steps", "reward_threshold", "reference")
+
 _ID = re.compile(r"^[A-Z][A-Za-z0-9-]*-v\d+$")
 _NAME = re.compile(r"^[a-z][a-z0-9_]*$")
 _CONSTANT = re.compile(r"^[A-Z][A-Z0-9_]*$")
+_LARGEST = float(np.finfo(np.float32).max)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -120,6 +126,28 @@ class EnvDef:
     render_fps: ClassVar[int] = 30
     #: return at which the game counts as solved, where the field has agreed on one
     reward_threshold: ClassVar[float | None] = None
+    #: files that the game needs: levels, tables, weights; `tables` and other methods read them
+    assets: ClassVar[Mapping[str, Asset]] = {}
+    #: the games that `variants` declares: subclasses, with an id and a ``Config`` of their own
+    variant_classes: ClassVar[tuple[type[EnvDef], ...]] = ()
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        own = cls.variants().items() if "variants" in vars(cls) else ()  # those of a base class are not this one's
+        cls.variant_classes = tuple(_variant(cls, env_id, changes) for env_id, changes in own)
+        for variant in cls.variant_classes:
+            setattr(cls, variant.__name__, variant)  # where pickle looks for it
+
+    @classmethod
+    def variants(cls) -> dict[str, dict[str, Any]]:
+        """More ids that this class declares, such as one for each map.
+
+        Returns:
+            id -> what is different by default: parameters, ``max_episode_steps``, ``reward_threshold``, ``reference``.
+            A literal can be read without importing the game, so a start of gpuzoo does not wait for it. Subclasses do
+            not inherit these ids.
+        """
+        return {}
 
     def agents(self, cfg: Any) -> dict[str, int]:
         """Ordered groups of agents and how many each has. A game with one agent does not override this."""
@@ -181,8 +209,30 @@ class EnvDef:
 
     @classmethod
     def module_name(cls) -> str:
-        """The PettingZoo habit of naming: ``SimpleSpread-v0`` in ``simple_spread.py`` is ``simple_spread_v0``."""
-        return f"{cls.source().stem}_{cls.id.rsplit('-', 1)[1]}"
+        """The PettingZoo habit of naming: ``SimpleSpread-v0`` is ``simple_spread_v0``."""
+        words = re.findall(r"[A-Z]+(?![a-z])[0-9]*|[A-Z]?[a-z0-9]+", cls.id)
+        return "_".join(words).lower()
+
+
+def _variant(game: type[EnvDef], env_id: str, changes: Mapping[str, Any]) -> type[EnvDef]:
+    """A subclass with another id and other defaults."""
+    owner, name = f"{game.__name__}.variants: {env_id}", re.sub(r"\W", "_", env_id)
+    kinds, fields = config_types(game.Config), {f.name: f for f in dataclasses.fields(game.Config)}
+    varied = {key: value for key, value in changes.items() if key in VARIED}
+    defaults = []
+    for key in changes.keys() - varied.keys():
+        if key not in fields:
+            raise TypeError(unknown(f"{owner} has no parameter", key, [*fields, *VARIED]))
+        value = _checked(owner, fields[key], kinds[key], changes[key])
+        defaults.append((key, kinds[key], dataclasses.field(default=value, metadata=fields[key].metadata)))
+    config = dataclasses.make_dataclass("Config", defaults, bases=(game.Config,), frozen=True)
+    place = {"__module__": game.__module__, "__qualname__": f"{game.__qualname__}.{name}"}
+    for key, value in place.items():
+        setattr(config, key, value + (".Config" if key == "__qualname__" else ""))
+    config.__doc__ = game.Config.__doc__
+    differs = ", ".join(f"`{key}={value!r}`" for key, value in changes.items()) or "nothing changed"
+    about = f"{inspect.cleandoc(game.__doc__ or '')}\n\n**This id.** {game.id} with {differs}."
+    return type(name, (game,), {**place, **varied, "id": env_id, "Config": config, "benchmarks": {}, "__doc__": about})
 
 
 # ---- configuration ----
@@ -220,12 +270,74 @@ def _checked(owner: str, field: dataclasses.Field[Any], kind: Any, value: Any) -
     else:
         raise TypeError(f"{name}: a Config holds int, bool, float and strings, not {kind!r}.")
     low, high = field.metadata.get("low"), field.metadata.get("high")
-    if not (low is None or value >= low) or not (high is None or value <= high) or value != value:
-        bounds = " and ".join(
-            f"{word} {bound}" for word, bound in (("at least", low), ("at most", high)) if bound is not None
-        )
-        raise ValueError(f"{name} must be {bounds or 'a number'}, not {value!r}.")
+    finite = kind is int or abs(value) <= _LARGEST
+    if not (low is None or value >= low) or not (high is None or value <= high) or not finite:
+        bounds = [f"{word} {bound}" for word, bound in (("at least", low), ("at most", high)) if bound is not None]
+        if not finite and len(bounds) < 2:
+            bounds.append("finite in float32")
+        raise ValueError(f"{name} must be {' and '.join(bounds)}, not {value!r}.")
     return value
+
+
+def checked_value(env: EnvDef, name: str, value: Any) -> Any:
+    """A value of a parameter, in the type of the parameter.
+
+    Raises:
+        TypeError: another type.
+        ValueError: out of range, infinite or not a number.
+    """
+    field = next(f for f in dataclasses.fields(env.Config) if f.name == name)
+    return _checked(env.id, field, config_types(env.Config)[name], value)
+
+
+def checked_values(env: EnvDef, name: str, values: Any) -> NDArray[np.float32]:
+    """Values of a float parameter as an array, each checked by itself.
+
+    Raises:
+        ValueError: one is out of range, infinite or not a number.
+    """
+    with np.errstate(over="ignore"):  # what overflows becomes infinite, which is refused
+        array = np.asarray(values, np.float32)
+    for bound in (array.min(), array.max()) if array.size else ():  # NaN is both
+        checked_value(env, name, float(bound))
+    return array
+
+
+def check_relations(env: EnvDef, cfg: Config, per_env: Mapping[str, NDArray[np.float32]]) -> None:
+    """Calls `EnvDef.check` with the configuration of each env.
+
+    Envs that have the same values of all that `EnvDef.check` reads are checked once.
+
+    Args:
+        env: the game.
+        cfg: the configuration; what it says of parameters given per env does not matter.
+        per_env: those, (num_envs,) each.
+
+    Raises:
+        ValueError: values do not fit together; the message names the first env concerned.
+    """
+    if not per_env or type(env).check is EnvDef.check:
+        return env.check(cfg)
+    reads: set[str] = set()
+
+    class Watched(type(cfg)):  # type: ignore[misc]
+        def __getattribute__(self, name: str) -> Any:
+            reads.add(name)
+            return super().__getattribute__(name)
+
+    fixed = {f.name: getattr(cfg, f.name) for f in dataclasses.fields(cfg) if f.name not in per_env}
+    names: list[str] = []
+    while True:
+        unlike = np.unique(np.stack([per_env[n] for n in names], 1), axis=0, return_index=True)[1] if names else [0]
+        for k in sorted(map(int, unlike)):
+            try:
+                env.check(Watched(**fixed, **{name: float(values[k]) for name, values in per_env.items()}))
+            except ValueError as error:
+                raise ValueError(f"env {k}: {error}") from error
+        found = sorted(reads & per_env.keys())
+        if found == names:
+            return None
+        names = found
 
 
 def split_config(
@@ -239,7 +351,8 @@ def split_config(
 
     Raises:
         TypeError: an unknown parameter, or a value of the wrong type.
-        ValueError: a value out of range, or a per-env array of the wrong length.
+        ValueError: a value out of range, a per-env array of the wrong length, or values that do not fit together in one
+            of the envs.
     """
     kinds = config_types(env.Config)
     fields = {f.name: f for f in dataclasses.fields(env.Config)}
@@ -249,16 +362,14 @@ def split_config(
         if name not in fields:
             raise TypeError(unknown(f"{env.id} has no parameter", name, fields))
         if kinds[name] is float and hasattr(value, "__len__") and not isinstance(value, str):
-            array = np.asarray(value, dtype=np.float32)
+            array = checked_values(env, name, value)
             if array.shape != (num_envs,):
                 raise ValueError(f"{env.id}: {name} given per env must have shape ({num_envs},), not {array.shape}.")
-            for bound in (float(array.min()), float(array.max())):
-                _checked(env.id, fields[name], float, bound)
             per_env[name] = array
             value = float(array.max())
         plain[name] = _checked(env.id, fields[name], kinds[name], value)
     cfg = env.Config(**plain)
-    env.check(cfg)
+    check_relations(env, cfg, per_env)
     return cfg, per_env
 
 

@@ -9,13 +9,12 @@ import contextlib
 import ctypes
 import functools
 import glob
-import hashlib
 import os
 import re
 import sys
 from pathlib import Path
 
-from gpuzoo.core.backend_cpu import cache_dir
+from gpuzoo.core.compiled import compiled
 
 OPTIONS = ("-std=c++17", "-fmad=false", "-ftz=false", "-prec-div=true", "-prec-sqrt=true", "-default-device", "-w")
 
@@ -102,10 +101,4 @@ def _first_errors(log: str) -> str:
 def cached_cubin(code: str, name: str, arch: str) -> Path:
     """The path of a compiled program, compiled now if it is not in the cache."""
     key = "\0".join([code, arch, version(), *OPTIONS])
-    target = cache_dir("cuda") / f"{name}-{hashlib.sha256(key.encode()).hexdigest()[:20]}.cubin"
-    if not target.exists():
-        cubin, _ = compile_cubin(code, name, arch)
-        part = target.with_suffix(f".{os.getpid()}")
-        part.write_bytes(cubin)
-        os.replace(part, target)
-    return target
+    return compiled("cuda", name, ".cubin", key, lambda folder: compile_cubin(code, name, arch)[0])

@@ -17,10 +17,11 @@ from gpuzoo.core.backend import Backend, Kernels, make_backend
 from gpuzoo.core.codegen import ENGINE_ARRAYS, program
 from gpuzoo.core.definition import EnvDef, check_class, config_types, split_config, unknown
 from gpuzoo.core.faults import WORDS, CheckedKernels
+from gpuzoo.core.parameters import changed_parameters
 
 Mode = Literal["next_step", "same_step", "disabled"]
 _MODES: Final = (AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP, AutoresetMode.DISABLED)
-_NEXT_EPISODE, _NEW_SEED, _NO_RESET = range(3)  # the enum Reset of entry.cuh
+_NEXT_EPISODE, _NEW_SEED, _NO_RESET = range(3)  # the enum Reset of episode.cuh
 _NO_LIMIT: Final = 2**31 - 1
 #: what of the engine belongs to a game's state, as its author sees it
 _STATE: Final = ("elapsed_steps", "alive")
@@ -258,8 +259,17 @@ class Simulator:
         """Copies of the run-time parameters: arrays of shape (1,), or (num_envs,) where given per env."""
         return {name: self.backend.to_numpy(array) for name, array in self._params.items()}
 
+    def config(self, env: int) -> Any:
+        """The configuration of one env, with its own values of the run-time parameters."""
+        own = {name: float(values[env % len(values)]) for name, values in self.params.items() if len(values) > 1}
+        return dataclasses.replace(self.cfg, **own)
+
     def set_params(self, envs: Any = None, **values: Any) -> None:
-        """Changes run-time (float) parameters.
+        """Changes run-time (float) parameters: all of them, or on an error none.
+
+        Spaces stay as they were made, and keep their word: a value with which an observation or an action would leave
+        them is refused. Make the batch with the value that needs the widest space, or with an array whose smallest and
+        largest values do.
 
         Args:
             envs: indices or a bool mask of the envs concerned; all by default. Only parameters that were given per env
@@ -268,30 +278,23 @@ class Simulator:
 
         Raises:
             TypeError: an unknown parameter, or one that is a compile-time constant.
-            ValueError: out of range, or per-env values for a parameter that is shared.
+            ValueError: out of range or not finite; per-env values for a parameter that is shared, or as many as there
+                are not envs; an env that is named twice; values that do not fit together in one of the envs, with those
+                that stay as they are; or a value that needs a wider space.
         """
         self.check_usable()
-        for name, value in values.items():
-            if name not in self._params:
-                kind = config_types(self.env.Config).get(name)
-                if kind is not None:
-                    raise TypeError(f"{self.env.id}: {name} is compiled into the kernel: make a new env to change it.")
-                raise TypeError(unknown(f"{self.env.id} has no parameter", name, self._params))
-            per_env = self._params[name].shape != (1,)
-            many = np.ndim(value) > 0
-            if (many or envs is not None) and not per_env:
-                raise ValueError(
-                    f"{self.env.id}: {name} is shared by all envs: give an array of length {self.num_envs} when making "
-                    "the env to have it per env."
-                )
-            host = np.atleast_1d(np.asarray(value.get() if hasattr(value, "get") else value, np.float32))
-            for bound in (host.min(), host.max()):
-                split_config(self.env, 1, {name: float(bound)})
-            with self.backend.ordered():
-                where = slice(None) if envs is None else self._index(envs)
-                self._params[name][where] = self.xp.asarray(host if many else host[0])
-            top = float(self.backend.to_numpy(self._params[name]).max())
-            self.cfg = dataclasses.replace(self.cfg, **{name: top})
+        self._set_params(*self._changed_params(values, None if envs is None else self._different(envs)))
+
+    def _changed_params(self, values: Mapping[str, Any], envs: Any) -> tuple[Any, Mapping[str, Any]]:
+        if not isinstance(values, Mapping):
+            raise TypeError(f"params must be a dictionary of values by name, not {values!r}.")
+        return changed_parameters(self.env, self.cfg, self.layout, self.params, values, envs, self.num_envs)
+
+    def _set_params(self, cfg: Any, values: Mapping[str, Any]) -> None:
+        with self.backend.ordered():
+            for name, array in values.items():
+                self._params[name][...] = self.xp.asarray(array)
+        self.cfg = cfg
 
     # ---- running ----
 
@@ -309,17 +312,19 @@ class Simulator:
                 f"{self.env.id}: this env was made in another process; make it after the fork, or use 'spawn'."
             )
 
-    def reset(self, seed: int | Any | None = None, mask: Any = None) -> None:
-        """Begins new episodes.
+    def reset(self, seed: int | Any | None = None, mask: Any = None, params: Mapping[str, Any] | None = None) -> None:
+        """Begins new episodes, or on an error changes nothing.
 
         Args:
             seed: env ``i`` is seeded ``seed + i``; or a sequence of ``num_envs`` seeds; None goes on with the next
                 episode of each env's own sequence (a fresh random seed the first time).
             mask: bool array (num_envs,) of the envs to reset; all by default.
+            params: run-time parameters of these envs, as in `set_params`.
 
         Raises:
-            TypeError: a mask that is no bool array, or a seed that is no integer.
-            ValueError: a mask or seeds of the wrong shape, a mask in host memory without a True, or a negative seed.
+            TypeError: a mask that is no bool array, a seed that is no integer, or as `set_params`.
+            ValueError: a mask or seeds of the wrong shape, a mask in host memory without a True, a negative seed, or as
+                `set_params`.
             RuntimeError: the first reset is not of all envs.
         """
         self.check_usable()
@@ -329,8 +334,11 @@ class Simulator:
             seed = int.from_bytes(os.urandom(6), "little")
         with self.backend.ordered():
             chosen = True if mask is None else self._checked_mask(mask)
-            if seed is not None:
-                self.arrays["reset_seed"][...] = self._seeds(seed)
+            seeds = None if seed is None else self._seeds(seed, self.num_envs)
+            if params:
+                self._set_params(*self._changed_params(params, None if mask is None else self._numbers(mask)))
+            if seeds is not None:
+                self.arrays["reset_seed"][...] = seeds
                 self._seeded = True
             self.arrays["reset_mask"][...] = chosen
         self._kernels.launch("reset", self._address, self.num_envs, _NEXT_EPISODE if seed is None else _NEW_SEED)
@@ -345,19 +353,19 @@ class Simulator:
             raise ValueError("reset mask must select at least one env.")
         return self.xp.asarray(mask)
 
-    def _seeds(self, seed: Any) -> Any:
+    def _seeds(self, seed: Any, count: int) -> Any:
         if isinstance(seed, (int, np.integer)) and not isinstance(seed, bool):
             if seed < 0:
                 raise ValueError(f"seed must not be negative: {seed}.")
-            return self.xp.arange(self.num_envs, dtype="uint64") + self.xp.uint64(int(seed) % 2**64)
+            return self.xp.arange(count, dtype="uint64") + self.xp.uint64(int(seed) % 2**64)
         seeds = list(seed) if hasattr(seed, "__iter__") and not isinstance(seed, str) else None
         if seeds is None or not all(isinstance(s, (int, np.integer)) for s in seeds):
-            raise TypeError(f"seed must be an int, a sequence of {self.num_envs} ints, or None, not {seed!r}.")
-        if len(seeds) != self.num_envs:
-            raise ValueError(f"{self.num_envs} envs need as many seeds, not {len(seeds)}.")
-        if min(seeds) < 0:
+            raise TypeError(f"seed must be an int, a sequence of {count} ints, or None, not {seed!r}.")
+        if len(seeds) != count:
+            raise ValueError(f"{count} envs need as many seeds, not {len(seeds)}.")
+        if min(seeds, default=0) < 0:
             raise ValueError(f"seed must not be negative: {min(seeds)}.")
-        return self.xp.asarray(np.array([int(s) for s in seeds], np.uint64))
+        return self.xp.asarray(np.array([int(s) % 2**64 for s in seeds], np.uint64))
 
     def step(self, envs: Any = None) -> None:
         """One step with the actions in ``arrays["action"]``: one launch, without allocation or waiting for all envs.
@@ -370,6 +378,8 @@ class Simulator:
             RuntimeError: not reset yet, closed, or used after a fork.
             ValueError: an env that is named twice; with ``debug``, an action that is out of range or not a number.
             IndexError, TypeError: ``envs`` are no indices of envs.
+            IndexError: with ``debug``, an index of the rules that is out of range. The step is finished: what it read
+                there was 0, and what it wrote there is lost.
         """
         self.check_usable()
         if not self._seeded:
@@ -379,9 +389,7 @@ class Simulator:
                 self._check_actions()
             self._kernels.launch("step", self._address, self.num_envs)
             return
-        chosen = self._numbers(envs)
-        if np.bincount(chosen).max(initial=0) > 1:
-            raise ValueError(f"{self.env.id}: an env can be stepped only once in a step, but envs names one twice.")
+        chosen = self._different(envs)
         if self.debug:
             self._check_actions(chosen)
         if len(chosen):
@@ -418,6 +426,17 @@ class Simulator:
         if message:
             raise ValueError(f"{self.env.id}: {message}")
 
+    def check_indices(self) -> None:
+        """Looks for indices of the rules that were out of range, as every launch does with ``debug``.
+
+        For whoever has kernels called by other means than this class.
+
+        Raises:
+            IndexError: the first one of the lowest env.
+        """
+        if isinstance(self._kernels, CheckedKernels):
+            self._kernels.check()
+
     def synchronize(self) -> None:
         """Waits until the device has finished."""
         self.backend.synchronize()
@@ -439,8 +458,46 @@ class Simulator:
             raise IndexError(f"env indices must be below {self.num_envs}, not {host.min()}..{host.max()}.")
         return host.astype(np.int64) % self.num_envs
 
+    def _different(self, envs: Any) -> np.ndarray[Any, Any]:
+        """`_numbers` of envs that are to be changed, each once."""
+        chosen = self._numbers(envs)
+        times = np.bincount(chosen)
+        if times.max(initial=0) > 1:
+            raise ValueError(f"{self.env.id}: each env can be named once, but envs names {times.argmax()} twice.")
+        return chosen
+
     def _index(self, envs: Any) -> Any:
         return self.xp.asarray(self._numbers(envs))
+
+    def _fit(self, name: str, value: Any, lead: tuple[int, ...]) -> Any:
+        """A value for an array of some envs, as an array of its dtype.
+
+        Raises:
+            TypeError: not numbers.
+            ValueError: another shape, or a number that the dtype cannot hold.
+        """
+        target, xp = self.arrays[name], self.xp
+        if xp is np and hasattr(value, "get"):
+            value = value.get()
+        given = xp.asarray(value)
+        want = (*lead, *target.shape[1:])
+        if given.shape != want:
+            raise ValueError(f"{self.env.id}: {name} must have shape {want}, not {given.shape}.")
+        if given.dtype.kind not in "biuf":
+            raise TypeError(f"{self.env.id}: {name} must be numbers that fit into {target.dtype}, not {given.dtype}.")
+        with np.errstate(all="ignore"):
+            new = given.astype(target.dtype, copy=False)
+        if name == "elapsed_steps":
+            bad = (given < 0) | (new != given)
+        elif given.dtype == target.dtype:
+            return new
+        elif target.dtype.kind == "f":
+            bad = xp.isfinite(given) & ~xp.isfinite(new)
+        else:
+            bad = new != given
+        if bool(bad.any()):
+            raise ValueError(f"{self.env.id}: {name} cannot be {given[bad][0]}: its dtype is {target.dtype}.")
+        return new
 
     def state(self, envs: Any = None) -> dict[str, Any]:
         """Copies of the game's fields, ``elapsed_steps`` and ``alive``, with the envs along the first axis.
@@ -484,20 +541,19 @@ class Simulator:
 
         Raises:
             KeyError: no such field.
-            ValueError: the wrong shape.
+            TypeError: values that are no numbers.
+            ValueError: the wrong shape, a number that the field's dtype cannot hold, or an env that is named twice.
+                After any error nothing is changed.
         """
         self.check_usable()
         known = [*self.program.fields, *_STATE]
         with self.backend.ordered():
-            where = self._index(range(self.num_envs) if envs is None else envs)
+            where = self.xp.asarray(self._different(range(self.num_envs) if envs is None else envs))
             new = {}
             for name, value in values.items():
                 if name not in known:
                     raise KeyError(unknown(f"{self.env.id} has no field", name, known))
-                new[name] = self.xp.asarray(value)
-                want = (len(where), *self.arrays[name].shape[1:])
-                if new[name].shape != want:
-                    raise ValueError(f"{self.env.id}: {name} must have shape {want}, not {new[name].shape}.")
+                new[name] = self._fit(name, value, (len(where),))
             for name, value in new.items():
                 self.arrays[name][where] = value
             self.arrays["reset_mask"][...] = False
@@ -524,15 +580,25 @@ class Simulator:
         """The compile-time part of the game's configuration."""
         return {name: getattr(self.cfg, name) for name in config_types(self.env.Config) if name not in self._params}
 
-    def restore(self, snapshot: Snapshot, envs: Any = None) -> None:
+    def restore(self, snapshot: Snapshot, envs: Any = None, seed: int | Any | None = None) -> None:
         """Puts envs into the state of a snapshot; their episodes go on from there with the same bits.
+
+        With ``seed`` the state is the same, and chance is not: what the rules draw from then on follows from the new
+        seeds. So ``restore(sim.snapshot(3), seed=0)`` makes as many games as there are envs, which all begin from what
+        env 3 was.
 
         Args:
             snapshot: from `snapshot`, of any batch of the same game on any device.
-            envs: the envs to overwrite, as many as the snapshot has; all by default.
+            envs: index, indices or a bool mask of the envs to overwrite; all by default. As many as the snapshot has,
+                or any number if it has one.
+            seed: the ``k``-th of these envs is seeded ``seed + k``; or a sequence with a seed for each; None keeps the
+                snapshot's seeds.
 
         Raises:
-            ValueError: a snapshot of another game, configuration or number of envs.
+            TypeError: envs that are no indices, or a seed that is no integer.
+            ValueError: a snapshot of another game, configuration or number of envs; one that lacks an array, or has one
+                of another shape or dtype; an env that is named twice; parameters that `set_params` would refuse; seeds
+                that are too few or negative. After any error nothing is changed.
             RuntimeError: a restore of some envs while the others were never reset.
         """
         self.check_usable()
@@ -541,23 +607,38 @@ class Simulator:
                 f"this is a snapshot of {snapshot.id} with {snapshot.constants}, which does not fit "
                 f"{self.env.id} with {self.constants()}."
             )
+        kept = [name for name in self.arrays if name not in _TRANSIENT]
+        for name in (*kept, *(f"param_{name}" for name in self._params)):
+            if name not in snapshot.arrays:
+                raise ValueError(f"{self.env.id}: the snapshot has no array {name!r}.")
+        chosen = self._different(range(self.num_envs) if envs is None else envs)
+        if len(snapshot) not in (1, len(chosen)):
+            raise ValueError(f"the snapshot has {len(snapshot)} envs, but {len(chosen)} are to be overwritten.")
+        if len(chosen) < self.num_envs and not self._seeded:
+            raise RuntimeError(f"{self.env.id}: call reset() before some of the envs are restored.")
         with self.backend.ordered():
-            where = self._index(range(self.num_envs) if envs is None else envs)
-            if len(where) != len(snapshot):
-                raise ValueError(f"the snapshot has {len(snapshot)} envs, but {len(where)} are to be overwritten.")
-            if len(where) < self.num_envs and not self._seeded:
-                raise RuntimeError(f"{self.env.id}: call reset() before some of the envs are restored.")
-            new = {name: self.xp.asarray(snapshot.arrays[f"param_{name}"]) for name in self._params}
-            for name, array in self._params.items():
-                if array.shape == (1,) and not bool((new[name] == array[0]).all()):
-                    raise ValueError(f"{self.env.id}: the snapshot has another {name}, which this batch shares.")
-            for name, array in self._params.items():
-                if array.shape != (1,):
-                    array[where] = new[name]
-            for name, array in self.arrays.items():
-                if name not in _TRANSIENT:
-                    array[where] = self.xp.asarray(snapshot.arrays[name])
+            new = {name: self._fit(name, snapshot.arrays[name], (len(snapshot),)) for name in kept}
+            if seed is not None:
+                new["seed"] = self._seeds(seed, len(chosen))
+            params = self._restored_params(snapshot, chosen)
+            where = self.xp.asarray(chosen)
+            for name, array in new.items():
+                self.arrays[name][where] = array
+        self._set_params(*params)
         self._seeded = True
+
+    def _restored_params(self, snapshot: Snapshot, chosen: Any) -> tuple[Any, Mapping[str, Any]]:
+        values = {}
+        for name, now in self.params.items():
+            value = snapshot.arrays[f"param_{name}"]
+            value = np.asarray(value.get() if hasattr(value, "get") else value)
+            if value.shape != (len(snapshot),):
+                raise ValueError(f"{self.env.id}: {name} must have shape ({len(snapshot)},), not {value.shape}.")
+            if now.shape != (1,):
+                values[name] = np.broadcast_to(value, chosen.shape)
+            elif not (value == now).all():
+                raise ValueError(f"{self.env.id}: the snapshot has another {name}, which this batch shares.")
+        return self._changed_params(values, chosen)
 
     def close(self) -> None:
         """Frees the arrays. May be called again."""

@@ -63,7 +63,7 @@ def draw(simulator: Simulator, index: int, size: tuple[int, int] = (480, 480)) -
     """A picture of one env, (height, width, 3) uint8."""
     state = {name: simulator.backend.to_numpy(array)[0] for name, array in simulator.state(index).items()}
     canvas = _canvas(size)
-    simulator.env.render(simulator.cfg, state, canvas)
+    simulator.env.render(simulator.config(index), state, canvas)
     return canvas.array()
 
 
@@ -264,10 +264,7 @@ class BatchEnv:
 
 
 def apply_options(simulator: Simulator, seed: Any, options: Mapping[str, Any] | None) -> None:
-    """Resets all envs or those of ``options["reset_mask"]``, after setting ``options["params"]``."""
+    """Resets all envs or those of ``options["reset_mask"]`` with ``options["params"]``."""
     options = options or {}
     mask = options.get("reset_mask")
-    params = options.get("params")
-    if params:
-        simulator.set_params(mask, **params)
-    simulator.reset(seed, mask)
+    simulator.reset(seed, mask, options.get("params"))

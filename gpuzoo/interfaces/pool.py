@@ -153,7 +153,7 @@ class EnvPool(gymnasium.vector.VectorEnv[Any, Any, Any]):
             self._queue = HostQueue(sim, threads, received, self._action_shape)
         rows_of = functools.partial(_recycled, self.num_envs, received[: len(_WRITTEN)])
         self._recycler = None if on_gpu else Recycler(sim, _WRITTEN, rows_of)
-        self._converts = on_gpu or self._output != "numpy"
+        self._converts = on_gpu or self._output != "numpy" or sim.debug
         self._lent = False  # whether the caller has the arrays that the next step would write
         self._config = {
             "num_envs": self.num_envs,
@@ -306,6 +306,7 @@ class EnvPool(gymnasium.vector.VectorEnv[Any, Any, Any]):
 
         Raises:
             RuntimeError: nothing is in flight, so that this would wait forever; closed; or after a fork.
+            IndexError: with ``debug``, an index of the rules that is out of range.
         """
         return self._gymnasium(self.rows())
 
@@ -317,7 +318,9 @@ class EnvPool(gymnasium.vector.VectorEnv[Any, Any, Any]):
         return self._converted(rows) if self._converts else rows
 
     def _converted(self, rows: Rows) -> Rows:
-        """Columns in the kind that was asked for."""
+        """Columns in the kind that was asked for. With ``debug``, if the rules kept to their arrays."""
+        if self.simulator.debug:
+            self.simulator.check_indices()
         if self._output == "cupy":
             return rows
         convert = tensors.as_tensor if self._output == "torch" else self.simulator.backend.to_numpy

@@ -429,16 +429,20 @@ def record(
 def new(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the game, such as windy_walk.")],
     parent: Annotated[Path, typer.Option("--dir", help="Where to make the game's folder.")] = Path(),
+    agents: Annotated[int | None, typer.Option("--agents", help="Number of agents (default: one).")] = None,
+    turn_based: Annotated[bool, typer.Option("--turn-based", help="Agents act in turns; two unless told.")] = False,
+    grid: Annotated[bool, typer.Option("--grid", help="On square cells.")] = False,
+    continuous: Annotated[bool, typer.Option("--continuous", help="Actions are real numbers.")] = False,
 ) -> None:
-    """Make a game of your own: two files that work, to be changed."""
+    """Make a game of your own: two files that work, to be changed. The options choose the game to start from."""
     from gpuzoo.tools import scaffold
 
     with _errors():
-        files = scaffold.create(name, parent)
+        files = scaffold.create(name, parent, scaffold.template(agents, turn_based, grid, continuous), agents)
         module, title = scaffold.names(name)
-        inside = parent.resolve() == scaffold.COLLECTION.resolve()
+        inside = scaffold.in_collection(parent)
     console = _console()
-    console.print(f"Made [bold]{title}[/], a walk through a windy corridor to start from:\n")
+    console.print(f"Made [bold]{title}[/] to start from. {escape(scaffold.about(files[0]))}\n", soft_wrap=True)
     what = ("parameters, spaces, state, drawing", "the rules: reset, step, observe")
     width = max(len(str(path)) for path in files)
     for path, text in zip(files, what, strict=True):

@@ -1,4 +1,4 @@
-"""What ``gpuzoo new`` does: copies the game in ``gpuzoo/templates`` under another name."""
+"""What ``gpuzoo new`` does: copies one of the games in ``templates`` under another name."""
 
 from __future__ import annotations
 
@@ -8,10 +8,13 @@ import shutil
 import tempfile
 from pathlib import Path
 
-TEMPLATE = Path(__file__).parent / "templates" / "new_game"
-COLLECTION = Path(__file__).parents[1] / "envs"
+#: a folder for each kind of game, with a game that works
+TEMPLATES = Path(__file__).parent / "templates"
+FEWEST, MOST = 2, 64  # agents: what the templates take
+LONGEST = 25  # name: with a longer one lines of the templates would be too long
 
 _SUFFIXES = (".py", ".cuh")
+_NAME = "new_game"
 
 
 def names(name: str) -> tuple[str, str]:
@@ -21,12 +24,43 @@ def names(name: str) -> tuple[str, str]:
         ValueError: neither is a name.
     """
     module = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower() if re.match(r"[A-Z]", name) else name
-    if not re.fullmatch(r"[a-z][a-z0-9]*(_[a-z0-9]+)*", module) or keyword.iskeyword(module) or len(module) > 40:
-        raise ValueError(f"{name!r} cannot be the name of a game: use one like 'windy_walk' or 'WindyWalk'.")
+    if not re.fullmatch(r"[a-z][a-z0-9]*(_[a-z0-9]+)*", module) or keyword.iskeyword(module) or len(module) > LONGEST:
+        raise ValueError(
+            f"{name!r} cannot be the name of a game: use one like 'windy_walk' or 'WindyWalk', "
+            f"of at most {LONGEST} letters."
+        )
     return module, "".join(word.capitalize() for word in module.split("_"))
 
 
-def create(name: str, parent: Path) -> list[Path]:
+def template(agents: int | None = None, turn_based: bool = False, grid: bool = False, continuous: bool = False) -> Path:
+    """The folder with the game to start from.
+
+    Args:
+        agents: how many; None is a game of one agent, or of two that act in turns.
+        turn_based: agents act one after the other.
+        grid: on square cells.
+        continuous: actions are real numbers.
+
+    Raises:
+        ValueError: too few or too many agents, or what does not go together.
+    """
+    if agents is not None and not FEWEST <= agents <= MOST:
+        raise ValueError(f"--agents must be from {FEWEST} to {MOST}, not {agents}; leave it out for one agent.")
+    if grid and continuous:
+        raise ValueError("--grid and --continuous do not go together: choose cells or real numbers.")
+    if turn_based and continuous:
+        raise ValueError("--turn-based and --continuous do not go together: turns are for games with discrete actions.")
+    who = "turns" if turn_based else "agents" if agents else "single"
+    return TEMPLATES / (who + "_grid" * grid + "_continuous" * continuous)
+
+
+def in_collection(parent: Path) -> bool:
+    """Whether a folder is ``gpuzoo/envs``, of this or another checkout: its games are registered by themselves."""
+    parent = parent.resolve()
+    return parent.name == "envs" and (parent.parent / "core" / "definition.py").is_file()
+
+
+def create(name: str, parent: Path, template: Path, agents: int | None = None) -> list[Path]:
     """Writes a game that works.
 
     In the collection's own folder it imports from the core as all games there do and is found by itself; elsewhere it
@@ -35,6 +69,8 @@ def create(name: str, parent: Path) -> list[Path]:
     Args:
         name: of the game, ``windy_walk`` or ``WindyWalk``.
         parent: where the game's folder is made.
+        template: the folder with the game to copy.
+        agents: their number by default; None leaves the template's.
 
     Returns:
         The new files: the module and the rules.
@@ -56,15 +92,23 @@ def create(name: str, parent: Path) -> list[Path]:
     with tempfile.TemporaryDirectory(dir=parent, prefix=f".{module}-") as scratch:
         draft = Path(scratch) / module
         draft.mkdir()
-        (draft / "__init__.py").touch()
         for suffix in _SUFFIXES:
-            text = (TEMPLATE / f"{TEMPLATE.name}{suffix}").read_text(encoding="utf-8")
-            if parent.resolve() == COLLECTION.resolve():
+            text = (template / f"{_NAME}{suffix}").read_text(encoding="utf-8")
+            if in_collection(parent):
                 text = _of_the_collection(text)
-            text = text.replace("NewGame", title).replace("new_game", module)
+            if agents is not None:
+                text = re.sub(r"(?m)^(    num_\w+: int = param\()\d+", rf"\g<1>{agents}", text)
+            text = text.replace("NewGame", title).replace(_NAME, module)
             (draft / f"{module}{suffix}").write_text(text, encoding="utf-8")
         shutil.move(draft, folder)
     return [folder / f"{module}{suffix}" for suffix in _SUFFIXES]
+
+
+def about(module: Path) -> str:
+    """What a game of `create` is about, from its docstring."""
+    found = re.search(r'class \w+\(EnvDef\):\n    """(.+)', module.read_text(encoding="utf-8"))
+    assert found
+    return found[1]
 
 
 def _of_the_collection(text: str) -> str:

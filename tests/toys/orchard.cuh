@@ -78,7 +78,7 @@ GZ void observe(Env e) {
   place_pickers(e);
   lanes(e, AGENTS, Const<VIEW * VIEW>(), [=](int a, int k) {
     const int c = cell_from(e.cell[a], e.facing[a], e.cfg.sight - k / VIEW, k % VIEW - e.cfg.sight);
-    i8 *seen = e.observation[a] + PLANES * k;
+    Row seen = e.observation[a] + PLANES * k;
     seen[APPLE] = c != NOWHERE && e.apple[c];
     seen[PICKER] = c != NOWHERE && e.picker_at[c] != 0;
     seen[OUTSIDE] = c == NOWHERE;

@@ -2,17 +2,30 @@
 //   CUDA      (NVRTC)                  one thread per lane
 //   CPU       (any host C++17 compiler)  one loop over the lanes
 //   GZ_SIMT   (host compiler, tests)   the CUDA form on the host, one thread per lane
-// Only IEEE-exact operations stand here, so the same expression gives the same bits in all three.
+// GZ_THREADS is 1 in the first and the last. Only IEEE-exact operations stand here, so the same expression gives the
+// same bits in all three.
+//
+// GZ stands in front of a function, GZ_MEMBER in front of a member function: both are always inlined. GZ_SELDOM stands
+// in front of a function that is called seldom. On a host it is not inlined, as every copy of the rules costs time to
+// compile; on a GPU a call would cost a stack.
 
 #if defined(__CUDACC_RTC__) || defined(__CUDACC__)
 #define GZ_CUDA 1
+#define GZ_THREADS 1
 #define GZ static __device__ __forceinline__
 #define GZ_MEMBER __device__ __forceinline__
+#define GZ_SELDOM GZ
 #define GZ_UNROLL _Pragma("unroll")
 #define GZ_INDEPENDENT
 #else
 #define GZ static inline __attribute__((always_inline))
 #define GZ_MEMBER inline __attribute__((always_inline))
+#define GZ_SELDOM static __attribute__((noinline))
+#ifdef GZ_SIMT
+#define GZ_THREADS 1
+#else
+#define GZ_THREADS 0
+#endif
 #if defined(__clang__)
 #define GZ_UNROLL _Pragma("unroll")
 #define GZ_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")

@@ -108,7 +108,7 @@ template <int K, class X, class I> struct Smallest {
 };
 constexpr int LIST = 10;  // so long a list fits into registers; longer ones are found in several rounds
 
-#if defined(GZ_CUDA) || defined(GZ_SIMT)
+#if GZ_THREADS
 
 constexpr int WARP = 32;
 constexpr int BLOCK = LANES <= WARP ? 128 : LANES;
@@ -258,16 +258,19 @@ GZ int lane() { return 0; }
 GZ void barrier() {}
 template <class E> GZ void end_region(const E &) {}
 
-#ifdef GZ_LANE_ORDER  // tests: 1 = backwards, 2 = shuffled
+#ifdef GZ_LANE_ORDER  // tests: each region backwards or shuffled, by chance, so that one program has all orders
+static thread_local u32 lane_order = 1;
 template <class F> GZ void each(int n, F f) {
-  if (GZ_LANE_ORDER == 1) {
+  lane_order = lane_order * 1664525u + 1013904223u;
+  const int start = (int)(lane_order >> 16);
+  if (lane_order >> 31) {
     for (int a = n - 1; a >= 0; --a) f(a);
     return;
   }
   int size = 1;
   while (size < n) size *= 2;
   for (int k = 0; k < size; ++k) {
-    int a = (k * 5 + 3) & (size - 1);
+    int a = (k * 5 + start) & (size - 1);
     if (a < n) f(a);
   }
 }
@@ -463,7 +466,7 @@ template <class E, class F> GZ int lane_argmin(const E &e, int n, F f) {
 
 // Where the elements of a field lie. On a GPU with one lane per env, element k of all envs lie together, as the threads
 // run over envs; otherwise an env's elements lie together.
-#if (defined(GZ_CUDA) || defined(GZ_SIMT)) && LANES == 1
+#if GZ_THREADS && LANES == 1
 GZ i64 field_offset(i64 env, int) { return env; }
 GZ i64 element_offset(int k, i64 num_envs) { return k * num_envs; }
 #else

@@ -105,6 +105,11 @@ def _npz(path: Path) -> Pictures:
         raise ValueError(f"{path} holds {', '.join(file.files)}: want x_train and y_train, or images and labels.")
 
 
+def shape(data: str) -> tuple[int, ...]:
+    """Height and width of the pictures that `load` gives; drawn ones need not be drawn for that."""
+    return load(data)[0].shape[1:] if data else (SIZE, SIZE)
+
+
 @functools.lru_cache(maxsize=2)
 def load(data: str) -> Pictures:
     """Pictures (n, height, width) and labels (n,), both uint8.

@@ -11,7 +11,7 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from gpuzoo.core.definition import EnvDef, Field, param
-from gpuzoo.envs.bsuite.digits import load
+from gpuzoo.envs.bsuite.digits import load, shape
 from gpuzoo.envs.bsuite.rewards import RewardConfig
 from gpuzoo.render import Canvas
 
@@ -71,7 +71,7 @@ class MNISTBandit(EnvDef):
 
     def observation_space(self, cfg: MNISTBanditConfig, group: str) -> spaces.Box:
         low, high = (-128 / 255, 127 / 255) if cfg.signed_pixels else (0.0, 1.0)
-        return spaces.Box(low, high, load(cfg.data)[0].shape[1:], np.float32)
+        return spaces.Box(low, high, shape(cfg.data), np.float32)
 
     def action_space(self, cfg: MNISTBanditConfig, group: str) -> spaces.Discrete:
         return spaces.Discrete(10)

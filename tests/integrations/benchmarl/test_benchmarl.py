@@ -147,7 +147,7 @@ def test_without_the_library() -> None:
     assert message in done.stderr
 
 
-@pytest.mark.slow
+@pytest.mark.rotates
 def test_mappo_learns_to_spread(tmp_path: Path) -> None:
     torch.set_num_threads(1)
     run = experiment(

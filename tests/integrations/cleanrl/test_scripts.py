@@ -64,7 +64,7 @@ def test_it_runs(script: str, run: Run) -> None:
     assert len(run(script, *SCRIPTS[script])) > 2
 
 
-@pytest.mark.slow
+@pytest.mark.rotates
 def test_ppo_balances_the_pole(run: Run) -> None:
     options = "--num-envs 8 --num-steps 64 --learning-rate 1e-3 --total-timesteps 200000"
     returns = run("ppo.py", SCRIPTS["ppo.py"][0], options)
@@ -72,7 +72,7 @@ def test_ppo_balances_the_pole(run: Run) -> None:
     assert np.convolve(returns, np.full(20, 1 / 20), "valid").max() > 475
 
 
-@pytest.mark.slow
+@pytest.mark.rotates
 def test_dqn_learns(run: Run) -> None:
     options = "--learning-rate 1e-3 --total-timesteps 30000 --learning-starts 1000 --exploration-fraction 0.3"
     returns = run("dqn.py", SCRIPTS["dqn.py"][0], options)
@@ -80,7 +80,7 @@ def test_dqn_learns(run: Run) -> None:
     assert returns[-20:].mean() > 120
 
 
-@pytest.mark.slow
+@pytest.mark.rotates
 def test_ppo_with_continuous_actions_learns(run: Run) -> None:
     options = (
         "--num-envs 16 --num-steps 64 --num-minibatches 4 --learning-rate 1e-3 --gamma 0.9 --total-timesteps 60000"

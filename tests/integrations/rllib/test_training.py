@@ -42,7 +42,7 @@ def learn(config: PPOConfig, target: float, limit: int) -> None:
     assert len({*seeds[0], *seeds[1]}) == 2 * config.num_envs_per_env_runner, "the env runners play the same episodes"
 
 
-@pytest.mark.slow
+@pytest.mark.rotates
 def test_ppo_learns_cartpole():
     config = ppo(16, 128, lr=1e-3, num_epochs=6, minibatch_size=512, vf_loss_coeff=0.01, lambda_=0.95)
     config.environment(RLlibVectorEnv, env_config={"env": "CartPole-v1"})
@@ -50,7 +50,7 @@ def test_ppo_learns_cartpole():
     learn(config, target=475, limit=150_000)
 
 
-@pytest.mark.slow
+@pytest.mark.rotates
 def test_ppo_learns_simple_spread():
     env_config = {"env": "SimpleSpread-v0"}
     config = ppo(32, 25, lr=1e-3, num_epochs=6, minibatch_size=512, lambda_=0.95)

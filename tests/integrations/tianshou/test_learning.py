@@ -28,7 +28,7 @@ def _seeded():
     torch.set_num_threads(threads)
 
 
-@pytest.mark.slow
+@pytest.mark.rotates
 def test_ppo_balances_the_pole():
     """A mean return of 475 over ten episodes within 61440 steps; six seeds took 10240 to 40960."""
     n, steps = 32, 64
@@ -68,7 +68,7 @@ def test_ppo_balances_the_pole():
     assert collector.collect_step <= 6 * 5 * n * steps
 
 
-@pytest.mark.slow
+@pytest.mark.rotates
 def test_dqn_beats_random_at_connect_four():
     """Player 0 learns against a random player and then wins nine games in ten.
 

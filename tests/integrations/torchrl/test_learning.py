@@ -69,7 +69,7 @@ def returns(game: str, actor: Any, reward: Any = "reward", envs: int = 200, **kw
     return float((rewards * ~over).sum(1).mean())
 
 
-@pytest.mark.slow
+@pytest.mark.rotates
 def test_ppo_learns_cartpole() -> None:
     torch.manual_seed(0)
     torch.set_num_threads(1)
@@ -88,7 +88,7 @@ def test_ppo_learns_cartpole() -> None:
     assert returns("CartPole-v1", actor) >= 475
 
 
-@pytest.mark.slow
+@pytest.mark.rotates
 def test_mappo_learns_to_spread() -> None:
     torch.manual_seed(0)
     torch.set_num_threads(1)

@@ -1,0 +1,266 @@
+// An episode: how an env begins, steps and ends. Time, truncation, statistics, final observations and autoreset are
+// decided here, once for every game and every device. walk_cpu.cuh and walk_gpu.cuh call it for the envs of a batch.
+//
+// A step of one env has two halves. `advance` runs the rules for an env that is in an episode; `settle` does what is
+// rare: it ends episodes and begins the next ones.
+//
+// Generated above: Store (addresses of the arrays), State (an env's scalars, in registers where LANES == 1), Env (what
+// rules see), load, save, keep, clear, bind, row_size; AGENTS, OBSERVATION_SIZE, MASK_SIZE, GZ_BRANCHLESS, GZ_APART.
+// What only some games can compile is a template, which the others do not instantiate.
+
+namespace gz {
+
+enum Mode { NEXT_STEP = 0, SAME_STEP = 1, DISABLED = 2 };
+
+// Whether observations are written by a loop over envs of their own (`look` in walk_cpu.cuh).
+constexpr bool APART = GZ_APART && !GZ_THREADS;
+
+// `put` writes a value where something happens. Given a bool, it branches. Given a Blend, it always writes, the old
+// value where nothing happens: loops over envs with such writes are vectorised. It works on bits, as g++ makes
+// `on ? x : y` a store that happens or not.
+struct Blend {
+  u8 on;
+};
+template <class T> GZ void put(bool here, T &place, T value) {
+  if (here) place = value;
+}
+template <class T> GZ void put(Blend here, T &place, T value) {
+  place = (T)(place ^ ((value ^ place) & (T)-here.on));
+}
+GZ void put(Blend here, float &place, float value) {
+  const u32 old = as_u32(place);
+  place = as_float(old ^ ((as_u32(value) ^ old) & (u32)-here.on));
+}
+
+// ---- ends and beginnings; `Where` is a bool or a Blend ----
+
+// Agent k of the batch leaves its env.
+template <class Where> GZ void leave(const Store &s, i64 k, Where leaves, int length) {
+  put(leaves, s.final_return[k], s.episode_return[k]);
+  put(leaves, s.final_length[k], length);
+  put(leaves, s.alive[k], (u8)0);
+}
+
+// Copies what the agents who leave see last, before observations of the next episode take its place. `leaves(agent)`
+// says who they are.
+template <int SIZE, class T, class Leaves> GZ void keep_rows(const Store &s, T *kept, const T *seen, Leaves leaves) {
+  const auto keep = [&](int n) { put(leaves(n / SIZE), kept[n], seen[n]); };
+  if constexpr (GZ_BRANCHLESS && AGENTS * SIZE <= 32)
+    unrolled<0, AGENTS * SIZE>(keep);  // a loop would keep one over envs from being vectorised
+  else
+    lanes(s, AGENTS * SIZE, keep);
+}
+template <class S, class Leaves> GZ void keep_last_seen(const S &s, i64 i, Leaves leaves) {
+  const i64 row = i * row_size(s), mask = i * (AGENTS * MASK_SIZE);
+  if constexpr (!APART) keep_rows<OBSERVATION_SIZE>(s, s.final_observation + row, s.observation + row, leaves);
+  if constexpr (MASK_SIZE > 0) keep_rows<MASK_SIZE>(s, s.final_action_mask + mask, s.action_mask + mask, leaves);
+}
+
+// Agent k of the batch begins an episode. `silent`: in a step that has no transition, so reward and flags are cleared.
+template <class Where> GZ void join(const Store &s, i64 k, Where begins, Where silent) {
+  put(begins, s.alive[k], (u8)1);
+  put(begins, s.episode_return[k], 0.f);
+  put(silent, s.reward[k], 0.f);
+  put(silent, s.terminated[k], (u8)0);
+  put(silent, s.truncated[k], (u8)0);
+}
+
+// Env i begins an episode.
+template <class Where> GZ void begin(const Store &s, i64 i, Where begins, u32 episode) {
+  put(begins, s.episode[i], episode);
+  put(begins, s.elapsed_steps[i], 0);
+}
+
+// How an env goes on after a step: it begins an episode, or waits for the next step or a reset.
+struct Next {
+  u8 begins, silent, waits;
+};
+GZ Next next(int mode, u8 ended, u8 waiting) {
+  const u8 at_once = mode == SAME_STEP, later = mode != DISABLED;
+  const u8 silent = waiting & ~ended & later, begins = (ended & at_once) | silent;
+  return {begins, silent, (u8)((ended | waiting) & ~begins)};
+}
+
+// Final observations (`finals`) are read after a step in same step mode. In the middle of a rollout nobody reads them.
+GZ bool finals_after(int mode, i64 step, i64 steps) { return mode == SAME_STEP && step + 1 == steps; }
+
+// ---- a step, first half ----
+
+// Few agents, who begin and end together: no branch, so that a loop over envs can be vectorised. An env that waits for
+// its reset computes a step like the others and then keeps what it had.
+template <class Held> GZ void advance_branchless(const Store &s, int max_steps, i64 i) {
+  const bool idle = s.waiting[i];
+  Held v = load(s, i);
+  const Held before = v;
+  const int t = s.elapsed_steps[i] + !idle;
+  Env e = bind(s, v, i, s.episode[i], t, max_steps);
+  unrolled<0, AGENTS>([&](int a) { v.reward[a] = 0.f; });
+  v.terminated = v.over = 0;
+  forget(e);
+  step(e);
+  // not `idle ? ... : ...`, which g++ takes for stores that are made or not
+  const u8 stays = idle;
+  const u8 terminated = (u8)(!idle & ((v.terminated | v.over) != 0)), truncated = (u8)(!idle & (t >= max_steps));
+  unrolled<0, AGENTS>([&](int a) {
+    const i64 k = i * AGENTS + a;
+    const float reward = idle ? 0.f : v.reward[a];
+    s.reward[k] = reward;
+    s.episode_return[k] += reward;
+    s.terminated[k] = (s.terminated[k] & stays) | terminated;
+    s.truncated[k] = (s.truncated[k] & stays) | truncated;
+  });
+  v = keep(idle, before, v);
+  forget(e);
+  if constexpr (!APART) observe(e);
+  save(s, i, v);
+  s.elapsed_steps[i] = t;
+  s.ended[i] = terminated | truncated;
+}
+
+// Any number of agents, some of whom may leave before the others.
+template <class Held> GZ void advance_general(const Store &s, bool finals, int max_steps, i64 i) {
+  const bool idle = s.waiting[i];
+  const int t = s.elapsed_steps[i] + 1;
+  const u32 episode = s.episode[i];
+  barrier();
+  Held v = load(s, i);
+  Env e = bind(s, v, i, episode, t, max_steps);
+  if (idle) {
+    lanes(e, AGENTS, [=](int a) { s.reward[i * AGENTS + a] = 0.f; });
+    once(e, [=] { s.ended[i] = 0; });
+    return;
+  }
+  clear(s, v, i);
+  lanes(e, AGENTS, [=](int a) {
+    const i64 k = i * AGENTS + a;
+    s.reward[k] = 0.f;
+    s.terminated[k] = 0;
+  });
+  forget(e);
+  step(e);
+  forget(e);
+  observe(e);
+  const bool out_of_time = t >= max_steps;
+  // bit 0: somebody plays on; bit 1: somebody has just finished
+  const int news = reduce<Any>(e, AGENTS, [=](int a) {
+    const i64 k = i * AGENTS + a;
+    const bool gone = s.terminated[k] | e.over;
+    return !s.alive[k] ? 0 : gone ? 2 : out_of_time ? 3 : 1;
+  });
+  lanes(e, AGENTS, [=](int a) {
+    const i64 k = i * AGENTS + a;
+    const bool acted = s.alive[k];
+    const u8 gone = (u8)(acted & ((s.terminated[k] | e.over) != 0)), late = (u8)(acted & out_of_time);
+    s.terminated[k] = gone;
+    s.truncated[k] = late;
+    if (!acted) s.reward[k] = 0.f;
+    s.episode_return[k] += s.reward[k];
+    leave(s, k, (bool)(gone | late), t);
+  });
+  const bool ends = out_of_time | !(news & 1);
+  if (finals && (news & 2))
+    keep_last_seen(s, i, [=](int a) {
+      const i64 k = i * AGENTS + a;
+      return AGENTS == 1 || (ends | s.terminated[k] | s.truncated[k]);
+    });
+  once(e, [=] {
+    s.elapsed_steps[i] = t;
+    s.ended[i] = (u8)ends;
+  });
+  save(s, i, v);
+}
+
+template <class Held = State> GZ void advance(const Store &s, bool finals, int max_steps, i64 i) {
+  if constexpr (GZ_BRANCHLESS)
+    advance_branchless<Held>(s, max_steps, i);
+  else
+    advance_general<Held>(s, finals, max_steps, i);
+}
+
+// ---- a step, second half ----
+
+// How an env begins. REFRESH: not at all, but what is seen of the present state is written anew.
+enum Start { AFTER_STEP, SILENT, REFRESH };
+
+GZ_SELDOM void restart(const Store &s, i64 i, u32 episode, int max_steps, Start start) {
+  const int t = start == REFRESH ? s.elapsed_steps[i] : 0;
+  barrier();
+  State v = load(s, i);
+  Env e = bind(s, v, i, episode, t, max_steps);
+  if (start != REFRESH) {
+    lanes(e, AGENTS, [=](int a) { join(s, i * AGENTS + a, true, start == SILENT); });
+    once(e, [=] { begin(s, i, true, episode); });
+    forget(e);
+    reset(e);
+  }
+  forget(e);
+  observe(e);
+  save(s, i, v);
+}
+
+GZ void settle(const Store &s, int mode, bool finals, int max_steps, i64 i) {
+  const bool ended = s.ended[i];
+  const Next now = next(mode, s.ended[i], s.waiting[i]);
+  const u32 episode = s.episode[i];
+  barrier();
+  if (GZ_BRANCHLESS && ended) {  // in other games those who leave have left in `advance`
+    for (int a = 0; a < AGENTS; ++a) leave(s, i * AGENTS + a, true, s.elapsed_steps[i]);
+    if (finals) keep_last_seen(s, i, [](int) { return true; });
+  }
+  if (lane() == 0) put(ended | now.begins, s.waiting[i], now.waits);
+  if (now.begins) restart(s, i, episode + 1, max_steps, now.silent ? SILENT : AFTER_STEP);
+  barrier();
+}
+
+// ---- the game's own global state, where it has one ----
+
+// Writes the state of env i into its row of `rows`, which is null where nobody wants it.
+template <class S, class T> GZ void write_state(const S &s, T *rows, int max_steps, i64 i) {
+  if (!rows) return;
+  barrier();
+  State v = load(s, i);
+  auto e = bind(s, v, i, s.episode[i], s.elapsed_steps[i], max_steps);
+  see_state(e, rows + i * STATE_SIZE);
+  forget(e);
+  state(e);
+  barrier();
+}
+// Between the halves of a step: the last state of an episode, before the next one begins.
+template <class S> GZ void keep_last_state(const S &s, bool finals, int max_steps, i64 i) {
+  if constexpr (STATE_SIZE > 0)
+    if (finals && s.ended[i]) write_state(s, s.final_state, max_steps, i);
+}
+// Behind a step.
+template <class S> GZ void show_state(const S &s, int max_steps, i64 i) {
+  if constexpr (STATE_SIZE > 0) write_state(s, s.state, max_steps, i);
+}
+// On demand; `rows` is an address.
+template <class S> GZ void tell_state(const S &s, i64 rows, i64 i) {
+  if constexpr (STATE_SIZE > 0) write_state(s, (StateNumber *)rows, s.control->max_steps, i);
+}
+
+// ---- resets that the caller asks for ----
+
+// What the reset kernel does with the envs of the mask.
+enum Reset { NEXT_EPISODE = 0, NEW_SEED = 1, NO_RESET = 2 };
+
+GZ void reset_env(const Store &s, int max_steps, i64 i, int reset) {
+  if (!s.reset_mask[i]) return;
+  const u32 episode = reset == NEW_SEED ? 0u : reset == NEXT_EPISODE ? s.episode[i] + 1u : s.episode[i];
+  barrier();
+  if (lane() == 0 && reset != NO_RESET) {
+    if (reset == NEW_SEED) s.seed[i] = s.reset_seed[i];
+    s.ended[i] = s.waiting[i] = 0;
+  }
+  restart(s, i, episode, max_steps, reset == NO_RESET ? REFRESH : SILENT);
+  show_state(s, max_steps, i);
+}
+
+// ---- random legal actions ----
+
+// They have a stream of their own: an episode's game does not depend on who chose the actions. All numbers of an env's
+// actions are draws of one agent, so that a block of random bits serves four of them.
+constexpr u32 CHOOSER = POLICY | 1u;
+constexpr int ACTION_NUMBERS = AGENTS * ACTION_SIZE;
+
+}  // namespace gz

@@ -1,0 +1,99 @@
+// How a GPU goes through a batch: a thread per lane, which finds out its env. The kernels get an argument and the
+// number of envs to work on.
+
+namespace gz {
+
+GZ i64 env_index() { return ((i64)blockIdx.x * BLOCK + threadIdx.x) / LANES; }
+
+GZ void act(const Store &s, i64 i) {
+  for (int r = lane(); r < ACTION_NUMBERS; r += LANES) {
+    const u32 bits = random_bits(s.seed[i], s.episode[i], (u32)s.elapsed_steps[i], CHOOSER, (u32)r);
+    s.action[i * ACTION_NUMBERS + r] = chosen_action(s, i, r / ACTION_SIZE, r % ACTION_SIZE, bits);
+  }
+  barrier();
+}
+
+extern "C" __global__ void __launch_bounds__(BLOCK, 1) gz_reset(const Store *store, i64 reset, i64 count) {
+  const Store s = *store;
+  const i64 i = env_index();
+  if (i < count) reset_env(s, s.control->max_steps, i, (int)reset);
+}
+
+// `envs` is null, or the address of as many indices of envs, all different: then these alone are stepped.
+extern "C" __global__ void __launch_bounds__(BLOCK, 1) gz_step(const Store *store, i64 envs, i64 count) {
+  const Store s = *store;
+  const i64 k = env_index();
+  if (k >= count) return;
+  const i64 i = envs ? ((const i64 *)envs)[k] : k;
+  const int mode = s.control->mode, max_steps = s.control->max_steps;
+  const bool finals = finals_after(mode, 0, 1);
+  advance(s, finals, max_steps, i);
+  keep_last_state(s, finals, max_steps, i);
+  settle(s, mode, finals, max_steps, i);
+  show_state(s, max_steps, i);
+}
+
+// A thread of its own for an env has the pointers of its Store in registers throughout a rollout. With several lanes
+// they would be too many.
+template <int> struct Throughout {
+  using Type = const Store &;
+};
+template <> struct Throughout<1> {
+  using Type = const Store;
+};
+
+extern "C" __global__ void __launch_bounds__(BLOCK, 1) gz_rollout(const Store *store, i64 steps, i64 count) {
+  Throughout<LANES>::Type s = *store;
+  const i64 i = env_index();
+  if (i >= count) return;
+  const int mode = s.control->mode, max_steps = s.control->max_steps;
+  for (i64 k = 0; k < steps; ++k) {
+    const bool finals = finals_after(mode, k, steps);
+    act(s, i);
+    advance(s, finals, max_steps, i);
+    keep_last_state(s, finals, max_steps, i);
+    settle(s, mode, finals, max_steps, i);
+  }
+  show_state(s, max_steps, i);
+}
+
+extern "C" __global__ void gz_act(const Store *store, i64, i64 count) {
+  const Store s = *store;
+  const i64 i = env_index();
+  if (i < count) act(s, i);
+}
+
+extern "C" __global__ void __launch_bounds__(BLOCK, 1) gz_state(const Store *store, i64 rows, i64 count) {
+  const Store s = *store;
+  const i64 i = env_index();
+  if (i < count) tell_state(s, rows, i);
+}
+
+}  // namespace gz
+
+#ifdef GZ_SIMT
+
+namespace gz {
+
+struct SimtArguments {
+  void (*kernel)(const Store *, i64, i64);
+  const Store *store;
+  i64 argument, count;
+};
+static void simt_body(const void *pointer) {
+  const SimtArguments &x = *(const SimtArguments *)pointer;
+  x.kernel(x.store, x.argument, x.count);
+}
+static void simt_run(void (*kernel)(const Store *, i64, i64), const Store *store, i64 argument, i64 count) {
+  const SimtArguments x = {kernel, store, argument, count};
+  simt_launch(simt_body, &x, (int)((count * LANES + BLOCK - 1) / BLOCK), BLOCK);
+}
+extern "C" void gz_launch_reset(const Store *s, i64 reset, i64 count, int) { simt_run(gz_reset, s, reset, count); }
+extern "C" void gz_launch_step(const Store *s, i64 envs, i64 count, int) { simt_run(gz_step, s, envs, count); }
+extern "C" void gz_launch_rollout(const Store *s, i64 steps, i64 count, int) { simt_run(gz_rollout, s, steps, count); }
+extern "C" void gz_launch_act(const Store *s, i64, i64 count, int) { simt_run(gz_act, s, 0, count); }
+extern "C" void gz_launch_state(const Store *s, i64 rows, i64 count, int) { simt_run(gz_state, s, rows, count); }
+
+}  // namespace gz
+
+#endif

@@ -1,1 +1,0 @@
-"""The game that ``gpuzoo new`` starts from."""

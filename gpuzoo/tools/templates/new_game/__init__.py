@@ -1,1 +1,0 @@
-"""A game that works, to be copied."""

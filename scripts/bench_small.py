@@ -1,0 +1,120 @@
+"""What one waits for at the prompt: imports, the list of games, `gymnasium.make`, and the command's errors.
+
+    python scripts/bench_small.py [--games 200] [--rounds 5] [--max-import 0.1] [--max-command 1.0]
+
+Each time is the least CPU time (user and system) of some fresh processes, and Gymnasium's own is taken in turn with
+gpuzoo's. The collection is filled up to `--games` with copies of its games under other ids, in a temporary folder.
+Ends with status 1 where a bound is missed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import gpuzoo
+
+PACKAGE = Path(gpuzoo.__file__).parent
+BASE = "import gymnasium, pettingzoo, numpy"
+MAKE = """
+import gymnasium, sys, time
+name, options = sys.argv[1], eval(sys.argv[2])
+gymnasium.make(name, **options).close()
+made, began = 0, time.process_time()
+while time.process_time() < began + 0.5:
+    env = gymnasium.make(name, **options)
+    env.close()
+    made += 1
+print((time.process_time() - began) / made)
+"""
+
+
+def fill(root: Path, games: int) -> None:
+    """Copies the package to a folder, with more games than it has."""
+    shutil.copytree(PACKAGE, root / "gpuzoo", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(PACKAGE.parent / "baselines", root / "baselines", ignore=shutil.ignore_patterns("__pycache__"))
+    envs = root / "gpuzoo" / "envs"
+    originals = [path for path in sorted(envs.glob("*/*.py")) if re.search(r'^    id = "', path.read_text(), re.M)]
+    for k in range(games - len(gpuzoo.ids())):
+        path = originals[k % len(originals)]
+        folder = envs / f"copy_{k}"
+        folder.mkdir()
+        (folder / "__init__.py").touch()
+        (folder / path.name).write_text(re.sub(r'^    id = "', f'    id = "Copy{k}-', path.read_text(), flags=re.M))
+        shutil.copy(path.with_suffix(".cuh"), folder)
+
+
+def seconds(words: Sequence[str], root: Path, status: int = 0) -> float:
+    """CPU time of a fresh process."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    env = {**os.environ, "PYTHONPATH": str(root), "GPUZOO_CACHE_DIR": str(root / "cache"), "COLUMNS": "160"}
+    env.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed package has its bytecode
+    done = subprocess.run([sys.executable, *words], env=env, cwd=root, capture_output=True, text=True)
+    assert done.returncode == status, done.stderr
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def made(name: str, options: str, root: Path) -> float:
+    """CPU seconds of one `gymnasium.make` and `close`."""
+    env = {**os.environ, "PYTHONPATH": str(root)}
+    done = subprocess.run([sys.executable, "-c", MAKE, name, options], env=env, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return float(done.stdout)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--games", type=int, default=200)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--max-import", type=float, default=0.1, help="seconds beyond Gymnasium, PettingZoo and NumPy")
+    parser.add_argument("--max-command", type=float, default=1.0, help="seconds of `gpuzoo list` and of an error")
+    args = parser.parse_args()
+    missed = []
+
+    def verdict(what: str, value: float, bound: float, text: str) -> None:
+        print(f"{what:44} {text}", flush=True)
+        if value > bound:
+            missed.append(what)
+
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        fill(root, args.games)
+        first = seconds(["-c", "import gpuzoo"], root)
+        seconds(["-m", "gpuzoo", "list"], root)
+        runs = [[seconds(["-c", code], root) for code in (BASE, "import gpuzoo")] for _ in range(args.rounds)]
+        base, whole = map(min, zip(*runs, strict=True))
+        text = f"{1e3 * (whole - base):6.0f} ms beyond the {1e3 * base:.0f} ms of the others ({first:.2f} s at first)"
+        verdict(f"import gpuzoo, {args.games} games", whole - base, args.max_import, text)
+        commands = {
+            "gpuzoo list": (["list"], 0),
+            "gpuzoo --help": (["--help"], 0),
+            "gpuzoo record NoSuchGame": (["record", "NoSuchGame", "-o", "a.gif"], 2),
+            "gpuzoo train NoSuchGame": (["train", "NoSuchGame"], 2),
+            "gpuzoo train CartPole-v1 --no-such-option 1": (["train", "CartPole-v1", "--no-such-option", "1"], 2),
+            "gpuzoo play NoSuchGame": (["play", "NoSuchGame", "--checkpoint", "no.safetensors"], 2),
+        }
+        for name, (words, status) in commands.items():
+            took = min(seconds(["-m", "gpuzoo", *words], root, status) for _ in range(args.rounds))
+            verdict(name, took, args.max_command, f"{1e3 * took:6.0f} ms, {took / base:.1f} times those imports")
+    root = PACKAGE.parent
+    for name in ("CartPole-v1", "Taxi-v4", "FrozenLake-v1", "Pendulum-v1"):
+        pairs = [(made(name, "{}", root), made(f"gpuzoo:gpuzoo/{name}", "{}", root)) for _ in range(args.rounds)]
+        theirs, ours = map(min, zip(*pairs, strict=True))
+        text = f"{1e6 * ours:6.0f} us, Gymnasium's own {1e6 * theirs:.0f} us: {theirs / ours:.2f} times as fast"
+        verdict(f"gymnasium.make, {name}", ours / theirs, 1.0, text)
+    if missed:
+        print("missed:", ", ".join(missed))
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,206 @@
+"""Run-time parameters: what is refused, that a refusal changes nothing, and spaces that hold for all values."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import pytest
+from gymnasium import spaces
+from toys.glide import Glide
+from toys.herd import Herd
+
+import gpuzoo
+from gpuzoo import Simulator
+from gpuzoo.core.definition import Config, check_relations, config_types, layout, param
+from gpuzoo.core.parameters import changed_parameters, layout_of_all
+from gpuzoo.interfaces.batch import draw
+from gpuzoo.testing.tools import assert_same, read
+
+CAR = gpuzoo.get("MountainCar-v0")
+
+
+class Paired(Herd):
+    """A herd in which a bite is worth more than the hunger of a step."""
+
+    def check(self, cfg: Any) -> None:
+        if cfg.hunger > cfg.bite:
+            raise ValueError(f"{self.id}: hunger must not be above bite: {cfg.hunger} > {cfg.bite}.")
+
+    @classmethod
+    def source(cls) -> Any:
+        return Herd.source()
+
+
+def paired(**config: Any) -> Simulator:
+    sim = Simulator(Paired, 4, device="cpu", **config)
+    sim.reset(seed=0)
+    sim.rollout(3)
+    return sim
+
+
+def values(sim: Simulator) -> dict[str, Any]:
+    return {**sim.params, **{f"array {k}": v for k, v in read(sim).items()}}
+
+
+SHARED: dict[str, Any] = {"bite": 2.0, "hunger": 1.0}
+PER_ENV: dict[str, Any] = {"bite": np.array([2.0, 3, 4, 5]), "hunger": np.array([1.0, 2, 3, 4])}
+
+
+@pytest.mark.parametrize(
+    ("config", "envs", "change", "message"),
+    [
+        (SHARED, None, {"hunger": 2.5}, r"hunger must not be above bite: 2\.5 > 2\.0"),
+        (SHARED, None, {"bite": 0.5}, r"hunger must not be above bite: 1\.0 > 0\.5"),
+        (SHARED, None, {"bite": 9.0, "hunger": 9.5}, r"9\.5 > 9\.0"),
+        (SHARED, None, {"bite": 9.0, "hunger": np.inf}, "hunger must be at least 0.0 and finite in float32"),
+        (SHARED, None, {"bite": 9.0, "hunger": 1e39}, "hunger must be at least 0.0 and finite in float32"),
+        (SHARED, None, {"bite": 9.0, "hunger": np.nan}, "hunger must be"),
+        (SHARED, None, {"bite": 9.0, "hunger": [1.0, 2.0]}, "hunger is shared by all envs"),
+        (PER_ENV, [1], {"hunger": 3.5}, r"env 1: Herd-v0: hunger must not be above bite: 3\.5 > 3\.0"),
+        (PER_ENV, None, {"bite": 2.5}, r"env 2: .*3\.0 > 2\.5"),
+        (PER_ENV, [3, 0], {"hunger": [4.5, 2.5]}, r"env 0: .*2\.5 > 2\.0"),
+        (PER_ENV, [3, 0], {"hunger": [4.5, np.inf]}, "finite in float32, not inf"),
+        (PER_ENV, [3, 0], {"hunger": [4.5, 1e39]}, "finite in float32, not inf"),
+        (PER_ENV, [3, 0], {"bite": [5.0, 6.0, 7.0]}, r"bite must be a number or have shape \(2,\), not \(3,\)"),
+        (PER_ENV, [3, 3], {"bite": [5.0, 6.0]}, "each env can be named once, but envs names 3 twice"),
+    ],
+)  # fmt: skip
+def test_a_refused_change_changes_nothing(config: Any, envs: Any, change: Any, message: str) -> None:
+    sim = paired(**config)
+    before, cfg = values(sim), sim.cfg
+    with pytest.raises(ValueError, match=message):
+        sim.set_params(envs, **change)
+    assert_same("parameters", before, values(sim))
+    assert sim.cfg == cfg
+    if envs is None:
+        with pytest.raises(ValueError, match=message):
+            sim.reset(seed=5, params=change)
+        assert_same("parameters", before, values(sim))
+
+
+def test_values_fit_together_in_each_env() -> None:
+    """Of every env its own: neither the largest of all nor the defaults."""
+    sim = paired(**PER_ENV)
+    assert sim.params["hunger"].tolist() == [1, 2, 3, 4]
+    sim.set_params([0, 1], bite=[7.0, 8.0], hunger=[6.0, 7.5])
+    assert sim.params["bite"].tolist() == [7, 8, 4, 5]
+    with pytest.raises(ValueError, match=r"env 2: .*3\.0 > 2\.0"):
+        paired(bite=np.array([9.0, 9, 2, 9]), hunger=np.array([1.0, 1, 3, 1]))
+    assert paired(bite=np.array([5.0, 6, 7, 8]), hunger=4.0).params["hunger"].tolist() == [4]
+    env = gpuzoo.make_vec(Paired, num_worlds=2, device="cpu", bite=np.array([9.0, 8.0]), hunger=7.0)
+    assert env.simulator.params["hunger"].tolist() == [7]
+
+
+def test_a_relation_is_checked_once_for_each_combination() -> None:
+    calls = []
+
+    class Counted(Paired):
+        def check(self, cfg: Any) -> None:
+            calls.append(1)
+            super().check(cfg)
+
+    n = 10_000
+    bite, hunger = np.full(n, 5, np.float32), np.linspace(0, 4, n, dtype=np.float32)
+    check_relations(Counted(), Counted.Config(), {"bite": np.linspace(5, 6, n, dtype=np.float32)})
+    assert len(calls) <= n + 1
+    calls.clear()
+    check_relations(Counted(), Counted.Config(), {"bite": bite, "hunger": hunger.round()})
+    assert len(calls) == 6
+    hunger[-1] = 5.5
+    with pytest.raises(ValueError, match="env 9999"):
+        check_relations(Counted(), Counted.Config(), {"bite": bite, "hunger": hunger})
+
+
+@pytest.mark.parametrize("option", [{"seed": -1}, {"seed": [1]}, {"mask": np.zeros(4, bool)}, {"mask": [True] * 4}])
+def test_a_refused_reset_sets_no_parameters(option: dict[str, Any]) -> None:
+    sim = paired(**PER_ENV)
+    before = values(sim)
+    with pytest.raises((ValueError, TypeError)):
+        sim.reset(**option, params={"bite": 9.0})
+    assert_same("all", before, values(sim))
+
+
+def test_reset_of_interfaces_changes_nothing_when_parameters_are_refused() -> None:
+    env = gpuzoo.make(Paired, 4, device="cpu", **PER_ENV)
+    env.reset(seed=0)
+    env.step(env.random_actions())
+    before = values(env.simulator)
+    for params in ({"hunger": 9.0}, {"bite": 9.0, "hunger": np.inf}, {"bites": 3.0}, ["bite"]):
+        with pytest.raises((ValueError, TypeError)):
+            env.reset(seed=3, options={"params": params})
+        assert_same("all", before, values(env.simulator))
+    env.reset(seed=3, options={"params": {"hunger": 2.0, "bite": 5.0}})
+    assert env.simulator.params["hunger"].tolist() == [2] * 4
+
+
+@pytest.mark.parametrize("value", [np.inf, -np.inf, 1e39, np.array([0.0, np.inf]), np.array([0.0, 1e39])])
+def test_infinities_are_refused_when_made(value: Any) -> None:
+    with pytest.raises(ValueError, match=r"goal_velocity must be finite in float32, not -?(inf|1e)"):
+        Simulator(CAR, 2, device="cpu", goal_velocity=value)
+
+
+# ---- spaces ----
+
+
+def test_spaces_hold_for_both_ends() -> None:
+    """The smallest of ``min_position`` is what needs the widest space."""
+    sim = Simulator(
+        CAR, 3, device="cpu", min_position=np.array([-1.2, -2.5, -0.9]), max_speed=np.array([0.1, 0.2, 0.3])
+    )
+    space = sim.layout.observation_spaces["agent"]
+    np.testing.assert_array_equal(space.low, np.array([-2.5, -0.3], np.float32))
+    np.testing.assert_array_equal(space.high, np.array([0.6, 0.3], np.float32))
+
+
+def test_spaces_hold_for_the_difference_of_two_parameters() -> None:
+    @dataclasses.dataclass(frozen=True)
+    class Gusty(Config):
+        wind: float = param(0.1)
+        gust: float = param(0.0)
+
+    class Between(Glide):
+        def observation_space(self, cfg: Any, group: str) -> spaces.Box:
+            return spaces.Box(cfg.wind - cfg.gust, 5.0, (2,), np.float32)
+
+    wind, gust = np.array([0.25, 0.5], np.float32), np.array([1.0, 2.0], np.float32)
+    space = layout_of_all(Between(), Gusty(), {"wind": wind, "gust": gust}).observation_spaces["agent"]
+    assert space.low.tolist() == [-1.75] * 2
+
+
+def test_values_beyond_the_spaces_are_refused() -> None:
+    sim = Simulator(CAR, 2, device="cpu", min_position=np.array([-1.2, -0.9]))
+    sim.reset(seed=0)
+    before, made = sim.params, sim.layout
+    for change in ({"min_position": [-1.0, -1.3]}, {"min_position": -1.3}, {"max_speed": 0.08}, {"max_position": 1.0}):
+        with pytest.raises(ValueError, match=r"MountainCar-v0: .* spaces stay as they were made: make a new env, with"):
+            sim.set_params(**change)
+        assert_same("parameters", before, sim.params)
+    sim.set_params(min_position=[-1.0, -1.2], max_speed=0.05, gravity=0.003)
+    assert sim.layout is made
+    sim.set_params(**before)  # an array of one for a shared parameter is what `params` gives
+    assert_same("parameters", before, sim.params)
+    other = Simulator(CAR, 2, device="cpu", min_position=np.array([-2.0, -0.9]))
+    other.reset(seed=0)
+    with pytest.raises(ValueError, match="spaces stay as they were made"):
+        sim.restore(other.snapshot())
+    assert_same("parameters", before, sim.params)
+
+
+def test_the_values_that_an_env_was_made_with_can_be_set_again(registered_game: Any) -> None:
+    """Rounded to float32, which bounds were not computed with."""
+    game, cfg = registered_game(), registered_game.Config()
+    names = [name for name, kind in config_types(game.Config).items() if kind is float]
+    rounded = {name: np.full(1, getattr(cfg, name), np.float32) for name in names}
+    assert changed_parameters(game, cfg, layout(game, cfg), rounded, rounded, None, 3)[1] == rounded
+
+
+def test_a_picture_is_of_the_env_with_its_own_values() -> None:
+    both = Simulator(CAR, 2, device="cpu", goal_position=np.array([0.1, 0.5]))
+    alone = [Simulator(CAR, 1, device="cpu", goal_position=goal) for goal in (0.1, 0.5)]
+    for sim in (both, *alone):
+        sim.reset(seed=[7] * sim.num_envs)
+    for env, sim in enumerate(alone):
+        assert both.config(env).goal_position == pytest.approx(sim.cfg.goal_position)
+        np.testing.assert_array_equal(draw(both, env), draw(sim, 0))

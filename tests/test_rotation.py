@@ -1,0 +1,122 @@
+"""Which costly tests run (rotation.py), and that a test which hangs is ended and named."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import rotation
+from rotation import MODULES, ROOT, SWEEP, TURNS, Rotation
+
+MPE = "gpuzoo/envs/mpe/"
+
+
+def names(*changes: list[str]) -> set[str]:
+    return {rotation._dotted(module) for module in rotation.lately([*changes])[1]}
+
+
+def test_each_test_has_one_turn_in_eight():
+    cases = [f"tests/test_x.py::test_y[{k}]" for k in range(4000)]
+    turns = [[case for case in cases if Rotation(turn).comes(case)] for turn in range(TURNS)]
+    assert sorted(case for turn in turns for case in turn) == sorted(cases)
+    assert all(400 < len(turn) < 600 for turn in turns)
+    assert all(Rotation(None).comes(case) for case in cases)
+
+
+def test_a_commit_always_has_the_same_turn(monkeypatch):
+    monkeypatch.delenv("TEST_TURN", raising=False)
+    monkeypatch.setattr(rotation, "_history", lambda: ("2b", []))
+    assert rotation.rotation() == rotation.rotation() == Rotation(0x2B % TURNS)
+    monkeypatch.setenv("TEST_TURN", "6")
+    assert rotation.rotation().turn == 6
+    assert rotation.rotation("all").turn is None
+    for wrong in (str(TURNS), "-1", "some"):
+        with pytest.raises(ValueError, match=f"from 0 to {TURNS - 1}, not '{wrong}'"):
+            rotation.rotation(wrong)
+
+
+def test_without_git_all_comes_by_turns(monkeypatch):
+    monkeypatch.delenv("TEST_TURN", raising=False)
+    monkeypatch.setenv("PATH", "")
+    assert rotation.rotation() == Rotation(0)
+
+
+def test_a_game_is_its_two_files_and_what_its_folder_shares():
+    pole = {"gpuzoo.envs.classic_control.cartpole"}
+    assert names(["gpuzoo/envs/classic_control/cartpole.cuh"]) == pole
+    assert names(["gpuzoo/envs/classic_control/cartpole.py"]) == pole
+    assert names(["gpuzoo/core/simulator.py", "README.md"]) == set()
+    assert names(["gpuzoo/wrappers/sb3.py"]) == {"gpuzoo.wrappers.sb3"}
+    assert names(["baselines/kernels/adam.cuh"]) == {"baselines"}
+    assert names(["tests/toys/herd.cuh"]) == {"toys.herd"}
+    shared = names(["gpuzoo/envs/classic_control/__init__.py"])
+    assert pole < shared
+    assert all(name.startswith("gpuzoo.envs.classic_control.") for name in shared)
+
+
+def test_small_changes_come_before_sweeps_and_the_number_is_bounded():
+    everything = [path.relative_to(ROOT).as_posix() for path in (ROOT / "gpuzoo").glob("**/*.*")]
+    assert len(everything) > SWEEP
+    files, modules, left = rotation.lately([everything, [MPE + "simple_tag.py"], [MPE + "simple_spread.cuh"]])
+    assert files == {MPE + "simple_tag.py", MPE + "simple_spread.cuh"}
+    assert [module.stem for module in modules[:2]] == ["simple_tag", "simple_spread"]
+    assert len(modules) == MODULES
+    assert len(left) > 20
+    assert all("envs" in module.parts for module in [*modules, *left])
+
+
+def test_a_file_is_concerned_by_what_it_names(tmp_path):
+    path = ROOT / "tests" / "test_reference_cartpole.py"
+    chosen = Rotation(0, names=frozenset(rotation._names(ROOT / "gpuzoo/envs/classic_control/cartpole.py")))
+    assert "CartPole-v1" in chosen.names
+    assert chosen.changed(path)
+    assert not chosen.changed(ROOT / "tests" / "test_reference_tag.py")
+    assert not Rotation(0, names=frozenset({"gpuzoo.envs.classic_control.cart"})).changed(path), "no part of a name"
+    assert Rotation(0, files=frozenset({"tests/test_reference_tag.py"})).changed(ROOT / "tests/test_reference_tag.py")
+
+
+def test_environments_of_the_integrations():
+    everything = rotation.environments(Rotation(None))
+    turns = [rotation.environments(Rotation(turn)) for turn in range(rotation.INTEGRATION_TURNS)]
+    assert sorted(name for turn in turns for name in turn) == everything
+    assert max(map(len, turns)) - min(map(len, turns)) <= 1
+    by_adapter = Rotation(0, names=frozenset({"gpuzoo.wrappers.rllib"}))
+    by_game = Rotation(0, names=frozenset({"Catch-bsuite-v0"}))
+    by_file = Rotation(0, files=frozenset({"tests/integrations/tianshou/constraints.txt"}))
+    for chosen, name in ((by_adapter, "rllib"), (by_game, "bsuite"), (by_file, "tianshou")):
+        assert name in rotation.environments(chosen)
+    shown = subprocess.run(
+        [sys.executable, "-S", str(ROOT / "tests/rotation.py")], capture_output=True, text=True, check=True
+    )
+    assert set(shown.stdout.split()) <= set(everything)
+
+
+# ---- as pytest runs it ----
+
+
+def pytest_on(*words: str, folder: Path = ROOT) -> str:
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *words]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=200).stdout
+
+
+def test_the_header_says_how_to_repeat_and_a_named_test_runs_anyway():
+    case = "tests/test_compile.py::test_no_spills[Nim-v0-sm_80]"
+    other = next(turn for turn in range(TURNS) if not Rotation(turn).comes(case))
+    out = pytest_on("--collect-only", "-n0", f"--turn={other}", case)
+    assert f"costly tests: turn {other} of {TURNS} (--turn {other}); changed lately: " in out
+    assert "1 test collected" in out
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "1")])
+def test_a_test_that_hangs_is_ended_and_named(tmp_path, workers, request):
+    """In compiled code, too, which does not listen to signals."""
+    (tmp_path / "test_it.py").write_text(
+        "import ctypes\n\ndef test_hangs():\n    pause = ctypes.CDLL(None).pause\n    while True:\n        pause()\n"
+    )
+    out = pytest_on("-c", str(ROOT / "pyproject.toml"), "--rootdir", ".", "-o", "timeout=2", *workers, "test_it.py",
+                    folder=tmp_path)  # fmt: skip
+    assert "test_hangs" in out
+    assert "passed" not in out
+    assert 0 < float(request.config.getini("timeout")) <= 600
