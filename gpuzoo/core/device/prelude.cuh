@@ -135,6 +135,10 @@ template <class E> GZ void end_region(const E &e) {
 #endif
 }
 
+// Regions of the engine, which have no Env.
+struct Store;
+GZ void end_region(const Store &) { barrier(); }
+
 template <class E, class F> GZ void lanes(const E &e, int n, F f) {
   for (int a = lane(); a < n; a += LANES) f(a);
   end_region(e);
