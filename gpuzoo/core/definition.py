@@ -190,6 +190,10 @@ class EnvDef:
     def check(self, cfg: Any) -> None:
         """Raises ValueError where values of the configuration do not fit together."""
 
+    def aspect(self, cfg: Any) -> float:
+        """Width of a picture of the game by its height; pictures are square by default."""
+        return 1.0
+
     def render(self, cfg: Any, state: Mapping[str, NDArray[Any]], canvas: Any) -> None:
         """Draws one env onto a `gpuzoo.render.Canvas`.
 

@@ -15,7 +15,7 @@ from gpuzoo.core.simulator import Simulator
 from gpuzoo.interfaces.actions import ActionSlot
 from gpuzoo.interfaces.global_state import global_state, global_state_space
 from gpuzoo.interfaces.spaces import agent_observation_space
-from gpuzoo.render import Canvas, need_display
+from gpuzoo.render import Canvas, need_display, picture_size
 
 Output = Literal["numpy", "torch", "cupy"]
 
@@ -59,10 +59,10 @@ def _canvas(size: tuple[int, int]) -> Canvas:
     return canvas
 
 
-def draw(simulator: Simulator, index: int, size: tuple[int, int] = (480, 480)) -> np.ndarray[Any, Any]:
-    """A picture of one env, (height, width, 3) uint8."""
+def draw(simulator: Simulator, index: int, side: int = 480) -> np.ndarray[Any, Any]:
+    """A picture of one env, (height, width, 3) uint8; its longer side has ``side`` pixels."""
     state = {name: simulator.backend.to_numpy(array)[0] for name, array in simulator.state(index).items()}
-    canvas = _canvas(size)
+    canvas = _canvas(picture_size(simulator.env.aspect(simulator.cfg), side))
     simulator.env.render(simulator.config(index), state, canvas)
     return canvas.array()
 
