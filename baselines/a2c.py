@@ -7,32 +7,20 @@ One gradient step for each short rollout, on all of it at once. Everything else 
 
 from __future__ import annotations
 
-import dataclasses
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from baselines import run, trainer
+from baselines import run
+from baselines.args import A2CArgs as Args
 from baselines.learner import Learner
 from baselines.losses import Loss
-from baselines.trainer import Trainer, option
+from baselines.trainer import Trainer
 
 if TYPE_CHECKING:  # not before `baselines`, which has something to say to torch
     from torch import Tensor
-
-
-@dataclasses.dataclass
-class Args(trainer.Args):
-    """Everything that a run of A2C depends on."""
-
-    algorithm: ClassVar[str] = "a2c"
-
-    num_steps: int = option(8, "steps of each env between two updates")
-    lr: float = option(7e-4, "Adam's step size", sweep=True)
-    gae_lambda: float = option(1.0, "0: one-step advantages, 1: whole returns", sweep=True)
-    normalize_advantages: bool = option(False, "in each update, to mean 0 and deviation 1")
 
 
 class A2C(Trainer):

@@ -1,4 +1,4 @@
-"""What a training run depends on, and what of it cannot work."""
+"""Training options of all algorithms, and their validation. Imports no torch, so that a mistake is told at once."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from baselines import distributed
-from baselines.networks import CRITICS, ENCODERS
 from baselines.sweep import parse_sweep
 from gpuzoo import registry
 from gpuzoo.core.definition import EnvDef, Layout, choices, layout, split_config, unknown
+
+ENCODERS = ("auto", "mlp", "cnn")
+CRITICS = ("separate", "shared", "central")
 
 
 def option(default: Any, doc: str, *, sweep: bool = False) -> Any:
@@ -205,3 +207,38 @@ class Args:
         found = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
         found = {k: list(v) if isinstance(v, tuple) else v for k, v in found.items()}
         return found | {"game": registry.get(self.game).id, "algorithm": self.algorithm}
+
+
+@dataclasses.dataclass
+class PPOArgs(Args):
+    """PPO (Schulman et al. 2017) for groups of agents and whole populations: everything that a run depends on."""
+
+    algorithm: ClassVar[str] = "ppo"
+
+    epochs: int = option(4, "passes over what was played, in each update")
+    minibatches: int = option(4, "gradient steps of each pass")
+    clip_eps: float = option(0.2, "how far the probability of an action may move per update", sweep=True)
+    clip_values: bool = option(False, "limit the movement of values likewise")
+    target_kl: float = option(0.0, "stop an update when the policy has moved this far; 0: never", sweep=True)
+
+    def minibatch_count(self) -> int:
+        """Into how many minibatches a rollout is divided."""
+        return self.minibatches
+
+    def _check_numbers(self) -> None:
+        super()._check_numbers()
+        for name in ("epochs", "minibatches", "clip_eps"):
+            if getattr(self, name) <= 0:
+                raise ValueError(f"{name} must be positive, not {getattr(self, name)}.")
+
+
+@dataclasses.dataclass
+class A2CArgs(Args):
+    """A2C (Mnih et al. 2016) for groups of agents and whole populations: everything that a run depends on."""
+
+    algorithm: ClassVar[str] = "a2c"
+
+    num_steps: int = option(8, "steps of each env between two updates")
+    lr: float = option(7e-4, "Adam's step size", sweep=True)
+    gae_lambda: float = option(1.0, "0: one-step advantages, 1: whole returns", sweep=True)
+    normalize_advantages: bool = option(False, "in each update, to mean 0 and deviation 1")

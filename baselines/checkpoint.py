@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 import gpuzoo
+from baselines.command import existing
 from gpuzoo.core.files import replacing
 
 FORMAT = 2  # of what the trainers write; 1 was pickled
@@ -61,9 +62,7 @@ def load(path: str | os.PathLike[str], device: torch.device | str = "cpu") -> tu
     """
     from safetensors import SafetensorError, safe_open
 
-    path = Path(path)
-    if not path.is_file():
-        raise ValueError(f"there is no checkpoint {path}{': it is a folder' if path.is_dir() else ''}.")
+    path = existing(path)
     try:
         with safe_open(path, "pt") as file:
             told = json.loads((file.metadata() or {}).get("gpuzoo", "{}"))

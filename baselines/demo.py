@@ -25,10 +25,11 @@ from rich.table import Table
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from baselines.args import PPOArgs as Args
 from baselines.evaluation import evaluate, play
 from baselines.networks import Policy
 from baselines.plots import curve, finish
-from baselines.ppo import PPO, Args
+from baselines.ppo import PPO
 from baselines.run import CHECKPOINT, Result, train
 from baselines.trainer import Trainer
 from gpuzoo.core.files import replacing

@@ -7,11 +7,10 @@ one process, and nothing here does anything.
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import torch
-from torch import Tensor
-from torch import distributed as dist
+if TYPE_CHECKING:  # torch is imported where there are several processes: a command line is read without it
+    from torch import Tensor
 
 
 def world_size() -> int:
@@ -26,14 +25,23 @@ def rank() -> int:
 
 def device(name: str) -> str:
     """The device of this process: with CUDA, the GPU of its own number on this machine."""
-    if world_size() > 1 and (name == "cuda" or (name == "auto" and torch.cuda.is_available())):
+    if world_size() == 1:
+        return name
+    import torch
+
+    if name == "cuda" or (name == "auto" and torch.cuda.is_available()):
         return f"cuda:{os.environ.get('LOCAL_RANK', '0')}"
     return name
 
 
 def begin(name: str) -> None:
     """Joins the other processes: by NCCL between GPUs, by gloo between CPUs. May be called again."""
-    if world_size() == 1 or dist.is_initialized():
+    if world_size() == 1:
+        return
+    import torch
+    from torch import distributed as dist
+
+    if dist.is_initialized():
         return
     mine = device(name)
     if mine.startswith("cuda"):
@@ -44,29 +52,44 @@ def begin(name: str) -> None:
 def total(x: Tensor) -> Tensor:
     """Sums a tensor over all processes, in place."""
     if world_size() > 1:
+        from torch import distributed as dist
+
         dist.all_reduce(x)
     return x
 
 
 def any_of(flag: bool) -> bool:
     """Whether it is true in any process: so they all do the same."""
-    return bool(total(torch.tensor(float(flag), device=_meeting_place())) > 0) if world_size() > 1 else flag
+    if world_size() == 1:
+        return flag
+    import torch
+
+    return bool(total(torch.tensor(float(flag), device=_meeting_place())) > 0)
 
 
 def gather(x: Any) -> list[Any]:
     """What each process has, for the first one; the others get nothing."""
     if world_size() == 1:
         return [x]
+    from torch import distributed as dist
+
     found: list[Any] | None = [None] * world_size() if rank() == 0 else None
     dist.gather_object(x, found)
     return found or []
 
 
 def _meeting_place() -> str:
+    import torch
+    from torch import distributed as dist
+
     return f"cuda:{torch.cuda.current_device()}" if dist.get_backend() == "nccl" else "cpu"
 
 
 def end() -> None:
     """Leaves the other processes."""
+    if world_size() == 1:
+        return
+    from torch import distributed as dist
+
     if dist.is_available() and dist.is_initialized():
         dist.destroy_process_group()

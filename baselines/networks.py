@@ -20,9 +20,6 @@ from baselines.native import Rows, copy
 from baselines.units import Call
 from gpuzoo.core.definition import choices
 
-ENCODERS = ("auto", "mlp", "cnn")
-CRITICS = ("separate", "shared", "central")
-
 
 class Policy(nn.Module):
     """Actors and critics of a population, for one kind of agent.

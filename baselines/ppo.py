@@ -14,43 +14,20 @@ advantages (`learner.advantages`) and calls `PPO.learn`.
 
 from __future__ import annotations
 
-import dataclasses
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from baselines import run, trainer
+from baselines import run
+from baselines.args import PPOArgs as Args
 from baselines.learner import Learner
 from baselines.losses import Loss
-from baselines.trainer import Trainer, option
+from baselines.trainer import Trainer
 
 if TYPE_CHECKING:  # not before `baselines`, which has something to say to torch
     from torch import Tensor
-
-
-@dataclasses.dataclass
-class Args(trainer.Args):
-    """Everything that a run of PPO depends on."""
-
-    algorithm: ClassVar[str] = "ppo"
-
-    epochs: int = option(4, "passes over what was played, in each update")
-    minibatches: int = option(4, "gradient steps of each pass")
-    clip_eps: float = option(0.2, "how far the probability of an action may move per update", sweep=True)
-    clip_values: bool = option(False, "limit the movement of values likewise")
-    target_kl: float = option(0.0, "stop an update when the policy has moved this far; 0: never", sweep=True)
-
-    def minibatch_count(self) -> int:
-        """Into how many minibatches a rollout is divided."""
-        return self.minibatches
-
-    def _check_numbers(self) -> None:
-        super()._check_numbers()
-        for name in ("epochs", "minibatches", "clip_eps"):
-            if getattr(self, name) <= 0:
-                raise ValueError(f"{name} must be positive, not {getattr(self, name)}.")
 
 
 class PPO(Trainer):

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import argparse
-import contextlib
 import dataclasses
 import gc
-import itertools
 import os
 import sys
 import time
@@ -19,13 +16,12 @@ import torch
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from baselines import distributed, plots
+from baselines.command import parse
 from baselines.evaluation import evaluate
 from baselines.log import Log, read
 from baselines.networks import Policy
 from baselines.sweep import parse_sweep
 from baselines.trainer import Args, Trainer
-from gpuzoo import registry
-from gpuzoo.core.definition import config_types, unknown
 
 CHECKPOINT = "checkpoint.safetensors"
 
@@ -244,77 +240,9 @@ def train(
 # ---- command line ----
 
 
-def pairs(text: str) -> dict[str, str]:
-    """``a=x,b=y`` as a dictionary."""
-    if not all("=" in item for item in text.split(",")):
-        raise argparse.ArgumentTypeError(f"want name=value,name=value, not {text!r}")
-    return dict(item.split("=", 1) for item in text.split(","))
-
-
-def whole(text: str) -> int:
-    """``2e6`` as 2000000; numbers that are written out keep every digit."""
-    with contextlib.suppress(ValueError):
-        return int(text)
-    if not float(text).is_integer():
-        raise argparse.ArgumentTypeError(f"want a whole number, not {text!r}")
-    return int(float(text))
-
-
-def value_of(name: str, kind: Any, text: str) -> Any:
-    """The value of a game's parameter that a command line gives as text."""
-    try:
-        if kind is bool:
-            return {"true": True, "false": False}[text.lower()]
-        return kind(text) if kind in (int, float) else text
-    except (ValueError, KeyError):
-        raise ValueError(
-            f"{name} must be {'true or false' if kind is bool else kind.__name__}, not {text!r}."
-        ) from None
-
-
-def parse(kind: type[Args], argv: Sequence[str] | None = None, doc: str = "") -> Args:
-    """The arguments of a command line."""
-    readers: dict[str, Callable[[str], Any]] = {
-        "int": whole, "float": float, "str": str, "dict[str, str]": pairs,
-        "tuple[str, ...]": lambda s: tuple(s.split(",")), "tuple[int, ...]": lambda s: tuple(map(int, s.split(","))),
-    }  # fmt: skip
-    parser = argparse.ArgumentParser(
-        usage="%(prog)s GAME [options]", description=doc.split("\n")[0],
-        argument_default=argparse.SUPPRESS, allow_abbrev=False,
-        epilog=f"--config.NAME VALUE sets a parameter of the game. Games: {', '.join(registry.ids())}.",
-    )  # fmt: skip
-    parser.add_argument("game", help="id of a game")
-    for field in dataclasses.fields(kind):
-        reader, flag = str(field.type), "--" + field.name.replace("_", "-")
-        if not field.metadata.get("doc"):
-            continue
-        default = "" if field.default in ("", (), dataclasses.MISSING) else f" (default: {field.default})"
-        text = field.metadata["doc"] + default
-        if reader == "bool":
-            parser.add_argument(flag, action=argparse.BooleanOptionalAction, help=text)
-        else:
-            parser.add_argument(flag, type=readers[reader], help=text)
-    known, rest = parser.parse_known_args(argv)
-    values = vars(known)
-    try:
-        types = config_types(registry.get(values["game"]).Config) | {"max_episode_steps": int}
-        config: dict[str, Any] = {}
-        for name, text in zip(rest[::2], itertools.chain(rest[1::2], [""]), strict=False):
-            key = name.removeprefix("--config.")
-            if key == name:
-                parser.error(f"unknown option {name}; see --help")
-            if key not in types:
-                raise ValueError(unknown(f"{values['game']} has no parameter", key, types))
-            config[key] = value_of(key, types[key], text)
-        args: Args = kind.of(**values, config=config)
-    except (ValueError, TypeError) as error:
-        parser.error(str(error))
-    return args
-
-
 def main(make: Callable[[Any], Trainer], kind: type[Args], argv: Sequence[str] | None = None) -> None:
     """Trains as the command line says."""
-    args = parse(kind, argv, sys.modules[kind.__module__].__doc__ or "")
+    args = parse(kind, argv, sys.modules[make.__module__].__doc__ or "")
     try:
         result = train(make, args)
     except (ValueError, TypeError, FloatingPointError, MemoryError, OSError, ImportError, NotImplementedError) as error:

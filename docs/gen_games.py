@@ -67,18 +67,16 @@ def summary(env: EnvDef) -> str:
 
 
 def families() -> dict[str, list[str]]:
-    """Ids by the folder that they lie in, the folders with several games first."""
+    """Ids by the folder that they lie in."""
     found: dict[str, list[str]] = {}
     for name in gpuzoo.ids():
         found.setdefault(type(gpuzoo.get(name)).source().parent.name, []).append(name)
-    return dict(sorted(found.items(), key=lambda item: len(item[1]) == 1))
+    return found
 
 
 def about(folder: str) -> str:
-    """The docstring of a folder with several games."""
-    text = inspect.getdoc(importlib.import_module(f"gpuzoo.envs.{folder}"))
-    assert text, f"gpuzoo/envs/{folder}/__init__.py has no docstring, which the tables of games want"
-    return text.replace("\n", " ")
+    """The docstring of a folder, which a family of games has; a folder without is not a family."""
+    return inspect.cleandoc(importlib.import_module(f"gpuzoo.envs.{folder}").__doc__ or "").replace("\n", " ")
 
 
 def games_table(names: typing.Iterable[str]) -> str:
@@ -285,10 +283,11 @@ def generate(pages: Path, pictures: Path | None) -> list[Path]:
     ]
     alone: list[str] = []
     for folder, names in families().items():
-        if len(names) == 1:
-            alone += names
+        text = about(folder)
+        if text:
+            parts += [f"## {text.split(':')[0].rstrip('.')}", text, *_shelf(names, shots)]
         else:
-            parts += [f"## {about(folder).split(':')[0].rstrip('.')}", about(folder), *_shelf(names, shots)]
+            alone += names
     parts += ["## More games", *_shelf(alone, shots)]
     parts.append("```{toctree}\n:hidden:\n\n" + "\n".join(shots) + "\n```")
     write(pages / "index.md", "\n\n".join(parts) + "\n")

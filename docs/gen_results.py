@@ -15,6 +15,7 @@ from baselines import curves, plots
 ROOT = Path(__file__).parents[1]
 RESULTS, CONFIGS = ROOT / "baselines" / "results", ROOT / "baselines" / "configs"
 MAPPO = "-MAPPO"
+NBSP = "\N{NO-BREAK SPACE}"
 
 HEAD = """\
 # Results
@@ -22,8 +23,9 @@ HEAD = """\
 PPO's score on each game, trained with the options in `baselines/configs`. The score is that of the policy at the end of
 training, in {episodes} episodes that training did not see. Actions are sampled as in training; in board games the
 likeliest move is taken. `a ± b` is the mean over {seeds} seeds and its standard error. A return is the mean over the
-agents of a group. In board games a win counts 1 and a draw 0.5. Each game's page has its curves, its commands and the
-source of its reference.
+agents of a group. In board games a win counts 1 and a draw 0.5. A reference is a score that somebody published, or that
+follows from the rules. A game's page has its learning curves, its commands, its steps and times, and what its reference
+is.
 
 Hyper-parameters were tuned on some of the reported seeds, so a new seed may do a little worse. Many runs shared their
 cores with other programs: alone they take a half or a quarter of the time.
@@ -59,7 +61,7 @@ def results(game: str) -> dict[str, dict[str, Any]]:
 def value(found: dict[str, Any]) -> str:
     """A mean with its standard error."""
     error = found["standard_error"]
-    return short(found["mean"]) + (f" ± {short(error)}" if error is not None else "")
+    return short(found["mean"]) + (f"{NBSP}±{NBSP}{short(error)}" if error is not None else "")
 
 
 def short(x: float) -> str:
@@ -83,11 +85,12 @@ def lines(game: str, found: dict[str, Any]) -> list[tuple[str, str, str]]:
     goal = json.loads(config.read_text()).get("goal", {}) if config.is_file() else {}
     wanted = goal.get("scenario"), goal.get("measure")
     scored = sorted(_scored(found["scores"]), key=lambda line: line[:2] != wanted)
-    return [(f"{scenario}: {_name(measure)}", base, score) for scenario, measure, base, score in scored]
+    return [(_title(scenario, measure), base, score) for scenario, measure, base, score in scored]
 
 
-def _name(measure: str) -> str:
-    return measure if measure == "score" else f"return of {article(measure)}"
+def _title(scenario: str, measure: str) -> str:
+    name = measure if measure == "score" else f"return of {article(measure)}"
+    return name if scenario == "trained" else f"{scenario}: {name}"
 
 
 def _scored(scores: dict[str, Any]) -> Iterator[tuple[str, str, str, str]]:
@@ -123,16 +126,12 @@ def _overview(found: dict[str, dict[str, dict[str, Any]]]) -> str:
     rows = []
     for game, by_name in found.items():
         for name, result in by_name.items():
-            solved = "yes" if result["solved"] else "**no**"
-            reference, what = result["reference"], "none known"
-            if reference:  # its first sentence; the game's page has the rest
-                score, what = reference["score"], reference["what"].partition(". ")[0].removesuffix(".")
-                what = what if score is None else f"{number(score)}: {what}"
-            last = [what, solved, f"{result['steps_per_seed']:,}", duration(result["seconds"])]
+            reference = (result["reference"] or {}).get("score")
+            last = ["" if reference is None else number(reference), "yes" if result["solved"] else "**no**"]
             title = f"[{name.replace(MAPPO, ', MAPPO')}]({game}.md#results)"
             for k, (scored, base, score) in enumerate(lines(game, result)):
-                rows.append([title if k == 0 else "", scored, base, score, *(last if k == 0 else [""] * 4)])
-    head = ["game", "what is scored", "random play", "PPO", "reference", "solved", "steps per seed", "time, all seeds"]
+                rows.append([title, scored, base, score, *last] if k == 0 else ["", scored, base, score, "", ""])
+    head = ["game", "what is scored", "random play", "PPO", "reference", "solved"]
     return table(head, rows)
 
 

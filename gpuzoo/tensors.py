@@ -39,6 +39,11 @@ def as_tensor(array: Any) -> torch.Tensor:
     return torch.from_numpy(array)  # type: ignore[no-any-return]
 
 
+def converted(array: Any, dtype: Any) -> Any:
+    """A copy of an array or tensor with another dtype, which is given as NumPy has it."""
+    return array.to(getattr(_torch(), dtype.name)) if is_tensor(array) else array.astype(dtype)
+
+
 def views(simulator: Simulator) -> dict[str, torch.Tensor]:
     """Tensors over all arrays of a simulator, by name; see `Simulator.arrays`.
 

@@ -29,9 +29,9 @@ FOLDER = ROOT / "tests" / "golden"
 STEPS = (0, 1, 2, 10, 100, 600)
 
 
-def rollout(game: Any, debug: bool = False) -> dict[str, Any]:
+def rollout(game: Any) -> dict[str, Any]:
     """What a golden file says about a game."""
-    sim = Simulator(game, 4, device="cpu", autoreset_mode="same_step", debug=debug)
+    sim = Simulator(game, 4, device="cpu", autoreset_mode="same_step")
     sim.reset(seed=2025)
     done, out = 0, {}
     for steps in STEPS:

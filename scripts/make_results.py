@@ -233,7 +233,7 @@ def verdict(env: EnvDef, about: Mapping[str, Any], scores: Mapping[str, Any]) ->
         goal = {"scenario": "trained", "measure": group, "at_least": env.reward_threshold,
                 "because": "Gymnasium's reward_threshold"}  # fmt: skip
     if goal is None:
-        return False, "nobody has stated what counts as solved"
+        return False, "not stated"
     measure = scores.get(goal["scenario"], {}).get(goal["measure"])
     what = f"at least {goal['at_least']:g} for {goal['measure']} ({goal['scenario']}): {goal['because']}"
     if measure is None:
@@ -307,7 +307,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         parser.error(str(error))
     for game, variant in runs:
         found = make(game, chosen.seeds, out, chosen.quick, variant=variant)
-        print(f"{game}{variant}: {'solved' if found['solved'] else 'not solved'}; {found['goal']}")
+        print(f"{game}{variant}: {'solved' if found['solved'] else 'not solved'}; the goal is {found['goal']}")
         for scenario, measures in found["scores"].items():
             means = ", ".join(f"{measure} {value['mean']:g}" for measure, value in measures.items())
             print(f"  {scenario}: {means}")

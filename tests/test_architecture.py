@@ -14,7 +14,14 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "gpuzoo"
 
 #: layer -> the parts of gpuzoo that it may import; a module is in the layer of its longest name here
-ADAPTED = {"gpuzoo.core", "gpuzoo.registry", "gpuzoo.interfaces.actions", "gpuzoo.interfaces.spaces", "gpuzoo.tensors"}
+ADAPTED = {
+    "gpuzoo.core",
+    "gpuzoo.registry",
+    "gpuzoo.interfaces.actions",
+    "gpuzoo.interfaces.interface",
+    "gpuzoo.interfaces.spaces",
+    "gpuzoo.tensors",
+}
 MAY = {
     "gpuzoo.core": {"gpuzoo.core"},
     "gpuzoo.render": set(),
@@ -24,14 +31,16 @@ MAY = {
     "gpuzoo.tensors": {"gpuzoo.core"},
     "gpuzoo.interfaces.actions": {"gpuzoo.core", "gpuzoo.tensors"},
     "gpuzoo.interfaces.recycling": {"gpuzoo.core"},
+    "gpuzoo.interfaces.interface": {"gpuzoo.core"},
+    "gpuzoo.interfaces.attributes": {"gpuzoo.core", "gpuzoo.interfaces.interface"},
     "gpuzoo.interfaces.batch": ADAPTED | {"gpuzoo.render"},
     "gpuzoo.interfaces.single": ADAPTED | {"gpuzoo.interfaces.batch", "gpuzoo.render"},
     "gpuzoo.interfaces.opponents": ADAPTED,
     "gpuzoo.interfaces.vector": ADAPTED
-    | {"gpuzoo.interfaces.batch", "gpuzoo.interfaces.opponents", "gpuzoo.interfaces.recycling"},
+    | {f"gpuzoo.interfaces.{name}" for name in ("attributes", "batch", "opponents", "recycling")},
     "gpuzoo.interfaces.dm": {"gpuzoo.core"},
     "gpuzoo.interfaces.pool": ADAPTED
-    | {"gpuzoo.interfaces.batch", "gpuzoo.interfaces.dm", "gpuzoo.interfaces.recycling"},
+    | {f"gpuzoo.interfaces.{name}" for name in ("attributes", "batch", "dm", "recycling")},
     "gpuzoo.interfaces.parallel": ADAPTED | {"gpuzoo.interfaces.batch", "gpuzoo.render"},
     "gpuzoo.interfaces.aec": {"gpuzoo.core", "gpuzoo.registry", "gpuzoo.interfaces.parallel"},
 }

@@ -77,10 +77,38 @@ BROKEN = {
     "a cell decides on a cell": (step("  lanes(e, 2, [=](int a) { scatter_max(e.best[e.best[a]], a); });"), LINE, r"e\.best beside scatter_max"),
     "two scatters": (step("  lanes(e, 2, [=](int a) {", "    scatter_add(e.count[a], 1);", "    scatter_or(e.count[0], 2);", "  });"), LINE + 2, r"scatter_or into e\.count, which this region also gives to scatter_add"),
     "a scatter in a helper": ("GZ void vote(Env e, int a) {\n  scatter_add(e.count[a], 1); e.count[0] = 0;\n}\n" + step("  lanes(e, 2, [=](int a) { vote(e, a); });"), 2, r"e\.count beside scatter_add"),
+    "the draw of an order": (step("  in_random_order(e, AGENTS, 3, [=](int a) { e.x[a] = 0.f; });", "  lanes(e, AGENTS, [=](int b) { e.x[b] = uniform(e, b, 3, 0.f, 1.f); });"), LINE + 1, rf"draw 3 of one agent is drawn in line {LINE} of toy\.cuh already"),
     "a scatter outside": (step("  scatter_add(e.count[0], 1);"), LINE, r"e\.count outside of a region"),
+    "pointer": (step("", "  once(e, [=] { float *out = e.observation; });"), LINE + 1, r"'float \*' is a pointer whose indices debug=True cannot check: write Row"),
+    "pointer to a table": (step("  once(e, [=] { const u8 *out = e.map; });"), LINE, r"'u8 \*' is a pointer"),
+    "address": (step("  once(e, [=] { auto out = &e.speed[0]; });"), LINE, "'&e' is an address, whose indices debug=True cannot check: use a reference"),
+    "address as argument": ("GZ void f(float x) {}\n" + step("  f(1.f, &x, 2.f);"), LINE + 1, "'&x' is an address"),
     "never closed": (step("  once(e, [=] { e.steps = 0; ;"), None, "is never closed"),
     "no step": (HEAD, 1, r"rules must define GZ void step\(Env e\)"),
     "after a comment": (step("  /* two", "  lines */ double x;"), LINE + 1, "'double' is not allowed"),
+} | {
+    # draws: the second of two that are one number
+    name: (step("  once(e, [=] {", f"    {first}", f"    {second}", "  });"), LINE + 2, reason)
+    for name, first, second, reason in (
+        ("draw twice", "e.steps = random_int(e, 0, 5);", "e.x = uniform(e, 0, 0.f, 1.f);", rf"draw 0 of the env is drawn in line {LINE + 1} of toy.cuh already"),
+        ("draw within a normal one", "e.x = normal(e, 3);", "e.y = uniform(e, 4, 0.f, 1.f);", "draw 4 of the env"),
+        ("draw of one agent twice", "e.x = uniform(e, FIRST_WOLF, 2, 0.f, 1.f);", "e.y = uniform(e, FIRST_WOLF, 2u, 0.f, 1.f);", "draw 2 of one agent"),
+        ("draw before a branch", "e.x = uniform(e, 1, 0.f, 1.f);", "if (e.x < 0.5f) e.y = uniform(e, 1, 0.f, 1.f);", "draw 1 of the env"),
+        ("draw behind a branch", "if (e.steps) { e.x = uniform(e, 1, 0.f, 1.f); }", "e.y = uniform(e, 1, 0.f, 1.f);", "draw 1 of the env"),
+        ("draw with constant names", "e.x = uniform(e, 2 * WOLFS, 0.f, 1.f);", "e.y = uniform(e, 2 * WOLFS, 0.f, 2.f);", r"draw 2 \* WOLFS of the env"),
+        ("draw of a constant local", "const int a = FIRST_WOLF; e.x = uniform(e, a, 0, 0.f, 1.f);", "const int b = FIRST_WOLF; e.y = uniform(e, b, 0, 0.f, 1.f);", "draw 0 of one agent"),
+        ("draw in both arms of one choice", "e.x = e.steps ? uniform(e, 1, 0.f, 1.f) : 0.f;", "e.y = e.steps ? random_int(e, 0, 2) : random_int(e, 0, 3) + random_int(e, 0, 4);", "draw 0 of the env"),
+        ("draw in each attempt", "for (int k = 0; k < 9; ++k) {", "  e.steps = random_int(e, 0, 5); if (e.steps) break; }", "draw 0 of the env is the same number in each round of the loop: let the draw depend"),
+    )
+} | {
+    "draw in two regions": (step("  lanes(e, 2, [=](int a) { e.speed[a] = uniform(e, a, 0, 0.f, 1.f); });", "  lanes(e, 3, [=](int b) { e.path[b] = random_bits(e, b, 0); });"), LINE + 1, "draw 0 of one agent"),
+    "draw in a helper": ("GZ void wind(Env e) {\n  e.x = uniform(e, 1, 0.f, 1.f);\n}\n" + step("  once(e, [=] { wind(e); e.y = uniform(e, 1, 0.f, 2.f); });"), LINE + 3, r"draw 1 of the env is drawn in line 2 of toy\.cuh already"),
+    "draw in step and in observe": (HEAD.replace("= 0.f", "= uniform(e, 0, 0.f, 1.f)") + "GZ void step(Env e) {\n  once(e, [=] { e.x = uniform(e, 0, 0.f, 1.f); });\n}\n", LINE, r"draw 0 of the env is drawn in line 5 of toy\.cuh"),
+    # arrays that need an address
+    "local array": (step("  once(e, [=] {", "    float v[4] = {0.f};", "    e.x = v[e.steps];", "  });"), LINE + 2, r"v\[e\.steps\]: a local array is indexed by constants, or by a loop of at most 16 rounds"),
+    "local array by a parameter": ("GZ float at(Env e, int k) {\n  const float v[2] = {1.f, 2.f};\n  return v[k];\n}\n" + step(), 3, r"v\[k\]: a local array"),
+    "local array in a long loop": (step("  int v[40];", "  for (int k = 0; k < 40; ++k) v[k] = k;"), LINE + 1, r"v\[k\]: a local array"),
+    "local array in a loop of any length": (step("  int v[40];", "  for (int k = 0; k < e.t; ++k) v[2 * k + 1] = k;"), LINE + 1, r"v\[2\*k\+1\]: a local array"),
 }  # fmt: skip
 
 
@@ -107,6 +135,33 @@ def test_every_forbidden_name(name, tmp_path):
 
 
 ALLOWED = {
+    name: step("  once(e, [=] {", *(f"    {line}" for line in lines), "  });")
+    for name, lines in {
+        "one draw on either way": ["if (e.steps) e.x = uniform(e, 1, 0.f, 1.f);", "else e.x = uniform(e, 1, 0.f, 2.f);"],
+        "one draw in either arm": ["e.x = e.steps == 0 ? uniform(e, 1, 0.f, 1.f) : e.steps == 1 ? uniform(e, 1, 0.f, 2.f) : uniform(e, 1, 0.f, 3.f);"],
+        "one draw, or behind a return": ["if (e.steps) { e.x = uniform(e, 1, 0.f, 1.f); return; }", "e.x = uniform(e, 1, 0.f, 2.f);"],
+        "one draw under two conditions": ["if (e.steps) e.x = uniform(e, 1, 0.f, 1.f);", "if (!e.steps) e.x = uniform(e, 1, 0.f, 2.f);"],
+        "one draw in one case": ["switch (e.steps) {", "case 0: e.x = uniform(e, 1, 0.f, 1.f); break;", "default: e.x = uniform(e, 1, 0.f, 2.f);", "}"],
+        "one draw behind and": ["e.x = e.steps && random_int(e, 0, 2) ? 1.f : 0.f;", "e.y = !e.steps && random_int(e, 0, 2) ? 1.f : 0.f;"],
+        "draws of a loop": ["for (int k = 0; k < 9; ++k) e.speed[k] = uniform(e, k, 0, 0.f, 1.f);", "for (int k = 0; k < 9; ++k) e.path[k] = uniform(e, k + 9, 0, 0.f, 1.f);"],
+        "attempts": ["for (int attempt = 0; attempt < 9; ++attempt) if (random_int(e, attempt, 5) == 0) break;"],
+        "draws of two agents": ["e.x = uniform(e, 0, 1, 0.f, 1.f);", "e.y = uniform(e, 1, 1, 0.f, 1.f);", "e.z = uniform(e, 1, 0.f, 1.f);"],
+        "draws of who moves": ["int a = e.mover;", "e.x = uniform(e, a, 1, 0.f, 1.f);", "a = 1 - a;", "e.y = uniform(e, a, 1, 0.f, 1.f);"],
+        "draws of those whom state names": ["e.x = uniform(e, e.mover, 1, 0.f, 1.f);", "e.mover = 1;", "e.y = uniform(e, e.mover, 1, 0.f, 1.f);"],
+        "draws of another key": ["e.x = unit_float(random_bits(e.seed, 0u, 0u, 1u, 0u));", "e.y = unit_float(random_bits(e.seed, 0u, 1u, 1u, 0u));"],
+        "normal and the draw behind it": ["e.x = normal(e, 0);", "e.y = normal(e, 2);"],
+        "local arrays": ["int v[4] = {1, 2, 3, 4};", "const int last = 3;", "for (int k = 0; k < 4; ++k) v[k] = v[last - k] + v[0];", "for (int k = 0; k < WOLFS; ++k) v[(int)k] = 0;"],
+        "fields and members called like a local array": ["{ int v[2] = {0, 1}; e.x = v[1]; }", "e.v[e.steps] = 1;", "Row v = e.observation;", "v[e.steps] = 1.f;"],
+        "products and references": ["float x = 2.f * e.x, y = (float)e.steps * x;", "float &z = e.x;", "e.y = x & y;", "if (x && y) z = 1.f;"],
+        "captures of plain lambdas": ["float x = 0.f, y = 0.f;", "const auto f = [&x, &y, z = 1](int k) { x += y; };", "f(1);"],
+    }.items()
+} | {
+    "one draw of one call that is made twice": "GZ float wind(Env e) {\n  return uniform(e, 0, 0.f, 1.f);\n}\n" + step("  once(e, [=] { e.x = wind(e); e.y = wind(e); });"),
+    "one draw in either of two functions of one name": "GZ float wind(Env e, int k) {\n  return uniform(e, 0, 0.f, 1.f);\n}\nGZ float wind(Env e, float k) {\n  return uniform(e, 0, 0.f, k);\n}\n" + step("  once(e, [=] { e.x = wind(e, 2.f); });"),
+    "one draw in reset and in step": HEAD.replace("e.steps = 0", "e.steps = random_int(e, 0, 5)") + "GZ void step(Env e) {\n  once(e, [=] { e.steps = random_int(e, 0, 5); });\n}\n",
+    "local array by an enumerator and a template parameter": "enum { LEFT, right };\ntemplate <int K> GZ float at(Env e) {\n  float v[4] = {0.f};\n  return v[K] + v[right] + v[LEFT + 1];\n}\n" + step(),
+    "a reference to an array": "GZ float at(float (&v)[4]) {\n  return v[0];\n}\n" + step(),
+} | {
     "words in comments and texts": step("  // double rand() static", "  /* e.steps = 1.0 */"),
     "members with forbidden names": step("  once(e, [=] { e.time = 1; e.clock[2] = 3.f; });"),
     "uniform members": step("  int t = e.t + e.cfg.past + (int)e.episode + (int)e.seed + e.max_steps;"),
@@ -114,12 +169,13 @@ ALLOWED = {
     "helpers": "GZ float one(Env e, int a) {\n  return e.speed[a];\n}\n"
     + step("  float s = lane_sum(e, 2, [=](int a) { return one(e, a); });", "  once(e, [=] { e.reward = s; });"),
     "collective helpers": "GZ void all(Env e) {\n  once(e, [=] { e.steps = 1; });\n}\n" + step("  all(e);"),
+    "other draws than that of an order": step("  in_random_order(e, AGENTS, 0, [=](int a) { e.x[a] = uniform(e, a, 1, 0.f, 1.f); });", "  lanes(e, 9, [=](int c) { e.y[c] = uniform(e, AGENTS + c, 0, 0.f, 1.f); });"),
     "a scatter, and in the next region what came of it": step(
         "  lanes(e, 2, [=](int a) { scatter_add(e.count[e.cell[a]], 1); scatter_add(e.count[0], e.cell[a]); });",
         "  lanes(e, 2, [=](int a) { e.seen[a] = e.count[a]; });",
     ),
     "other capture in plain lambdas": step("  once(e, [=] { auto f = [=](int x) { return x; }; e.steps = f(1); });"),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("case", ALLOWED)

@@ -167,6 +167,7 @@ def test_every_game_has_a_page(tmp_path: Path) -> None:
     for env_id in gpuzoo.ids():
         text = (tmp_path / f"{env_id}.md").read_text()
         assert f"# {env_id}\n" in text
+        assert "\n## Results\n" in text
         cfg, env = gpuzoo.get(env_id).Config(), gpuzoo.get(env_id)
         for parameter in vars(cfg):
             assert f"`{parameter}`" in text

@@ -42,7 +42,7 @@ CASES = {
     "no id": (lambda: gpuzoo.get(3), TypeError, "a game is given by its id or its EnvDef, not by 3"),
     "device": (lambda: make(device="tpu"), ValueError, "device must be 'cpu', 'cuda', 'cuda:<index>' or 'auto', not 'tpu'"),
     "mode": (lambda: make(autoreset_mode="later"), ValueError, "autoreset_mode must be .* not 'later'"),
-    "render mode": (lambda: VectorEnv(Glide, 1, render_mode="human"), ValueError, "render_mode must be one of 'rgb_array' or None, not 'human'"),
+    "render mode": (lambda: VectorEnv(Glide, 1, render_mode="human"), ValueError, "render_mode must be one of 'rgb_array', 'rgb_array_list' or None, not 'human'"),
     "render mode of one": (lambda: SingleEnv(Glide, render_mode="ascii"), ValueError, "render_mode must be one of 'rgb_array', 'human' or None"),
     "output": (lambda: VectorEnv(Glide, 1, device="cpu", output="jax"), ValueError, "output must be 'numpy', 'torch' or 'cupy', not 'jax'"),
     "cupy on the cpu": (lambda: VectorEnv(Glide, 1, device="cpu", output="cupy"), ValueError, "output='cupy' needs device='cuda'; on 'cpu' use 'numpy' or 'torch'"),
@@ -93,7 +93,7 @@ CASES = {
     "mask without True": (lambda: ready().reset(mask=np.zeros(2, bool)), ValueError, "reset mask must select at least one env"),
     "option of ints": (lambda: _vector().reset(options={"reset_mask": np.array([1, 0])}), TypeError, r"options\['reset_mask'\] must be a bool array of shape \(2,\), not int64"),
     "option as list": (lambda: _vector().reset(options={"reset_mask": [True, False]}), TypeError, r"options\['reset_mask'\] must be a bool array .* not list"),
-    "option too long": (lambda: _vector().reset(options={"reset_mask": np.ones(3, bool)}), ValueError, r"options\['reset_mask'\] must have shape \(2,\), not \(3,\)"),
+    "option too long": (lambda: _vector().reset(options={"reset_mask": np.ones(3, bool)}), ValueError, r"options\['reset_mask'\] must have shape \(2,\), for 2 envs, not \(3,\)"),
     "option without True": (lambda: _vector().reset(options={"reset_mask": np.zeros(2, bool)}), ValueError, r"options\['reset_mask'\] must select at least one env"),
     "first reset of some": (lambda: make().reset(seed=0, mask=np.array([True, False])), RuntimeError, "Glide-v0: the first reset must be of all envs"),
     # order

@@ -228,7 +228,9 @@ def test_missing_and_extra_actions():
     env.reset(seed=0)
     with pytest.raises(ValueError, match="an action is missing for 'wolf_1'"):
         env.step({"wolf_0": 0})
-    env.step({a: 1 for a in env.agents} | {"nobody": 3})
+    with pytest.raises(ValueError, match="Herd-v0 has no agent 'wolf_7'; did you mean 'wolf_1' or 'wolf_0'"):
+        env.step({a: 1 for a in env.agents} | {"wolf_7": 3})
+    env.step({a: 1 for a in env.agents})
 
 
 def test_turn_based_games_have_no_parallel_form():

@@ -25,6 +25,7 @@ from gpuzoo import EnvPool, Simulator, make_pool
 from gpuzoo.core import pool as core
 from gpuzoo.core.backend_cpu import compile_host
 from gpuzoo.core.codegen import DEVICE
+from gpuzoo.testing.tools import assert_same, leaves_of
 
 pytestmark = pytest.mark.one_of_a_kind
 
@@ -195,8 +196,6 @@ def test_some_of_a_synchronous_pool():
 
 def test_reset_of_some():
     pool = make_pool("CartPole-v1", 6, 3, seed=0, device="cpu")
-    with pytest.raises(RuntimeError, match="first reset must be of all"):
-        pool.reset([1, 2])
     first, info = pool.reset()
     assert info["env_id"].tolist() == [0, 1, 2]
     pool.send(np.zeros(3, int), info["env_id"])
@@ -261,11 +260,80 @@ def test_what_cannot_be_sent_changes_nothing(device, action, env_id, error, mess
     assert [sorted(pool.recv()[4]["env_id"].tolist()) for _ in range(2)] == [[3, 4, 5], [0, 1, 2]]
 
 
+def test_a_pool_resets_itself():
+    """As in EnvPool the first send of an env begins its first episode; its action is ignored."""
+    told, pool = (make_pool("CartPole-v1", 3, seed=5, device="cpu") for _ in range(2))
+    wanted = told.reset()
+    obs, rew, terminated, truncated, info = pool.step(np.ones(3, int))
+    np.testing.assert_array_equal(obs, wanted[0])
+    assert_same("infos", leaves_of(info), leaves_of(wanted[1]))
+    assert not np.concatenate([rew, terminated, truncated, info["elapsed_step"]]).any()
+    assert_same("a step", leaves_of(told.step(np.ones(3, int))), leaves_of(pool.step(np.ones(3, int))))
+
+
+@pytest.mark.parametrize("name", ["CartPole-v1", "SimpleSpread-v0"])
+def test_envs_of_a_pool_begin_one_by_one(name):
+    told, pool = (make_pool(name, 4, 2, seed=5, device="cpu") for _ in range(2))
+    agents = pool.simulator.layout.agents
+    told.async_reset()
+    first = {e: told.recv()[0] for e in (0, 2)}
+    first = np.concatenate([first[0], first[2]]).reshape(4, agents, -1)
+
+    def send(envs: list[int]) -> dict[int, tuple[np.ndarray, int]]:
+        pool.send(np.ones(len(envs) * agents, int), np.array(envs))
+        found = {}
+        while len(found) < len(envs):
+            obs, *_, info = pool.recv()
+            rows = obs.reshape(len(info["env_id"]), agents, -1)
+            found |= {int(e): (rows[k], int(info["elapsed_step"][k])) for k, e in enumerate(info["env_id"])}
+        return found
+
+    for envs, ages in (([2], [0]), ([1, 2], [0, 1])):
+        found = send(envs)
+        assert [found[e][1] for e in envs] == ages
+        np.testing.assert_array_equal(found[envs[0]][0], first[envs[0]])
+    before = pool.simulator.snapshot().arrays
+    for wrong, error in (([0, 0], ValueError), ([3, 4], IndexError)):
+        with pytest.raises(error):
+            pool.send(np.ones(2 * agents, int), np.array(wrong))
+    assert_same("after what was refused", before, pool.simulator.snapshot().arrays)
+    pool.send(np.ones(agents, int), [0])
+    with pytest.raises(RuntimeError, match="env 0 is still in flight"):
+        pool.send(np.ones(2 * agents, int), [3, 0])
+    np.testing.assert_array_equal(pool.recv()[0].reshape(agents, -1), first[0])
+    obs, _ = pool.reset([3])
+    np.testing.assert_array_equal(obs.reshape(agents, -1), first[3])  # not its second episode
+    ages = {env: age for env, (_, age) in send([0, 1, 2, 3]).items()}
+    assert ages == {0: 1, 1: 1, 2: 2, 3: 1}
+
+
+def test_render_of_a_pool():
+    pool = make_pool("CartPole-v1", 3, 3, seed=0, device="cpu", render_mode="rgb_array")
+    pool.reset()
+    pictures = pool.render()
+    assert pictures.shape[0] == 3
+    assert pictures.shape[3] == 3
+    assert pictures.dtype == np.uint8
+    vec = gpuzoo.make_vec("CartPole-v1", 3, device="cpu", render_mode="rgb_array")
+    vec.reset(seed=0)
+    np.testing.assert_array_equal(pictures, vec.render())
+    np.testing.assert_array_equal(pool.render([2, 0]), pictures[[2, 0]])
+    np.testing.assert_array_equal(pool.render(1), pictures[[1]])
+    with pytest.raises(IndexError, match="env_id must be from 0 to 2, not 3"):
+        pool.render([3])
+    pool.send(np.zeros(1, int), [1])
+    with pytest.raises(RuntimeError, match=r"env 1 is in flight: recv\(\) it before render\(\)"):
+        pool.render()
+    assert len(pool.render([0, 2])) == 2
+    with pytest.raises(RuntimeError, match=r"make the pool with render_mode='rgb_array' to render\(\) it"):
+        make_pool("CartPole-v1", 1, device="cpu").render()
+    dm = make_pool("CartPole-v1", 3, seed=0, device="cpu", env_type="dm", render_mode="rgb_array")
+    dm.reset()
+    np.testing.assert_array_equal(dm.render(), pictures)
+
+
 def test_before_reset_and_after_close():
     pool = make_pool("CartPole-v1", 2, seed=0, device="cpu")
-    for call in (pool.send, pool.step):
-        with pytest.raises(RuntimeError, match="reset"):
-            call(np.zeros(2, int))
     with pytest.raises(RuntimeError, match="wait forever"):
         pool.recv()
     pool.close()

@@ -88,6 +88,27 @@ def test_one_step_from_wide_states(changed: dict[str, float]) -> None:
     assert 0.05 < terminated.mean() < 0.95
 
 
+def test_sutton_barto_reward() -> None:
+    """The rewards of Gymnasium's single env, step by step in our states, and of its vector env at an autoreset."""
+    sim = Simulator(CartPole, 500, device="cpu", max_episode_steps=12, sutton_barto_reward=True)
+    reference = CartPoleEnv(sutton_barto_reward=True)
+    sim.reset(seed=1)
+    seen = set()
+    for _ in range(40):
+        waiting = sim.arrays["waiting"].copy()
+        states = np.stack([sim.arrays[name] for name in FIELDS], 1)
+        sim.random_actions()
+        sim.step()
+        rewards, terminated = sim.arrays["reward"][:, 0], sim.arrays["terminated"][:, 0]
+        assert not rewards[waiting].any()
+        np.testing.assert_array_equal(rewards, -terminated.astype(np.float32))
+        for k in np.flatnonzero(terminated | sim.arrays["truncated"][:, 0])[:5]:
+            _, reward, over = gymnasium_step(reference, states[k], int(sim.arrays["action"][k, 0, 0]))
+            assert (rewards[k], terminated[k]) == (reward, over)
+            seen.add((reward, over))
+    assert seen == {(-1.0, True), (0.0, False)}
+
+
 def test_whole_episodes() -> None:
     """Gymnasium's env, started in our state, goes through our episode: same length, same flags, nearly the same states.
 

@@ -95,7 +95,7 @@ SPREAD = Scenario(
         {"N": 2, "local_ratio": 1.0, "terminate_on_success": True},
         {"N": 5, "local_ratio": 0.75, "collision_penalty": 0.0},
         {"N": 5, "num_agent_neighbors": 2, "num_landmark_neighbors": 3, "continuous_actions": True},
-        {"N": 4, "num_agent_neighbors": 7, "num_landmark_neighbors": 6},
+        {"N": 4, "num_agent_neighbors": 70, "num_landmark_neighbors": 66},
     ),
     error=spread_error,
     unsure=spread_unsure,

@@ -86,6 +86,9 @@ class Backend(Protocol):
     def zeros(self, shape: tuple[int, ...], dtype: str) -> Any:
         """A new array of zeros on the device."""
 
+    def zeros_at(self, shape: tuple[int, ...], dtype: str) -> tuple[Any, int]:
+        """`zeros`, and its `address`."""
+
     def address(self, array: Any) -> int:
         """Where an array's data begins, as the kernels see it."""
 
@@ -121,12 +124,28 @@ class Backend(Protocol):
         """Waits until all launched work is done."""
 
 
-def make_backend(device: str = "auto", threads: int | None = None) -> Backend:
+class TorchDevice(Protocol):
+    """What is looked at of a ``torch.device``."""
+
+    @property
+    def type(self) -> str:
+        """Such as ``"cuda"``."""
+
+    @property
+    def index(self) -> int | None:
+        """Which one, or None."""
+
+
+#: how callers name a device
+Device = str | TorchDevice
+
+
+def make_backend(device: Device = "auto", threads: int | None = None) -> Backend:
     """Chooses the backend for a device.
 
     Args:
         device: ``"cpu"``, ``"cuda"``, ``"cuda:k"``, ``"simt"`` (the thread form on the host, for tests), or ``"auto"``:
-            CUDA where a GPU and CuPy are present, else the CPU.
+            CUDA where a GPU and CuPy are present, else the CPU; or a ``torch.device``.
         threads: CPU threads; all available ones by default.
 
     Raises:
@@ -136,6 +155,7 @@ def make_backend(device: str = "auto", threads: int | None = None) -> Backend:
     """
     from gpuzoo.core.backend_cpu import CpuBackend
 
+    device = str(device)
     if device == "auto":
         from gpuzoo.core.backend_cuda import available
 

@@ -36,10 +36,17 @@ FLAGS = (
 UNIT_SPINS = "-DGZ_SPINS=2000"
 
 LINE = 64  #: bytes of a cache line, and of the longest vectors
+BLOCK = 4096  #: bytes of what small arrays share
 
 
 class _Memory(np.ndarray[Any, Any]):
     """What an array lies in. As its type is another one, a view of a view refers to that array, not to this."""
+
+
+@functools.cache
+def _lines(shape: tuple[int, ...], dtype: str) -> int:
+    """Bytes of an array, in whole cache lines."""
+    return -(-math.prod(shape) * np.dtype(dtype).itemsize // LINE) * LINE
 
 
 def cache_dir(kind: str) -> Path:
@@ -142,6 +149,12 @@ def _load(path: Path) -> dict[str, Callable[..., None]]:
     return functions
 
 
+@functools.lru_cache(maxsize=256)
+def _compiled(code: str, name: str, flags: tuple[str, ...], *places: str | None) -> Path:
+    """`compile_host`, asked once by this process where its surroundings are the same."""
+    return compile_host(code, name, flags)
+
+
 class _CpuKernels:
     def __init__(self, path: Path, threads: int) -> None:
         self._functions, self._threads = _load(path), threads
@@ -196,12 +209,25 @@ class CpuBackend:
         self.interleaves = self.scratch_per_env = simt
         self.threads = threads or available_threads()
         self._flags = ("-DGZ_SIMT", *flags) if simt else flags
+        self._block, self._next, self._end, self._address = _Memory(0, np.uint8), 0, 0, 0
 
     def zeros(self, shape: tuple[int, ...], dtype: str) -> np.ndarray[Any, Any]:
+        return self.zeros_at(shape, dtype)[0]
+
+    def zeros_at(self, shape: tuple[int, ...], dtype: str) -> tuple[np.ndarray[Any, Any], int]:
         # Each array begins a cache line: vectors that lie across two take twice as long.
-        memory = _Memory(math.prod(shape) * np.dtype(dtype).itemsize + LINE, np.uint8)
-        memory.fill(0)
-        return np.ndarray(shape, dtype, memory, -memory.ctypes.data % LINE)
+        size = _lines(shape, dtype)
+        if size > self._end - self._next:
+            small = size <= BLOCK // 8  # many in one block of memory: an env alone has thirty of them
+            block = _Memory((BLOCK if small else size) + LINE, np.uint8)
+            block.fill(0)
+            address = block.ctypes.data
+            start = -address % LINE
+            if not small:
+                return np.ndarray(shape, dtype, block, start), address + start
+            self._block, self._next, self._end, self._address = block, start, start + BLOCK, address
+        start, self._next = self._next, self._next + size
+        return np.ndarray(shape, dtype, self._block, start), self._address + start
 
     def address(self, array: Any) -> int:
         return int(array.ctypes.data)
@@ -209,7 +235,8 @@ class CpuBackend:
     def compile(self, program: Program) -> Kernels:
         flags = (*self._flags, "--param=vect-epilogues-nomask=1") if program.remainders else self._flags
         flags = (*flags, "-O1") if program.debug else flags  # compiled in a third of the time
-        return _CpuKernels(compile_host(program.code, program.env.id, flags), self.threads)
+        places = tuple(map(os.environ.get, ("CXX", "PATH", "GPUZOO_CACHE_DIR", "HOME")))
+        return _CpuKernels(_compiled(program.code, program.env.id, flags, *places), self.threads)
 
     def compile_unit(self, code: str, name: str, kernels: Sequence[str]) -> Unit:
         return _CpuUnit(compile_host(code, name, (*self._flags, UNIT_SPINS)), kernels)

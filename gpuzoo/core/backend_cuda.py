@@ -175,6 +175,10 @@ class CudaBackend:
                     return self._cupy.from_dlpack(raw)[:size].view(dtype).reshape(shape)
             return self._cupy.zeros(shape, dtype)
 
+    def zeros_at(self, shape: tuple[int, ...], dtype: str) -> tuple[Any, int]:
+        array = self.zeros(shape, dtype)
+        return array, self.address(array)
+
     def address(self, array: Any) -> int:
         return int(array.data.ptr)
 

@@ -32,8 +32,9 @@ from gpuzoo.core.definition import (
     resolve_constants,
     resolve_fields,
 )
-from gpuzoo.core.dialect import ENTRIES, DialectError, Piece, check_rules, counts, inline_includes, names
+from gpuzoo.core.dialect import ENTRIES, check_rules, counts, inline_includes, names
 from gpuzoo.core.parameters import layout_of_all
+from gpuzoo.core.tokens import DialectError, Piece
 
 DEVICE = Path(__file__).parent / "device"
 

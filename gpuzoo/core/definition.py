@@ -242,10 +242,15 @@ def _variant(game: type[EnvDef], env_id: str, changes: Mapping[str, Any]) -> typ
 # ---- configuration ----
 
 
+_TYPES: dict[type[Config], dict[str, Any]] = {}
+
+
 def config_types(config: type[Config]) -> dict[str, Any]:
-    """Annotated type of each field of a ``Config``."""
+    """Annotated type of each field of a ``Config``. The dictionary is shared: do not change it."""
+    if config in _TYPES:
+        return _TYPES[config]
     hints = typing.get_type_hints(config)
-    return {f.name: hints[f.name] for f in dataclasses.fields(config)}
+    return _TYPES.setdefault(config, {f.name: hints[f.name] for f in dataclasses.fields(config)})
 
 
 def _checked(owner: str, field: dataclasses.Field[Any], kind: Any, value: Any) -> Any:
@@ -544,6 +549,9 @@ def resolve_fields(env: EnvDef, cfg: Config, lay: Layout) -> dict[str, Field]:
     return out
 
 
+_CHECKED: set[type[EnvDef]] = set()
+
+
 def check_class(env: EnvDef) -> None:
     """Checks what does not depend on a configuration.
 
@@ -554,6 +562,8 @@ def check_class(env: EnvDef) -> None:
     if not isinstance(env, EnvDef):
         raise TypeError(f"a game must be an EnvDef or a subclass of it, not {env!r}: gpuzoo.get gives that of an id.")
     cls = type(env)
+    if cls in _CHECKED:
+        return
     if not _ID.match(getattr(cls, "id", "")):
         raise ValueError(f"{cls.__name__}.id must look like 'Name-v0', not {getattr(cls, 'id', None)!r}.")
     if not (dataclasses.is_dataclass(cls.Config) and issubclass(cls.Config, Config)):
@@ -562,3 +572,4 @@ def check_class(env: EnvDef) -> None:
         raise ValueError(f"{cls.__name__}: the rules are missing: no file {cls.source()}.")
     if not cls.reference and "reference" not in cls.exempt:
         raise ValueError(f"{cls.__name__} must name its reference, or say in `exempt` why it has none.")
+    _CHECKED.add(cls)

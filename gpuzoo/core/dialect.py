@@ -2,23 +2,25 @@
 
 A *region* is a call of ``lanes``, ``once``, ``broadcast`` or a reduction: the only places in which an env's state is
 touched. Outside of them every lane runs the same statements, so a read or a write there would race with another lane's
-region. The remaining refusals keep the bits equal on every machine: no double precision, no library mathematics, no
-clock, no hardware index.
+region. Other refusals keep the bits equal on every machine: no double precision, no library mathematics, no clock, no
+hardware index. Raw pointers are refused because ``debug=True`` could not check them. What depends on the ways through a
+function (draws, local arrays) is in `flow` and `draws`.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from gpuzoo.core.draws import check_draws
+from gpuzoo.core.flow import Walk
+from gpuzoo.core.scatters import check_scatters
+from gpuzoo.core.tokens import DialectError, Piece, Token, closing, constants_of, functions_of, tokens_of
+
 REGIONS = frozenset(
     "lanes once broadcast lane_sum lane_min lane_max lane_any lane_argmin lanes_smallest in_random_order".split()
 )
-#: what iterations of one region may do to the same cell
-SCATTERS = frozenset("scatter_add scatter_min scatter_max scatter_or".split())
-CELLS = ("int32", "uint32", "uint64")
 #: members of Env that are the same for all lanes during a step
 UNIFORM = frozenset("cfg t max_steps episode seed".split())
 ENTRIES = ("reset", "step", "observe")
@@ -51,48 +53,16 @@ FORBIDDEN = {
     "malloc": "state lives in Fields",
     "new": "state lives in Fields",
     "printf": "kernels do not print; look at the state from Python",
+    "reinterpret_cast": "use words(row) for four bytes at once, or copy<N>(to, from): debug=True checks their indices",
 } | {
     name: _OWN_MATH
     for base in "sin cos tan exp exp2 log log2 log10 pow tanh atan atan2 asin acos sincos".split()
     for name in (f"{base}f", f"__{base}f")
 }
 
-_TOKEN = re.compile(
-    r"(?P<number>(?:0[xX][0-9a-fA-F']+|\d[\d']*\.?\d*(?:[eE][+-]?\d+)?|\.\d+(?:[eE][+-]?\d+)?)[a-zA-Z]*)"
-    r"|(?P<name>[A-Za-z_]\w*)|(?P<line>\n)|(?P<other>[^\s])"
-)
+_POINTED = frozenset("float int bool char void auto u8 i8 i16 u32 i32 i64 u64 Observation Action".split())
 _DOUBLE = re.compile(r"(?!0[xX])(?=.*[.eE]).*[^fF]")
-_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])'", re.DOTALL)
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"]+)"|<([^>]+)>)[ \t]*$')
-
-
-class DialectError(ValueError):
-    """Rules that break the dialect; the message names file, line and rule."""
-
-
-@dataclasses.dataclass(frozen=True)
-class Piece:
-    """A stretch of one file, with the ``#line`` mark in front of it."""
-
-    path: Path
-    line: int
-    source: str
-
-    @property
-    def text(self) -> str:
-        """What the compiler gets."""
-        return f'#line {self.line} "{self.path}"\n{self.source}'
-
-
-@dataclasses.dataclass(frozen=True)
-class _Token:
-    kind: str
-    text: str
-    path: Path
-    line: int
-
-    def error(self, message: str) -> DialectError:
-        return DialectError(f"{self.path}:{self.line}: {message}.")
 
 
 def inline_includes(path: Path, seen: set[Path] | None = None) -> list[Piece]:
@@ -125,121 +95,68 @@ def inline_includes(path: Path, seen: set[Path] | None = None) -> list[Piece]:
     return pieces
 
 
-def _tokens(piece: Piece) -> Iterator[_Token]:
-    clean = _COMMENT.sub(lambda m: " " + "\n" * m[0].count("\n"), piece.source)
-    line = piece.line
-    for found in _TOKEN.finditer(clean):
-        kind = found.lastgroup or ""
-        if kind == "line":
-            line += 1
-        else:
-            yield _Token(kind, found[0], piece.path, line)
-
-
-def _match(tokens: Sequence[_Token], at: int) -> int:
-    """Index of the bracket that closes the one at ``at``."""
-    pairs = {"(": ")", "{": "}", "[": "]"}
-    opening, closing, depth = tokens[at].text, pairs[tokens[at].text], 0
-    for k in range(at, len(tokens)):
-        depth += (tokens[k].text == opening) - (tokens[k].text == closing)
-        if depth == 0:
-            return k
-    raise tokens[at].error(f"'{opening}' is never closed")
-
-
-@dataclasses.dataclass
-class _Function:
-    name: str
-    env: str  # the name of its Env parameter, or ""
-    body: range
-    collective: bool = False
-    touches: bool = False
-
-
-def _functions(tokens: Sequence[_Token]) -> Iterator[_Function]:
-    k = 0
-    while k < len(tokens):
-        if tokens[k].text != "GZ":
-            k += 1
+def _check_pointers(tokens: Sequence[Token]) -> None:
+    """Refuses types of raw pointers, and addresses: nobody would know how far they may go."""
+    for k in range(1, len(tokens)):
+        before, after = tokens[k - 1], tokens[k + 1 : k + 4]
+        if tokens[k].text == "*" and before.text in _POINTED:
+            raise before.error(
+                f"'{before.text} *' is a pointer whose indices debug=True cannot check: write Row for an agent's "
+                "observation, auto for a mask or a table, and a reference for one value"
+            )
+        if tokens[k].text != "&" or before.text not in ("(", ",", "=", "return", "?", ":", "{") or not after:
             continue
-        while k < len(tokens) and tokens[k].text != "(":
-            k += 1
-        name, close = tokens[k - 1].text, _match(tokens, k)
-        env = ""
-        for j in range(k, close):
-            if tokens[j].text == "Env":
-                rest = [t.text for t in tokens[j + 1 : close] if t.text not in "&*"]
-                env = rest[0] if rest else ""
-        k = close + 1
-        if k < len(tokens) and tokens[k].text == "{":
-            end = _match(tokens, k)
-            yield _Function(name, env, range(k, end + 1))
-            k = end + 1
+        name = after[0]
+        captured = before.text == "," and _captures(tokens, k)
+        reference_to_array = [t.text for t in after[1:]] == [")", "["]
+        if name.kind == "name" and not captured and not reference_to_array:
+            raise name.error(f"'&{name.text}' is an address, whose indices debug=True cannot check: use a reference")
 
 
-def _region_spans(tokens: Sequence[_Token], body: range) -> list[range]:
+def _captures(tokens: Sequence[Token], at: int) -> bool:
+    """Whether it stands among the captures of a lambda."""
+    depth = 0
+    for k in range(at - 1, -1, -1):
+        depth += (tokens[k].text in ")]}") - (tokens[k].text in "([{")
+        if depth < 0:
+            return tokens[k].text == "["
+    return False
+
+
+def _region_spans(tokens: Sequence[Token], body: range) -> list[range]:
     spans: list[range] = []
     for k in body:
         if tokens[k].text in REGIONS and tokens[k + 1].text == "(" and tokens[k - 1].text not in (".", "::"):
-            span = range(k, _match(tokens, k + 1) + 1)
+            span = range(k, closing(tokens, k + 1) + 1)
             if any(k in outer for outer in spans):
                 raise tokens[k].error(f"{tokens[k].text} inside another region: a region cannot contain a region")
             spans.append(span)
     return spans
 
 
-def _lambda_bodies(tokens: Sequence[_Token], span: range) -> set[int]:
+def _lambda_bodies(tokens: Sequence[Token], span: range) -> set[int]:
     """The functions given to a region; the other arguments are outside of it."""
     inside: set[int] = set()
     for k in span:
         if tokens[k].text == "[" and tokens[k - 1].text in ("(", ",") and k not in inside:
-            capture = [t.text for t in tokens[k + 1 : _match(tokens, k)]]
+            capture = [t.text for t in tokens[k + 1 : closing(tokens, k)]]
             if capture != ["="]:
                 raise tokens[k].error("a region's function captures by value: write [=]")
             brace = next(j for j in range(k, span.stop) if tokens[j].text == "{")
-            inside.update(range(k, _match(tokens, brace) + 1))
+            inside.update(range(k, closing(tokens, brace) + 1))
     if not inside:
         raise tokens[span.start].error(f"{tokens[span.start].text} wants a function [=](...) {{ ... }}")
     return inside
 
 
-def _check_scatters(tokens: Sequence[_Token], body: Sequence[int], env: str, dtypes: Mapping[str, str]) -> None:
-    """Checks that nothing else happens to the cells that a region, or a helper called in one, scatters into."""
-
-    def field(k: int) -> str:
-        """Its name, where ``e.name`` begins at ``k``."""
-        return tokens[k + 2].text if tokens[k].text == env and tokens[k + 1].text == "." else ""
-
-    ways: dict[str, str] = {}
-    targets = set()
-    for k in body:
-        way = tokens[k].text
-        if way not in SCATTERS or tokens[k + 1].text != "(" or not field(k + 2):
-            continue
-        name = field(k + 2)
-        targets.add(k + 2)
-        if dtypes.get(name, CELLS[0]) not in CELLS:
-            raise tokens[k].error(
-                f"{way} into {env}.{name}, which is {dtypes[name]}: cells are fields of {', '.join(CELLS)}, whose bits "
-                "do not depend on the order; for sums of floats there is lane_sum"
-            )
-        if ways.setdefault(name, way) != way:
-            raise tokens[k].error(f"{way} into {env}.{name}, which this region also gives to {ways[name]}")
-    for k in body:
-        if k not in targets and field(k) in ways:
-            raise tokens[k].error(
-                f"{env}.{field(k)} beside {ways[field(k)]} in one region: read it or write it otherwise in another"
-            )
-
-
 def counts(pieces: Sequence[Piece], region: str) -> Iterator[tuple[str, str]]:
     """Of each call of a region, the place in its file and the second argument's text, without blanks."""
-    tokens = [token for piece in pieces for token in _tokens(piece)]
+    tokens = [token for piece in pieces for token in tokens_of(piece)]
     for k, token in enumerate(tokens[:-1]):
         if token.text == region and tokens[k + 1].text == "(":
             arguments: list[str] = [""]
             depth = 0
-            for inner in tokens[k + 2 : _match(tokens, k + 1)]:
+            for inner in tokens[k + 2 : closing(tokens, k + 1)]:
                 depth += (inner.text in "([{") - (inner.text in ")]}")
                 if inner.text == "," and depth == 0:
                     arguments.append("")
@@ -250,7 +167,7 @@ def counts(pieces: Sequence[Piece], region: str) -> Iterator[tuple[str, str]]:
 
 def names(pieces: Sequence[Piece]) -> frozenset[str]:
     """All names in a game's rules, comments aside."""
-    return frozenset(token.text for piece in pieces for token in _tokens(piece) if token.kind == "name")
+    return frozenset(token.text for piece in pieces for token in tokens_of(piece) if token.kind == "name")
 
 
 def check_rules(
@@ -266,7 +183,7 @@ def check_rules(
     Raises:
         DialectError: the first broken rule, with file and line.
     """
-    tokens = [token for piece in pieces for token in _tokens(piece)]
+    tokens = [token for piece in pieces for token in tokens_of(piece)]
     for k, token in enumerate(tokens):
         member = k > 0 and tokens[k - 1].text == "."
         if token.kind == "name" and token.text in FORBIDDEN and not member:
@@ -276,7 +193,9 @@ def check_rules(
         if token.text == "#" and not (tokens[k + 1].text == "pragma" and tokens[k + 2].text == "once"):
             raise token.error("the only directives allowed in rules are #include and #pragma once")
 
-    functions = {f.name: f for f in _functions(tokens)}
+    _check_pointers(tokens)
+    all_functions = list(functions_of(tokens))
+    functions = {f.name: f for f in all_functions}
     for name in entries:
         if name not in functions or not functions[name].env:
             raise DialectError(f"{pieces[-1].path}:1: rules must define GZ void {name}(Env e).")
@@ -285,7 +204,7 @@ def check_rules(
         spans = _region_spans(tokens, f.body)
         bodies = [_lambda_bodies(tokens, span) for span in spans]
         for body in bodies or [set(f.body)]:
-            _check_scatters(tokens, sorted(body), f.env, dtypes or {})
+            check_scatters(tokens, sorted(body), f.env, dtypes or {})
         inside[f.name] = set().union(*bodies)
         f.collective = f.name in entries or bool(spans)
         f.touches = bool(f.env) and not f.collective
@@ -305,3 +224,5 @@ def check_rules(
                     f"{f.env}.{tokens[k + 2].text} outside of a region: wrap it in lanes, once, broadcast or a "
                     "reduction, where state may be read and written"
                 )
+    known = constants_of(tokens)
+    check_draws(tokens, [Walk(tokens, f, known, REGIONS) for f in all_functions], ENTRIES)

@@ -84,6 +84,11 @@ class Queue(Protocol):
         """Forgets what is in flight."""
 
 
+def _check_landed(queue: Queue) -> None:
+    if queue.in_flight:
+        raise RuntimeError(f"{queue.in_flight} envs are in flight: recv() them before the pool is copied or pickled.")
+
+
 @functools.cache
 def _functions() -> dict[str, Any]:
     code = "\n".join(f'#line 1 "{name}"\n' + (DEVICE / name).read_text() for name in _HEADERS)
@@ -146,6 +151,7 @@ class HostQueue:
         if os.name != "posix":
             raise RuntimeError("the pool's threads need POSIX; on this system use make_vec.")
         n = simulator.num_envs
+        self._arguments = (simulator, workers, columns, action_shape)
         self._simulator, self._agents = simulator, simulator.layout.agents
         self.flight = np.zeros(n, np.uint8)
         self._flying = np.zeros((), np.int64)  # counted in C: an interrupt may come between a call and what follows
@@ -172,6 +178,10 @@ class HostQueue:
         self.usable = True
         _queues.add(self)
         self._sending, self._receiving = threading.RLock(), threading.RLock()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        _check_landed(self)
+        return HostQueue, self._arguments  # with threads of its own
 
     @property
     def in_flight(self) -> int:
@@ -271,6 +281,7 @@ class StreamQueue:
     """
 
     def __init__(self, simulator: Simulator, batch_size: int, columns: Sequence[Column], streams: int) -> None:
+        self._arguments = (simulator, batch_size, columns, streams)
         self._simulator, self._backend, self._xp = simulator, simulator.backend, simulator.xp
         self.flight = np.zeros(simulator.num_envs, np.uint8)
         self._batch_size, self._columns = batch_size, columns
@@ -278,6 +289,10 @@ class StreamQueue:
         self._batches: deque[_Batch] = deque()
         self.usable = True
         _queues.add(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        _check_landed(self)
+        return StreamQueue, self._arguments
 
     @property
     def in_flight(self) -> int:

@@ -13,11 +13,12 @@ from typing import Any, Final, Literal
 import numpy as np
 from gymnasium.vector import AutoresetMode
 
-from gpuzoo.core.backend import Backend, Kernels, make_backend
-from gpuzoo.core.codegen import ENGINE_ARRAYS, program
+from gpuzoo.core.backend import Backend, Device, Kernels, make_backend
+from gpuzoo.core.codegen import ENGINE_ARRAYS
 from gpuzoo.core.definition import EnvDef, check_class, config_types, split_config, unknown
 from gpuzoo.core.faults import WORDS, CheckedKernels
 from gpuzoo.core.parameters import changed_parameters
+from gpuzoo.core.programs import program
 
 Mode = Literal["next_step", "same_step", "disabled"]
 _MODES: Final = (AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP, AutoresetMode.DISABLED)
@@ -26,9 +27,9 @@ _NO_LIMIT: Final = 2**31 - 1
 #: what of the engine belongs to a game's state, as its author sees it
 _STATE: Final = ("elapsed_steps", "alive")
 #: arrays that carry nothing from one step to the next
-_TRANSIENT: Final = frozenset(
-    "over reset_mask reset_seed action final_observation final_action_mask state final_state".split()
-)
+_TRANSIENT: Final = frozenset({"over", "reset_mask", "reset_seed", "action", "final_observation", "final_action_mask"})
+#: outputs that are written only where somebody gave them a place
+_WANTED: Final = frozenset({"state", "final_state"})
 
 
 def parse_autoreset_mode(mode: str | AutoresetMode) -> AutoresetMode:
@@ -43,6 +44,13 @@ def parse_autoreset_mode(mode: str | AutoresetMode) -> AutoresetMode:
         if str(mode).lower().replace("_", "") == candidate.value.lower():
             return candidate
     raise ValueError(f"autoreset_mode must be 'next_step', 'same_step' or 'disabled', not {mode!r}.")
+
+
+def host_seed(seed: Any) -> Any:
+    """A seed or seeds as Python's own ints, from arrays and tensors of any library, 0-dimensional ones too."""
+    if hasattr(seed, "tolist"):
+        return seed.tolist()
+    return [host_seed(s) for s in seed] if isinstance(seed, (list, tuple)) else seed
 
 
 @dataclasses.dataclass(frozen=True)
@@ -83,7 +91,7 @@ class Simulator:
     Args:
         env: the game, an `EnvDef` or a subclass of it.
         num_envs: number of envs.
-        device: ``"cpu"``, ``"cuda"``, ``"cuda:k"`` or ``"auto"``.
+        device: ``"cpu"``, ``"cuda"``, ``"cuda:k"``, ``"auto"``, or a ``torch.device``.
         autoreset_mode: when an env whose episode is over begins the next one (Gymnasium's three modes).
         max_episode_steps: time limit; ``"default"`` takes the game's own, None or -1 means no limit.
         threads: CPU threads; all by default.
@@ -110,7 +118,7 @@ class Simulator:
         env: EnvDef | type[EnvDef],
         num_envs: int = 1,
         *,
-        device: str = "auto",
+        device: Device = "auto",
         autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
         max_episode_steps: int | Literal["default"] | None = "default",
         threads: int | None = None,
@@ -128,6 +136,7 @@ class Simulator:
             raise ValueError(f"num_envs must be at least 1, not {num_envs}.")
         self.num_envs = int(num_envs)
         self.debug = debug
+        self._options = {"threads": threads, "lanes": lanes, "debug": debug}
         mode = parse_autoreset_mode(autoreset_mode)
         cfg, per_env = split_config(self.env, self.num_envs, config)
         self.backend = make_backend(device, threads) if backend is None else backend
@@ -162,9 +171,8 @@ class Simulator:
     # ---- arrays ----
 
     def _array(self, name: str, shape: tuple[int, ...], dtype: str) -> Any:
-        array = self.backend.zeros(shape, dtype)
+        array, self._pointers[name] = self.backend.zeros_at(shape, dtype)
         self._owned.append(array)
-        self._pointers[name] = self.backend.address(array)
         return array
 
     def _allocate(self, per_env: Mapping[str, Any]) -> None:
@@ -185,7 +193,7 @@ class Simulator:
             else:
                 self.arrays[name] = self._array(f"field_{name}", (n, *field.sizes), field.dtype)
         if lay.state_space is not None:  # nobody wants it at every step yet
-            self._pointers |= {"state": 0, "final_state": 0}
+            self._pointers |= dict.fromkeys(_WANTED, 0)
         for name, field in self.program.scratch.items():
             self._pointers[f"field_{name}"] = 0
             if self.backend.scratch_per_env:
@@ -264,6 +272,15 @@ class Simulator:
         own = {name: float(values[env % len(values)]) for name, values in self.params.items() if len(values) > 1}
         return dataclasses.replace(self.cfg, **own)
 
+    def param(self, name: str) -> Any:
+        """A parameter as it is now: its value, or a float32 array (num_envs,) where it was given per env.
+
+        Raises:
+            AttributeError: there is none of this name.
+        """
+        array = self._params.get(name)
+        return getattr(self.cfg, name) if array is None or array.shape == (1,) else self.backend.to_numpy(array)
+
     def set_params(self, envs: Any = None, **values: Any) -> None:
         """Changes run-time (float) parameters: all of them, or on an error none.
 
@@ -312,13 +329,19 @@ class Simulator:
                 f"{self.env.id}: this env was made in another process; make it after the fork, or use 'spawn'."
             )
 
+    def check_begun(self, call: str) -> None:
+        """As `check_usable`, and raises RuntimeError before the first `reset`; ``call`` is what it must come before."""
+        self.check_usable()
+        if not self._seeded:
+            raise RuntimeError(f"{self.env.id}: call reset() before {call}().")
+
     def reset(self, seed: int | Any | None = None, mask: Any = None, params: Mapping[str, Any] | None = None) -> None:
         """Begins new episodes, or on an error changes nothing.
 
         Args:
-            seed: env ``i`` is seeded ``seed + i``; or a sequence of ``num_envs`` seeds; None goes on with the next
-                episode of each env's own sequence (a fresh random seed the first time).
-            mask: bool array (num_envs,) of the envs to reset; all by default.
+            seed: env ``i`` is seeded ``seed + i``; or a sequence or array of ``num_envs`` seeds; None goes on with the
+                next episode of each env's own sequence (a fresh random seed the first time).
+            mask: bool array (num_envs,) of the envs to reset; all by default. The first reset must be of all.
             params: run-time parameters of these envs, as in `set_params`.
 
         Raises:
@@ -328,12 +351,13 @@ class Simulator:
             RuntimeError: the first reset is not of all envs.
         """
         self.check_usable()
-        if mask is not None and not self._seeded:
-            raise RuntimeError(f"{self.env.id}: the first reset must be of all envs.")
+        seed = host_seed(seed)
         if seed is None and not self._seeded:
             seed = int.from_bytes(os.urandom(6), "little")
         with self.backend.ordered():
-            chosen = True if mask is None else self._checked_mask(mask)
+            chosen: Any = True if mask is None else self._checked_mask(mask)
+            if not (mask is None or self._seeded or bool(chosen.all())):
+                raise RuntimeError(f"{self.env.id}: the first reset must be of all envs.")
             seeds = None if seed is None else self._seeds(seed, self.num_envs)
             if params:
                 self._set_params(*self._changed_params(params, None if mask is None else self._numbers(mask)))
@@ -354,18 +378,18 @@ class Simulator:
         return self.xp.asarray(mask)
 
     def _seeds(self, seed: Any, count: int) -> Any:
-        if isinstance(seed, (int, np.integer)) and not isinstance(seed, bool):
+        if isinstance(seed, int) and not isinstance(seed, bool):
             if seed < 0:
                 raise ValueError(f"seed must not be negative: {seed}.")
-            return self.xp.arange(count, dtype="uint64") + self.xp.uint64(int(seed) % 2**64)
+            return self.xp.arange(count, dtype="uint64") + self.xp.uint64(seed % 2**64)
         seeds = list(seed) if hasattr(seed, "__iter__") and not isinstance(seed, str) else None
-        if seeds is None or not all(isinstance(s, (int, np.integer)) for s in seeds):
+        if seeds is None or not all(isinstance(s, int) and not isinstance(s, bool) for s in seeds):
             raise TypeError(f"seed must be an int, a sequence of {count} ints, or None, not {seed!r}.")
         if len(seeds) != count:
             raise ValueError(f"{count} envs need as many seeds, not {len(seeds)}.")
         if min(seeds, default=0) < 0:
             raise ValueError(f"seed must not be negative: {min(seeds)}.")
-        return self.xp.asarray(np.array([int(s) % 2**64 for s in seeds], np.uint64))
+        return self.xp.asarray(np.array([s % 2**64 for s in seeds], np.uint64))
 
     def step(self, envs: Any = None) -> None:
         """One step with the actions in ``arrays["action"]``: one launch, without allocation or waiting for all envs.
@@ -383,7 +407,7 @@ class Simulator:
         """
         self.check_usable()
         if not self._seeded:
-            raise RuntimeError(f"{self.env.id}: call reset() before step().")
+            self.check_begun("step")
         if envs is None:
             if self.debug:
                 self._check_actions()
@@ -403,20 +427,16 @@ class Simulator:
         The arrays then hold what the last of these steps left, ``action`` included. The result is the same as that of
         `random_actions` and `step` in turn.
         """
-        self.check_usable()
+        self.check_begun("rollout")
         if policy != "random":
             raise ValueError(f"rollout has the policy 'random' only, not {policy!r}.")
-        if not self._seeded:
-            raise RuntimeError(f"{self.env.id}: call reset() before rollout().")
         if steps < 0:
             raise ValueError(f"steps must not be negative: {steps}.")
         self._kernels.launch("rollout", self._address, self.num_envs, steps)
 
     def random_actions(self) -> None:
         """Fills ``arrays["action"]`` with random legal actions, the ones that `rollout` would take next."""
-        self.check_usable()
-        if not self._seeded:
-            raise RuntimeError(f"{self.env.id}: call reset() before random_actions().")
+        self.check_begun("random_actions")
         self._kernels.launch("act", self._address, self.num_envs)
 
     def _check_actions(self, envs: Any = slice(None)) -> None:
@@ -568,7 +588,7 @@ class Simulator:
             arrays = {
                 name: self.xp.ascontiguousarray(array[where]).copy()
                 for name, array in self.arrays.items()
-                if name not in _TRANSIENT
+                if name not in _TRANSIENT | _WANTED
             }
             n = len(arrays["elapsed_steps"])
             for name, array in self._params.items():
@@ -607,7 +627,7 @@ class Simulator:
                 f"this is a snapshot of {snapshot.id} with {snapshot.constants}, which does not fit "
                 f"{self.env.id} with {self.constants()}."
             )
-        kept = [name for name in self.arrays if name not in _TRANSIENT]
+        kept = [name for name in self.arrays if name not in _TRANSIENT | _WANTED]
         for name in (*kept, *(f"param_{name}" for name in self._params)):
             if name not in snapshot.arrays:
                 raise ValueError(f"{self.env.id}: the snapshot has no array {name!r}.")
@@ -640,6 +660,26 @@ class Simulator:
                 raise ValueError(f"{self.env.id}: the snapshot has another {name}, which this batch shares.")
         return self._changed_params(values, chosen)
 
+    # ---- copies ----
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A copy (pickle, ``copy.deepcopy``) is a batch of its own on the same device, in the same state.
+
+        A snapshot would not do: actions and the outputs of the last step belong to it too.
+        """
+        self.check_usable()
+        arguments = {
+            "env": self.env,
+            "num_envs": self.num_envs,
+            "device": self.device,
+            "autoreset_mode": self._mode,
+            "max_episode_steps": self._limit,
+            **self._options,
+            **{f.name: self.param(f.name) for f in dataclasses.fields(self.cfg)},
+        }
+        arrays = {n: self.backend.to_numpy(a) for n, a in self.arrays.items() if n not in _WANTED}
+        return _copied, (arguments, arrays, self._seeded)
+
     def close(self) -> None:
         """Frees the arrays. May be called again."""
         if self._closed:
@@ -648,3 +688,12 @@ class Simulator:
         if os.getpid() == self._pid:
             self.backend.synchronize()
         self.arrays, self._params, self._owned, self._told = {}, {}, [], None
+
+
+def _copied(arguments: dict[str, Any], arrays: dict[str, Any], seeded: bool) -> Simulator:
+    simulator = Simulator(**arguments)
+    with simulator.backend.ordered():
+        for name, array in arrays.items():
+            simulator.arrays[name][...] = simulator.xp.asarray(array)
+    simulator._seeded = seeded
+    return simulator

@@ -21,22 +21,26 @@ class ActionSlot:
         count: number of agents.
         space: one agent's action space.
         shape: shape in which callers give the actions, e.g. ``(num_envs, count)`` for Discrete.
-        who: what a message calls them.
+        what: what a message calls them, e.g. ``"actions of 4 envs"``.
     """
 
     def __init__(
-        self, simulator: Simulator, first: int, count: int, space: spaces.Space[Any], shape: tuple[int, ...], who: str
+        self, simulator: Simulator, first: int, count: int, space: spaces.Space[Any], shape: tuple[int, ...], what: str
     ) -> None:
+        self._arguments = (simulator, first, count, space, shape, what)
         self._target = simulator.arrays["action"][:, first : first + count, : flat_size(space)]
         self._part_shape = tuple(self._target.shape)
         self._shape = tuple(shape)
         self._xp = simulator.xp
         self._backend = simulator.backend
         self._floats = simulator.layout.action_dtype == "float32"
-        self._who = who
+        self._what = what
         self._space = space
         self._debug = simulator.debug
         self._tensor: Any = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ActionSlot, self._arguments  # a copy writes into the copy of the simulator
 
     def write(self, actions: Any) -> None:
         """Copies actions in, on the device, as int32 or float32: wider integers are taken modulo 2**32.
@@ -49,7 +53,7 @@ class ActionSlot:
         if kind is not np.ndarray and not hasattr(actions, "shape"):
             actions = np.asarray(actions)
         if tuple(actions.shape) != self._shape:
-            raise ValueError(f"actions of {self._who} must have shape {self._shape}, not {tuple(actions.shape)}.")
+            raise ValueError(f"{self._what} must have shape {self._shape}, not {tuple(actions.shape)}.")
         if kind is np.ndarray or not hasattr(actions, "data_ptr"):
             if actions.dtype.kind not in ("fiu" if self._floats else "iu"):
                 self._refuse(actions.dtype)
@@ -72,8 +76,9 @@ class ActionSlot:
 
     def _check_width(self, actions: Any) -> None:
         if int(actions.max()) >= 2**31 or int(actions.min()) < -(2**31):
-            raise ValueError(f"actions of {self._who} must be in {self._space}, not beyond 32 bits.")
+            raise ValueError(f"{self._what} must be in {self._space}, not beyond 32 bits.")
 
     def _refuse(self, dtype: Any) -> None:
-        wanted = "numbers" if self._floats else "integers"
-        raise TypeError(f"actions of {self._who} must be {wanted} in {self._space}, not {dtype}.")
+        one, many = ("a number", "numbers") if self._floats else ("an integer", "integers")
+        wanted = many if self._shape else one
+        raise TypeError(f"{self._what} must be {wanted} in {self._space}, not {dtype}.")

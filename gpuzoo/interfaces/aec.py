@@ -38,7 +38,12 @@ class TurnBasedEnv(ViewedEnv, AECEnv[str, Any, Any]):
         self.agent_selection = self._to_move()
 
     def step(self, action: Any) -> None:
-        """The move of ``agent_selection``; None for an agent whose game is over."""
+        """The move of ``agent_selection``; None for an agent whose game is over.
+
+        Raises:
+            RuntimeError: not reset, closed, or after a fork.
+        """
+        self.simulator.check_begun("step")
         agent = self.agent_selection
         if self.terminations[agent] or self.truncations[agent]:
             self._was_dead_step(action)

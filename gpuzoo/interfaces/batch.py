@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
-from typing import Any, Literal
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from gymnasium import spaces
+from gymnasium.vector import AutoresetMode
 
 from gpuzoo import registry, tensors
+from gpuzoo.core.backend import Device
 from gpuzoo.core.definition import EnvDef, flat_size, unknown
-from gpuzoo.core.simulator import Simulator
+from gpuzoo.core.simulator import Simulator, parse_autoreset_mode
 from gpuzoo.interfaces.actions import ActionSlot
 from gpuzoo.interfaces.global_state import global_state, global_state_space
+from gpuzoo.interfaces.interface import Interface
 from gpuzoo.interfaces.spaces import agent_observation_space
 from gpuzoo.render import Canvas, need_display, picture_size
 
 Output = Literal["numpy", "torch", "cupy"]
+Masks = Literal["observation", "info"]
 
 
 def check_output(output: str, device: str) -> None:
@@ -30,6 +34,16 @@ def check_output(output: str, device: str) -> None:
         raise ValueError(f"output must be 'numpy', 'torch' or 'cupy', not {output!r}.")
     if output == "cupy" and not device.startswith("cuda"):
         raise ValueError(f"output='cupy' needs device='cuda'; on {device!r} use 'numpy' or 'torch'.")
+
+
+def check_masks(masks: str) -> None:
+    """Checks where action masks are to be.
+
+    Raises:
+        ValueError: it is neither ``"observation"`` nor ``"info"``.
+    """
+    if masks not in ("observation", "info"):
+        raise ValueError(f"masks must be 'observation' or 'info', not {masks!r}.")
 
 
 def check_render_mode(mode: str | None, accepted: tuple[str, ...] = ("rgb_array", "human")) -> None:
@@ -67,22 +81,25 @@ def draw(simulator: Simulator, index: int, side: int = 480) -> np.ndarray[Any, A
     return canvas.array()
 
 
-class BatchEnv:
+class BatchEnv(Interface):
     """Many copies of a game at once, for trainers that think in groups of agents.
 
     Observations, rewards and so on are dictionaries from group to array. By default the arrays are the simulator's own
     memory: they are valid until the next `step` or `reset`, and nothing is copied. Nothing waits for the device.
 
+    As that memory is what the kernels use, Discrete and MultiDiscrete observations are int32 here.
+
     Args:
         env: id or declaration of the game.
-        num_envs: number of envs.
-        device: ``"cpu"``, ``"cuda"``, ``"cuda:k"`` or ``"auto"``.
+        num_envs: number of envs, whatever their number of agents. (`VectorEnv` counts agents.)
+        device: ``"cpu"``, ``"cuda"``, ``"cuda:k"``, ``"auto"``, or a ``torch.device``.
         output: ``"numpy"`` (copied from a GPU), ``"torch"`` or ``"cupy"``; by default torch on a GPU, NumPy on a CPU.
         copy: whether returned arrays are fresh ones that stay as they are.
         autoreset_mode: ``"same_step"`` (default: the learner's usual choice), ``"next_step"`` or ``"disabled"``.
         **kwargs: further arguments of `Simulator` and the game's parameters.
 
     Attributes:
+        num_envs, num_worlds: number of envs.
         groups: number of agents by group.
         observation_spaces: one agent's observation, by group.
         action_spaces: one agent's action, by group.
@@ -95,16 +112,16 @@ class BatchEnv:
         env: str | EnvDef | type[EnvDef],
         num_envs: int = 1,
         *,
-        device: str = "auto",
+        device: Device = "auto",
         output: Output | None = None,
         copy: bool = False,
-        autoreset_mode: str = "same_step",
+        autoreset_mode: str | AutoresetMode = "same_step",
         **kwargs: Any,
     ) -> None:
         self.simulator = sim = Simulator(
             registry.get(env), num_envs, device=device, autoreset_mode=autoreset_mode, **kwargs
         )
-        self.num_envs = sim.num_envs
+        self.num_envs = self.num_worlds = sim.num_envs
         self.output: str = output or ("torch" if sim.device.startswith("cuda") else "numpy")
         check_output(self.output, sim.device)
         self.copy = copy
@@ -119,9 +136,56 @@ class BatchEnv:
             sim.layout.agents,
             next(iter(self.action_spaces.values())),
             self._action_shape(sim.layout.agents, sim.layout.action_size),
-            "all agents",
+            "actions of all agents",
         )
         self._views: dict[tuple[str, str], Any] = {}
+
+    _NOT_COPIED: ClassVar = {"_views": dict}
+
+    def __repr__(self) -> str:
+        agents = ", ".join(f"{n} {group}" for group, n in self.groups.items())
+        return (
+            f"BatchEnv({self.simulator.env.id}, num_envs={self.num_envs}, agents of an env: {agents}, "
+            f"device={self.simulator.device!r}, autoreset_mode={self.autoreset_mode.value!r})"
+        )
+
+    def __enter__(self) -> BatchEnv:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    @property
+    def autoreset_mode(self) -> AutoresetMode:
+        """When a finished env begins its next episode. May be changed between steps."""
+        return self.simulator.autoreset_mode
+
+    @autoreset_mode.setter
+    def autoreset_mode(self, mode: str | AutoresetMode) -> None:
+        self.simulator.autoreset_mode = parse_autoreset_mode(mode)
+
+    def observation_space(self, group: str) -> spaces.Space[Any]:
+        """Space of the observation of one agent of a group, the same object at every call.
+
+        Raises:
+            ValueError: no such group.
+        """
+        self._check_groups([group])
+        return self.observation_spaces[group]
+
+    def action_space(self, group: str) -> spaces.Space[Any]:
+        """Space of the action of one agent of a group, the same object at every call.
+
+        Raises:
+            ValueError: no such group.
+        """
+        self._check_groups([group])
+        return self.action_spaces[group]
+
+    def _check_groups(self, groups: Iterable[str]) -> None:
+        for group in groups:
+            if group not in self.groups:
+                raise ValueError(unknown(f"{self.simulator.env.id} has no group", group, self.groups))
 
     def _action_shape(self, count: int, size: int) -> tuple[int, ...]:
         discrete = all(isinstance(s, spaces.Discrete) for s in self.action_spaces.values())
@@ -130,7 +194,9 @@ class BatchEnv:
     def _slot(self, group: str, count: int) -> ActionSlot:
         space = self.action_spaces[group]
         shape = self._action_shape(count, flat_size(space))
-        return ActionSlot(self.simulator, self.simulator.layout.first[group], count, space, shape, f"group {group!r}")
+        return ActionSlot(
+            self.simulator, self.simulator.layout.first[group], count, space, shape, f"actions of group {group!r}"
+        )
 
     def _view(self, name: str, group: str) -> Any:
         """An array of the simulator for one group, in the kind that was asked for."""
@@ -195,6 +261,9 @@ class BatchEnv:
 
         Returns:
             Observations by group, and infos (see `step`).
+
+        Raises:
+            ValueError: an unknown option; and as `Simulator.reset` and `Simulator.set_params`.
         """
         apply_options(self.simulator, seed, options)
         return self._observations(), self._infos()
@@ -219,9 +288,8 @@ class BatchEnv:
             ValueError, TypeError: actions of the wrong shape or kind, or an unknown group.
         """
         if isinstance(actions, Mapping):
+            self._check_groups(actions)
             for group, value in actions.items():
-                if group not in self._slots:
-                    raise ValueError(unknown(f"{self.simulator.env.id} has no group", group, self._slots))
                 self._slots[group].write(value)
         else:
             self._all.write(actions)
@@ -263,8 +331,32 @@ class BatchEnv:
         self.simulator.close()
 
 
-def apply_options(simulator: Simulator, seed: Any, options: Mapping[str, Any] | None) -> None:
-    """Resets all envs or those of ``options["reset_mask"]`` with ``options["params"]``."""
+def check_options(simulator: Simulator, options: Mapping[str, Any] | None, known: Collection[str]) -> None:
+    """Checks the names of the options of a reset.
+
+    Raises:
+        TypeError: no dictionary.
+        ValueError: one that nobody would look at.
+    """
+    if not (options is None or isinstance(options, Mapping)):
+        raise TypeError(f"options must be a dictionary or None, not {options!r}.")
+    for name in options or {}:
+        if name not in known:
+            raise ValueError(unknown(f"{simulator.env.id} has no option of reset", str(name), known))
+
+
+def apply_options(
+    simulator: Simulator,
+    seed: Any,
+    options: Mapping[str, Any] | None,
+    known: Collection[str] = ("params", "reset_mask"),
+) -> None:
+    """Resets all envs or those of ``options["reset_mask"]``, after setting ``options["params"]``.
+
+    Raises:
+        TypeError, ValueError: as `check_options`, `Simulator.reset` and `Simulator.set_params`.
+    """
+    check_options(simulator, options, known)
     options = options or {}
     mask = options.get("reset_mask")
     simulator.reset(seed, mask, options.get("params"))

@@ -121,7 +121,7 @@ class DmPool:
 
     def recv(self) -> TimeStep:
         """As `EnvPool.recv`, as a `TimeStep`."""
-        return self._time_step(self.pool.rows())
+        return self._time_step(self.pool.recv_rows())
 
     def step(self, action: Any, env_id: Any = None) -> TimeStep:
         """As `EnvPool.step`, as a `TimeStep`."""
@@ -134,6 +134,10 @@ class DmPool:
     def reset(self, env_id: Any = None) -> TimeStep:
         """As `EnvPool.reset`, as a `TimeStep`."""
         return self._time_step(self.pool.reset_rows(env_id))
+
+    def render(self, env_ids: Any = None) -> np.ndarray[Any, Any]:
+        """As `EnvPool.render`."""
+        return self.pool.render(env_ids)
 
     def observation_spec(self) -> State:
         """``dm_env.specs`` of one row.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from collections.abc import Callable
 from typing import Any, Literal
 
@@ -48,7 +50,7 @@ class Opponents:
         for span in (range(rows.start), range(rows.stop, lay.agents)):
             if span:
                 shape = (simulator.num_envs, len(span), *(action_space.shape or ()))
-                slot = ActionSlot(simulator, span.start, len(span), action_space, shape, "opponents")
+                slot = ActionSlot(simulator, span.start, len(span), action_space, shape, "actions of opponents")
                 self._slots.append((span, slot))
         self.turn = simulator.env.turn
         with simulator.backend.ordered():
@@ -56,6 +58,22 @@ class Opponents:
             self._opening = xp.zeros((simulator.num_envs, lay.agents), "float32")
             #: envs whose last step was a reset in place of a transition; kept for turn-based games only
             self.just_begun = xp.zeros(simulator.num_envs, "bool")
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Opponents:
+        twin = object.__new__(Opponents)
+        memo[id(self)] = twin
+        vars(twin).update(copy.deepcopy(vars(self), memo))
+        return twin
+
+    def __getstate__(self) -> dict[str, Any]:
+        try:
+            pickle.dumps(self._policy)
+        except Exception as error:
+            raise pickle.PicklingError(
+                f"opponents={self._policy!r} cannot be pickled ({error}): give a function that stands in a module, or "
+                "copy the env with copy.deepcopy."
+            ) from error
+        return vars(self)
 
     def after_reset(self) -> None:
         """Chooses actions; in a turn-based game makes the moves before the first one of a row."""

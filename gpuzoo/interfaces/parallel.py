@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from gymnasium import spaces
 from pettingzoo import ParallelEnv
 
 from gpuzoo import registry
-from gpuzoo.core.definition import EnvDef, flat_size
-from gpuzoo.core.simulator import Simulator, Snapshot
+from gpuzoo.core.backend import Device
+from gpuzoo.core.definition import EnvDef, flat_size, unknown
+from gpuzoo.core.simulator import Simulator
 from gpuzoo.interfaces.actions import ActionSlot
 from gpuzoo.interfaces.batch import apply_options, check_render_mode, draw
 from gpuzoo.interfaces.global_state import global_state, global_state_space
+from gpuzoo.interfaces.interface import OneEnv
 from gpuzoo.interfaces.spaces import agent_observation_space
 
+_OPTIONS = ("params", "options")  # the second is what PettingZoo's own tests give
 
-class AgentView:
+
+class AgentView(OneEnv):
     """One env of a simulator, agent by agent: what the parallel and the AEC interface have in common.
 
     Args:
@@ -28,18 +32,19 @@ class AgentView:
         **kwargs: the game's parameters.
     """
 
+    _NOT_COPIED: ClassVar = {"_window": type(None)}
+
     def __init__(
         self,
         env: str | EnvDef | type[EnvDef],
         render_mode: str | None = None,
         max_cycles: int | Literal["default"] | None = "default",
-        device: str = "cpu",
+        device: Device = "cpu",
         **kwargs: Any,
     ) -> None:
         definition = registry.get(env)
         check_render_mode(render_mode)
         kwargs.setdefault("threads", 1)
-        self._arguments = {"env": definition, "render_mode": render_mode, "device": device, **kwargs}
         self.simulator = sim = Simulator(
             definition,
             1,
@@ -57,17 +62,11 @@ class AgentView:
         self.observation_spaces = {name: by_group[g] for name, g in self.groups.items()}
         self.action_spaces = {name: lay.action_spaces[g] for name, g in self.groups.items()}
         self._slots = [
-            ActionSlot(sim, k, 1, s, (1, *(s.shape or ())), name)
+            ActionSlot(sim, k, 1, s, s.shape or (), f"the action of {name}")
             for k, (name, s) in enumerate(self.action_spaces.items())
         ]
+        self._dtypes = {g: lay.observation_spaces[g].dtype for g in lay.groups}
         self._window: Any = None
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """A copy (``copy.deepcopy``, pickle) is a simulator of its own in the same state; it has no window."""
-        sim = self.simulator
-        params = {name: float(value[0]) for name, value in sim.params.items()}
-        arguments = {**self._arguments, "max_cycles": sim.max_episode_steps, **params}
-        return _copied_view, (arguments, sim.snapshot().numpy() if sim.was_reset else None)
 
     def metadata(self, parallelizable: bool) -> dict[str, Any]:
         """PettingZoo's metadata."""
@@ -80,7 +79,7 @@ class AgentView:
 
     def reset(self, seed: int | None, options: dict[str, Any] | None) -> None:
         """Begins an episode."""
-        apply_options(self.simulator, seed, {"params": (options or {}).get("params")})
+        apply_options(self.simulator, seed, options, known=_OPTIONS)
 
     def read(self, name: str) -> Any:
         """A NumPy copy of an array of this env."""
@@ -88,7 +87,7 @@ class AgentView:
 
     def write(self, agent: str, action: Any) -> None:
         """Sets an agent's action for the next step."""
-        self._slots[self.index[agent]].write(np.asarray(action)[None])
+        self._slots[self.index[agent]].write(action)
 
     def observations(self, agents: list[str]) -> dict[str, Any]:
         """Observations of some agents, in arrays of their own."""
@@ -96,10 +95,11 @@ class AgentView:
         masks = self.read("action_mask") if self.simulator.layout.mask_size else None
         out: dict[str, Any] = {}
         for agent in agents:
-            k, space = self.index[agent], self.simulator.layout.observation_spaces[self.groups[agent]]
-            observation = everything[k][: flat_size(space)].reshape(space.shape).copy()
-            if isinstance(space, spaces.Discrete):
-                observation = np.int64(observation)
+            k, group = self.index[agent], self.groups[agent]
+            space = self.simulator.layout.observation_spaces[group]
+            observation = everything[k][: flat_size(space)].reshape(space.shape).astype(self._dtypes[group])
+            if not space.shape:
+                observation = observation[()]  # a scalar, as Discrete spaces have them
             if masks is None:
                 out[agent] = observation
             else:
@@ -145,18 +145,12 @@ class AgentView:
         self.simulator.close()
 
 
-def _copied_view(arguments: dict[str, Any], snapshot: Snapshot | None) -> AgentView:
-    view = AgentView(**arguments)
-    if snapshot is not None:
-        view.simulator.restore(snapshot)
-    return view
-
-
-class ViewedEnv:
+class ViewedEnv(OneEnv):
     """What PettingZoo's two kinds of env have in common, over an `AgentView`."""
 
     def __init__(self, view: AgentView, parallelizable: bool) -> None:
         self._view = view
+        self.simulator = view.simulator
         self.metadata = view.metadata(parallelizable)
         self.render_mode = view.render_mode
         self.possible_agents = list(view.names)
@@ -164,11 +158,6 @@ class ViewedEnv:
         self.observation_spaces = view.observation_spaces
         self.action_spaces = view.action_spaces
         self.state_space = view.state_space()
-
-    @property
-    def simulator(self) -> Simulator:
-        """The engine below."""
-        return self._view.simulator
 
     def observation_space(self, agent: str) -> spaces.Space[Any]:
         """Space of one agent's observation, the same object at every call."""
@@ -226,12 +215,18 @@ class GpuzooParallelEnv(ViewedEnv, ParallelEnv[str, Any, Any]):
             Observations, rewards, terminations, truncations, infos of the agents that were in the game before the step.
 
         Raises:
-            ValueError: an action is missing.
+            ValueError: an action is missing, or there is no such agent; actions of agents that have left are ignored.
+            RuntimeError: not reset, closed, or after a fork.
         """
         acting = self.agents
         for agent in acting:
             if agent not in actions:
                 raise ValueError(f"an action is missing for {agent!r}: every agent in env.agents needs one.")
+        for agent in actions:
+            if agent not in self._view.index:
+                raise ValueError(unknown(f"{self.simulator.env.id} has no agent", str(agent), self._view.index))
+        self.simulator.check_begun("step")
+        for agent in acting:
             self._view.write(agent, actions[agent])
         if not acting:
             return {}, {}, {}, {}, {}

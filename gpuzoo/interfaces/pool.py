@@ -10,7 +10,7 @@ import functools
 import os
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import gymnasium
 import numpy as np
@@ -19,12 +19,14 @@ from gymnasium.vector import AutoresetMode
 
 from gpuzoo import registry, tensors
 from gpuzoo.core.actions import illegal_action
+from gpuzoo.core.backend import Device
 from gpuzoo.core.backend_cpu import available_threads
 from gpuzoo.core.definition import EnvDef
 from gpuzoo.core.pool import Column, HostQueue, Queue, Rows, StreamQueue
 from gpuzoo.core.simulator import Simulator
 from gpuzoo.interfaces.actions import ActionSlot
-from gpuzoo.interfaces.batch import Output, check_output
+from gpuzoo.interfaces.attributes import BatchAttributes
+from gpuzoo.interfaces.batch import Output, check_options, check_output, check_render_mode, draw
 from gpuzoo.interfaces.dm import COLUMNS, DmPool
 from gpuzoo.interfaces.recycling import Recycler
 from gpuzoo.interfaces.spaces import common_spaces
@@ -55,7 +57,7 @@ class PoolSpec:
     reward_threshold: float | None
 
 
-class EnvPool(gymnasium.vector.VectorEnv[Any, Any, Any]):
+class EnvPool(BatchAttributes, gymnasium.vector.VectorEnv[Any, Any, Any]):
     """A batch of a game with EnvPool's interface; `make_pool` makes one.
 
     An env is in flight from `send`, `async_reset` or `reset` until `recv` returns it. In between its actions are
@@ -63,11 +65,13 @@ class EnvPool(gymnasium.vector.VectorEnv[Any, Any, Any]):
     actions alone, not on when or with whom it is stepped.
 
     Autoreset is Gymnasium's next-step mode, as EnvPool's: the send after an end begins the next episode, its action is
-    ignored, its reward is 0 and its ``elapsed_step`` 0.
+    ignored, its reward is 0 and its ``elapsed_step`` 0. In the same way the first send of an env that was never reset
+    begins its first episode.
 
-    ``num_envs`` and ``batch_size`` count envs. A row is one agent of one env, an env's rows together and in the order
-    of its agents, as EnvPool's players; of a single-agent game a row is an env. Where a game has action masks,
-    observations are ``{"observation", "action_mask"}``.
+    **Here `num_envs` counts envs**, as in EnvPool, and so does ``batch_size``. (`VectorEnv` counts rows.) A row is one
+    agent of one env, an env's rows together and in the order of its agents, as EnvPool's players; of a single-agent
+    game a row is an env. Where a game has action masks, observations are ``{"observation", "action_mask"}``. Discrete
+    and MultiDiscrete observations are int32, as EnvPool's.
 
     Args:
         env: id or declaration of the game.
@@ -78,16 +82,21 @@ class EnvPool(gymnasium.vector.VectorEnv[Any, Any, Any]):
         device: see there.
         output: see there.
         max_episode_steps: see there.
-        columns: names of further arrays of the simulator, one value per env or per agent, that `column` gives.
+        render_mode: see there.
+        extra_columns: names of further arrays of the simulator, one value per env or per agent, that `column` gives.
         **kwargs: further arguments of `Simulator` (``debug``, ``lanes``) and the game's parameters.
 
     Attributes:
         simulator: the engine below.
+        num_envs, num_worlds: number of envs, whatever their number of agents.
         batch_size: how many envs `recv` waits for.
         observation_space, action_space: of one row (``single_observation_space`` and ``single_action_space`` are
             the same).
         spec: a `PoolSpec`.
     """
+
+    metadata: dict[str, Any] = {"render_modes": ["rgb_array"], "render_fps": 30}  # noqa: RUF012
+    _NOT_COPIED: ClassVar = {"_unwritten": list, "_finalizer": type(None)}
 
     def __init__(
         self,
@@ -97,27 +106,34 @@ class EnvPool(gymnasium.vector.VectorEnv[Any, Any, Any]):
         num_threads: int | None = None,
         *,
         seed: int | Any | None = 42,
-        device: str = "auto",
+        device: Device = "auto",
         output: Output | None = None,
         max_episode_steps: int | Literal["default"] | None = "default",
-        columns: tuple[str, ...] = (),
+        render_mode: str | None = None,
+        extra_columns: tuple[str, ...] = (),
         **kwargs: Any,
     ) -> None:
         self._finalizer: Callable[[], Any] = lambda: None
         if "autoreset_mode" in kwargs:
             raise TypeError("a pool resets in next-step mode, as EnvPool does; for the other modes take make_vec.")
+        check_render_mode(render_mode, ("rgb_array",))
         definition = registry.get(env)
         threads = _count("num_threads", available_threads() if num_threads is None else num_threads, None)
         self.simulator = sim = Simulator(
             definition, num_envs, device=device, max_episode_steps=max_episode_steps, threads=threads, **kwargs
         )
-        self.num_envs = sim.num_envs
+        self.num_envs = self.num_worlds = sim.num_envs
         self.batch_size = _count("batch_size", self.num_envs if batch_size is None else batch_size, self.num_envs)
         on_gpu = sim.device.startswith("cuda")
         self._output: str = output or ("torch" if on_gpu else "numpy")
         check_output(self._output, sim.device)
         self.autoreset_mode = sim.autoreset_mode
-        self.metadata = {"autoreset_mode": AutoresetMode.NEXT_STEP, "render_modes": []}
+        self.render_mode = render_mode
+        self.metadata = {
+            **self.metadata,
+            "autoreset_mode": AutoresetMode.NEXT_STEP,
+            "render_fps": definition.render_fps,
+        }
         lay = sim.layout
         self._agents, self._multi, self._masks = lay.agents, lay.agents > 1, lay.mask_size > 0
         self.single_observation_space, self.single_action_space = common_spaces(lay, list(lay.groups))
@@ -133,16 +149,22 @@ class EnvPool(gymnasium.vector.VectorEnv[Any, Any, Any]):
         ]
         if lay.mask_size:
             received.append(Column("action_mask", lay.agents, (lay.mask_size,)))
-        names = [*(("alive",) if lay.agents > 1 else ()), *columns]
+        names = [*(("alive",) if lay.agents > 1 else ()), *extra_columns]
         received += [Column(name, 1 if sim.arrays[name].ndim == 1 else lay.agents, ()) for name in dict.fromkeys(names)]
         self._columns = received
-        self._unwritten = [_rows(sim.arrays, c, self.num_envs) for c in received[len(_WRITTEN) :]]
         self._whole = self.batch_size == self.num_envs
         self._place = {c.name: k + 2 for k, c in enumerate(received)}
-        self._seed, self._begun = seed, False
+        self._seed = seed
+        self._new = np.ones(self.num_envs, np.bool_)  # envs that were never reset
+        self._begun = False  # whether there are none of these
         self._all = np.arange(self.num_envs, dtype=np.int32)
         self._slot = ActionSlot(
-            sim, 0, lay.agents, self.single_action_space, self._rows_shape(self.num_envs), f"{self.num_envs} envs"
+            sim,
+            0,
+            lay.agents,
+            self.single_action_space,
+            self._rows_shape(self.num_envs),
+            f"actions of {self.num_envs} envs",
         )
         self._usual = (self.batch_size,), self._rows_shape(self.batch_size), np.dtype(lay.action_dtype)
         self._queue: Queue
@@ -169,7 +191,18 @@ class EnvPool(gymnasium.vector.VectorEnv[Any, Any, Any]):
         self.spec = PoolSpec(  # type: ignore[assignment]
             definition.id, self.config, self.observation_space, self.action_space, definition.reward_threshold
         )
+        self._attach()
+
+    def _attach(self) -> None:
+        """Makes what belongs to this pool's memory and process, for a copy too."""
+        sim = self.simulator
+        self._unwritten = [_rows(sim.arrays, c, self.num_envs) for c in self._columns[len(_WRITTEN) :]]
+        self._lent = False  # whether the caller has the arrays that the next step would write
         self._finalizer = weakref.finalize(self, _close, os.getpid(), self._queue, sim)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        self._attach()
 
     # ---- what EnvPool's users look up ----
 
@@ -259,14 +292,12 @@ class EnvPool(gymnasium.vector.VectorEnv[Any, Any, Any]):
             IndexError: an env that is out of range.
             ValueError: one that is named twice, or actions of the wrong shape; with ``debug``, an illegal action.
             TypeError: indices that are no integers, or actions of the wrong kind.
-            RuntimeError: an env that is in flight; a pool that was not reset, was closed or comes from before a fork.
+            RuntimeError: an env that is in flight; a pool that was closed or comes from before a fork.
                 After any error nothing is changed.
         """
         sim = self.simulator
         if not self._queue.usable:
             sim.check_usable()
-        if not self._begun:
-            raise RuntimeError(f"{sim.env.id}: call reset() or async_reset() before send().")
         if not (
             type(action) is np.ndarray
             and type(env_id) is np.ndarray
@@ -280,15 +311,26 @@ class EnvPool(gymnasium.vector.VectorEnv[Any, Any, Any]):
             self._check_actions(action, len(env_id))
         if self._lent:
             self._own_memory()
-        if not self._queue.send(env_id, action):
+        if self._begun:
+            if not self._queue.send(env_id, action):
+                raise self._refusal(env_id)
+        else:
+            self._send_new(env_id, action)
+
+    def _send_new(self, env_id: Any, action: Any) -> None:
+        """As `send`, where an env that was never reset begins its first episode instead of taking a step."""
+        env_id = self._indices(env_id)
+        if self._queue.flight[env_id].any() or np.bincount(env_id).max(initial=0) > 1:
             raise self._refusal(env_id)
+        new = self._new[env_id]
+        if new.any():
+            self._reset(env_id[new], None)
+        if not new.all():
+            self._queue.send(env_id[~new], _host(action)[np.repeat(~new, self._agents)])
 
     def _check_actions(self, action: Any, count: int) -> None:
-        host = np.asarray(
-            action.get() if hasattr(action, "get") else action.cpu() if hasattr(action, "cpu") else action
-        )
         lay = self.simulator.layout
-        message = illegal_action(lay, host.reshape(count, lay.agents, lay.action_size))
+        message = illegal_action(lay, _host(action).reshape(count, lay.agents, lay.action_size))
         if message:
             raise ValueError(f"{self.simulator.env.id}: {message}")
 
@@ -308,9 +350,9 @@ class EnvPool(gymnasium.vector.VectorEnv[Any, Any, Any]):
             RuntimeError: nothing is in flight, so that this would wait forever; closed; or after a fork.
             IndexError: with ``debug``, an index of the rules that is out of range.
         """
-        return self._gymnasium(self.rows())
+        return self._gymnasium(self.recv_rows())
 
-    def rows(self) -> Rows:
+    def recv_rows(self) -> Rows:
         """As `recv`, as a bare tuple; for other interfaces."""
         if not self._queue.usable:
             self.simulator.check_usable()
@@ -356,7 +398,7 @@ class EnvPool(gymnasium.vector.VectorEnv[Any, Any, Any]):
         whole = env_id is None and self._begun and self._whole and not self._queue.in_flight
         if not whole or (type(action) is not np.ndarray and isinstance(action, Mapping)):
             self.send(action, env_id)
-            return self.rows()
+            return self.recv_rows()
         sim, recycler = self.simulator, self._recycler
         if not self._queue.usable:
             sim.check_usable()
@@ -364,7 +406,9 @@ class EnvPool(gymnasium.vector.VectorEnv[Any, Any, Any]):
         envs = self._all.copy()
         players = self._all.repeat(self._agents) if self._multi else envs
         if recycler is not None:
-            written, self._lent = recycler.next(), True
+            written = recycler.next()
+            if not self._lent:
+                self._lent = True
             sim.step()
             rows = (envs, players, *written, *[array.copy() for array in self._unwritten])
         else:
@@ -377,7 +421,7 @@ class EnvPool(gymnasium.vector.VectorEnv[Any, Any, Any]):
     # ---- reset ----
 
     def async_reset(self) -> None:
-        """Resets all envs, which are then in flight until `recv` returns them. The first call takes the pool's seed.
+        """Resets all envs, which are then in flight until `recv` returns them. The first episodes have the pool's seed.
 
         Raises:
             RuntimeError: an env is in flight.
@@ -387,22 +431,22 @@ class EnvPool(gymnasium.vector.VectorEnv[Any, Any, Any]):
     def _reset(self, env_id: Any, seed: Any) -> None:
         sim = self.simulator
         sim.check_usable()
-        if not self._begun and len(env_id) < self.num_envs:
-            raise RuntimeError(f"{sim.env.id}: the first reset must be of all envs.")
-        mask = None
-        if len(env_id) < self.num_envs:
-            mask = np.zeros(self.num_envs, np.bool_)
-            mask[env_id] = True
-        if seed is None and not self._begun:
-            seed = self._seed
+        mask = np.zeros(self.num_envs, np.bool_)
+        mask[env_id] = True
 
         def work() -> None:
             self._own_memory()
-            sim.reset(seed, mask)
+            if not sim.was_reset:
+                sim.reset(self._seed)
+            if seed is not None:
+                sim.reset(seed, mask)
+            elif (mask & ~self._new).any():  # the others are at the beginning of their first episode
+                sim.reset(None, mask & ~self._new)
 
         if not self._queue.reset(env_id, work):
             raise self._refusal(env_id)
-        self._begun = True
+        self._new &= ~mask
+        self._begun = not self._new.any()
 
     def reset(
         self, env_id: Any = None, *, seed: int | Any | None = None, options: dict[str, Any] | None = None
@@ -411,8 +455,8 @@ class EnvPool(gymnasium.vector.VectorEnv[Any, Any, Any]):
 
         Args:
             env_id: the envs to reset; all by default.
-            seed: env ``i`` is seeded ``seed + i``; or a seed for each env of the pool. By default the pool's seed the
-                first time, and afterwards the next episode of each env's own sequence.
+            seed: env ``i`` is seeded ``seed + i``; or a seed for each env of the pool. By default the pool's seed for
+                the first episodes, and afterwards the next episode of each env's own sequence.
             options: ``reset_mask``: bool (num_envs,) of the envs to reset, in place of ``env_id``.
 
         Returns:
@@ -420,7 +464,7 @@ class EnvPool(gymnasium.vector.VectorEnv[Any, Any, Any]):
             of those that were reset if others are in flight: there `async_reset` is the clearer call.
 
         Raises:
-            RuntimeError: one of these envs is in flight, or the first reset is not of all.
+            RuntimeError: one of these envs is in flight.
             IndexError, ValueError, TypeError: ``env_id``, ``seed`` or ``options`` that are none.
         """
         observations, _, _, _, infos = self._gymnasium(self.reset_rows(env_id, seed=seed, options=options))
@@ -428,6 +472,7 @@ class EnvPool(gymnasium.vector.VectorEnv[Any, Any, Any]):
 
     def reset_rows(self, env_id: Any = None, *, seed: Any = None, options: dict[str, Any] | None = None) -> Rows:
         """As `reset`, as a bare tuple; for other interfaces."""
+        check_options(self.simulator, options, ("reset_mask",))
         mask = (options or {}).get("reset_mask")
         if mask is not None:
             mask = np.asarray(mask)
@@ -440,7 +485,25 @@ class EnvPool(gymnasium.vector.VectorEnv[Any, Any, Any]):
         if not len(ids):
             raise ValueError("env_id must name at least one env to reset.")
         self._reset(ids, seed)
-        return self.rows()
+        return self.recv_rows()
+
+    def render(self, env_ids: Any = None) -> np.ndarray[Any, Any]:  # type: ignore[override]
+        """Pictures of some envs, (envs, height, width, 3) uint8.
+
+        Args:
+            env_ids: an index or indices of envs; all by default.
+
+        Raises:
+            IndexError, TypeError: ``env_ids`` that are none.
+            RuntimeError: a pool that was not made with ``render_mode="rgb_array"``, or an env that is in flight.
+        """
+        if self.render_mode is None:
+            raise RuntimeError("make the pool with render_mode='rgb_array' to render() it.")
+        ids = self._all if env_ids is None else self._indices(env_ids)
+        flying = ids[self._queue.flight[ids] != 0]
+        if len(flying):
+            raise RuntimeError(f"env {flying[0]} is in flight: recv() it before render().")
+        return np.stack([draw(self.simulator, int(env)) for env in ids])
 
     def close_extras(self, **kwargs: Any) -> None:
         """Ends the threads and frees the arrays, whatever is in flight; `close` calls it once."""
@@ -469,6 +532,10 @@ def _count(name: str, value: Any, most: int | None) -> int:
     return int(value)
 
 
+def _host(action: Any) -> np.ndarray[Any, Any]:
+    return np.asarray(action.get() if hasattr(action, "get") else action.cpu() if hasattr(action, "cpu") else action)
+
+
 def _torch_kind(dtype: Any) -> str:
     return "f" if dtype.is_floating_point else "b" if str(dtype) == "torch.bool" else "i"
 
@@ -492,9 +559,10 @@ def make_pool(
             CPUs. On a GPU they do nothing.
         env_type: ``"gymnasium"``, or ``"dm"`` for time steps as in dm_env.
         seed: env ``i`` is seeded ``seed + i``; or a sequence of seeds; None draws one. EnvPool's default, 42.
-        device: ``"cpu"``, ``"cuda"``, ``"cuda:k"`` or ``"auto"``.
+        device: ``"cpu"``, ``"cuda"``, ``"cuda:k"``, ``"auto"``, or a ``torch.device``.
         output: kind of the arrays: ``"numpy"`` (default on a CPU), ``"torch"`` (on a GPU) or ``"cupy"``.
         max_episode_steps: time limit; None or -1 means none.
+        render_mode: ``"rgb_array"``, or None, for which there are no pictures.
         **kwargs: these, and the game's parameters.
 
     Raises:
@@ -505,5 +573,5 @@ def make_pool(
     if env_type == "dm":
         if kwargs.setdefault("output", "numpy") != "numpy":
             raise ValueError(f"time steps come in NumPy arrays, so output must be 'numpy', not {kwargs['output']!r}.")
-        return DmPool(EnvPool(env, num_envs, batch_size, num_threads, columns=COLUMNS, **kwargs))
+        return DmPool(EnvPool(env, num_envs, batch_size, num_threads, extra_columns=COLUMNS, **kwargs))
     return EnvPool(env, num_envs, batch_size, num_threads, **kwargs)

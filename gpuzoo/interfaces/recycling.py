@@ -44,6 +44,9 @@ class Recycler:
         # Without the GIL other threads' references are not all counted: then every step gets new arrays.
         self._counted = getattr(sys, "_is_gil_enabled", lambda: True)()
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Recycler, (self._simulator, self._names, self._rows)
+
     def next(self) -> Rows:
         """Makes the next launch write into arrays that nobody holds, and returns their rows."""
         for slot in self._slots:

@@ -2,33 +2,41 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import gymnasium
-import numpy as np
-from gymnasium import spaces
 
 from gpuzoo import registry
+from gpuzoo.core.backend import Device
 from gpuzoo.core.definition import EnvDef
-from gpuzoo.core.simulator import Simulator
+from gpuzoo.core.simulator import Simulator, host_seed
 from gpuzoo.interfaces.actions import ActionSlot
-from gpuzoo.interfaces.batch import apply_options, check_render_mode, draw
-from gpuzoo.interfaces.spaces import common_spaces
+from gpuzoo.interfaces.batch import Masks, apply_options, check_masks, check_render_mode, draw
+from gpuzoo.interfaces.interface import OneEnv
+from gpuzoo.interfaces.spaces import common_spaces, converted_dtype, plain_space
 
 
-class SingleEnv(gymnasium.Env[Any, Any]):
+class SingleEnv(OneEnv, gymnasium.Env[Any, Any]):
     """One env of a single-agent game as a ``gymnasium.Env``.
+
+    The game's parameters are attributes of it. ``env.unwrapped.gravity = 5.0`` and, from outside of wrappers,
+    ``env.set_wrapper_attr("gravity", 5.0)`` hold from the next step on.
 
     Args:
         env: id or declaration of a single-agent game.
         render_mode: ``"rgb_array"``, ``"human"`` or None.
         max_episode_steps: time limit, None for none; ``gymnasium.make`` sets none here and applies its own wrapper.
         device: where it runs; one env is fastest on the CPU.
+        masks: where a game's action masks are: ``"observation"``, which is then a dictionary, or ``"info"``.
         **kwargs: the game's parameters.
 
     Raises:
         ValueError: the game has several agents.
     """
+
+    # gymnasium.make looks at the class, before there is an env, for the modes that its wrappers can make of these.
+    metadata: dict[str, Any] = {"render_modes": ["rgb_array", "human"], "render_fps": 30}  # noqa: RUF012
+    _NOT_COPIED: ClassVar = {"_window": type(None)}
 
     def __init__(
         self,
@@ -36,7 +44,8 @@ class SingleEnv(gymnasium.Env[Any, Any]):
         *,
         render_mode: str | None = None,
         max_episode_steps: int | Literal["default"] | None = "default",
-        device: str = "cpu",
+        device: Device = "cpu",
+        masks: Masks = "observation",
         **kwargs: Any,
     ) -> None:
         definition = registry.get(env)
@@ -45,44 +54,59 @@ class SingleEnv(gymnasium.Env[Any, Any]):
                 f"{definition.id} has several agents: use gpuzoo.parallel_env, gpuzoo.aec_env or gymnasium.make_vec."
             )
         check_render_mode(render_mode)
+        check_masks(masks)
         kwargs.setdefault("threads", 1)
         self.simulator = sim = Simulator(
             definition, 1, device=device, autoreset_mode="disabled", max_episode_steps=max_episode_steps, **kwargs
         )
         self.render_mode = render_mode
-        self.metadata = {"render_modes": ["rgb_array", "human"], "render_fps": definition.render_fps}
-        self.observation_space, self.action_space = common_spaces(sim.layout, ["agent"])
-        self._slot = ActionSlot(sim, 0, 1, self.action_space, (1, *(self.action_space.shape or ())), "the env")
+        self.metadata = {**self.metadata, "render_fps": definition.render_fps}
+        space, self.action_space = common_spaces(sim.layout, ["agent"])
+        self._plain = plain_space(space)
+        self._masks_in = masks if sim.layout.mask_size else None
+        self.observation_space = self._plain if masks == "info" else space
+        self._dtype = converted_dtype(sim.layout, space)
+        self._slot = ActionSlot(sim, 0, 1, self.action_space, self.action_space.shape or (), "the action")
         self._window: Any = None
 
-    def _observation(self) -> Any:
+    def _observation(self) -> tuple[Any, dict[str, Any]]:
+        """The observation, and infos."""
         arrays, to_numpy = self.simulator.arrays, self.simulator.backend.to_numpy
-        space = self.observation_space
-        plain = space["observation"] if isinstance(space, spaces.Dict) else space
-        observation = to_numpy(arrays["observation"])[0, 0].reshape(plain.shape)
-        if isinstance(plain, spaces.Discrete):
-            observation = np.int64(observation)
-        if isinstance(space, spaces.Dict):
-            return {"observation": observation, "action_mask": to_numpy(arrays["action_mask"])[0, 0]}
-        return observation
+        observation = to_numpy(arrays["observation"])[0, 0].reshape(self._plain.shape)
+        if self._dtype is not None:
+            observation = observation.astype(self._dtype)
+        if not self._plain.shape:
+            observation = observation[()]  # a scalar, as Discrete spaces have them
+        if self._masks_in is None:
+            return observation, {}
+        mask = to_numpy(arrays["action_mask"])[0, 0]
+        if self._masks_in == "info":
+            return observation, {"action_mask": mask}
+        return {"observation": observation, "action_mask": mask}, {}
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        """Begins an episode; ``options["params"]`` sets run-time parameters."""
+        """Begins an episode; ``options["params"]`` sets run-time parameters.
+
+        Raises:
+            ValueError: another option; and as `Simulator.set_params`.
+        """
+        seed = host_seed(seed)
         super().reset(seed=seed)
-        apply_options(self.simulator, seed, {"params": (options or {}).get("params")})
+        apply_options(self.simulator, seed, options, known=("params",))
         if self.render_mode == "human":
             self.render()
-        return self._observation(), {}
+        return self._observation()
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """One step."""
-        self._slot.write(np.asarray(action)[None])
+        self._slot.write(action)
         self.simulator.step()
         arrays, to_numpy = self.simulator.arrays, self.simulator.backend.to_numpy
         reward, terminated, truncated = (to_numpy(arrays[k])[0, 0] for k in ("reward", "terminated", "truncated"))
         if self.render_mode == "human":
             self.render()
-        return self._observation(), float(reward), bool(terminated), bool(truncated), {}
+        observation, infos = self._observation()
+        return observation, float(reward), bool(terminated), bool(truncated), infos
 
     def render(self) -> Any:
         """A picture (height, width, 3) uint8, or None in human mode, which shows it in a window."""
@@ -111,3 +135,6 @@ def make_single(env: str, **kwargs: Any) -> SingleEnv:
     """Entry point of ``gymnasium.make``, which applies the time limit itself."""
     kwargs.setdefault("max_episode_steps", None)
     return SingleEnv(env, **kwargs)
+
+
+make_single.metadata = SingleEnv.metadata  # type: ignore[attr-defined]  # gymnasium.make looks here, too

@@ -22,6 +22,17 @@ def agent_observation_space(layout: Layout, group: str) -> spaces.Space[Any]:
     return with_mask(space, layout.action_spaces[group]) if layout.mask_size else space
 
 
+def plain_space(space: spaces.Space[Any]) -> spaces.Space[Any]:
+    """The space of an observation without its mask."""
+    return space["observation"] if isinstance(space, spaces.Dict) else space
+
+
+def converted_dtype(layout: Layout, space: spaces.Space[Any]) -> Any:
+    """The dtype of an observation space where the simulator's is another one (int32 for Discrete's int64), or None."""
+    dtype = plain_space(space).dtype
+    return None if dtype == np.dtype(layout.observation_dtype) else dtype
+
+
 def common_spaces(layout: Layout, groups: list[str]) -> tuple[spaces.Space[Any], spaces.Space[Any]]:
     """Observation and action space that fit every agent of some groups.
 
@@ -32,7 +43,7 @@ def common_spaces(layout: Layout, groups: list[str]) -> tuple[spaces.Space[Any],
     observations = [layout.observation_spaces[g] for g in groups]
     actions = [layout.action_spaces[g] for g in groups]
     observation, action = observations[0], actions[0]
-    if any(s != observation for s in observations):
+    if any(s != observation for s in observations[1:]):
         size = max(flat_size(s) for s in observations)
         low, high = np.zeros((2, size), layout.observation_dtype)
         for space in observations:
@@ -44,7 +55,7 @@ def common_spaces(layout: Layout, groups: list[str]) -> tuple[spaces.Space[Any],
             )
             low[:n], high[:n] = np.minimum(low[:n], bounds[0]), np.maximum(high[:n], bounds[1])
         observation = spaces.Box(low, high, dtype=low.dtype.type)
-    if any(s != action for s in actions):
+    if any(s != action for s in actions[1:]):
         size = max(flat_size(s) for s in actions)
         if layout.action_dtype == "float32":
             low, high = np.zeros((2, size), np.float32)

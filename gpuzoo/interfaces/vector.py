@@ -1,6 +1,6 @@
 """Gymnasium: batches of any game as a ``gymnasium.vector.VectorEnv``.
 
-One class; its length is that of three kinds of arrays, copied or not, for all agents or some.
+One class; its length is that of three kinds of arrays, copied or not, for all agents or some, with masks here or there.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import dataclasses
 import functools
 import weakref
 from collections.abc import Callable, Mapping
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import gymnasium
 import numpy as np
@@ -18,30 +18,43 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
 from gpuzoo import registry, tensors
+from gpuzoo.core.backend import Device
 from gpuzoo.core.definition import EnvDef, Layout, flat_size, layout, split_config, unknown
-from gpuzoo.core.simulator import Simulator
+from gpuzoo.core.simulator import Simulator, host_seed
 from gpuzoo.interfaces.actions import ActionSlot
-from gpuzoo.interfaces.batch import Output, apply_options, check_output, check_render_mode, draw
+from gpuzoo.interfaces.attributes import BatchAttributes
+from gpuzoo.interfaces.batch import (
+    Masks,
+    Output,
+    apply_options,
+    check_masks,
+    check_options,
+    check_output,
+    check_render_mode,
+    draw,
+)
 from gpuzoo.interfaces.opponents import Opponents, Policy
 from gpuzoo.interfaces.recycling import Recycler, Rows
-from gpuzoo.interfaces.spaces import common_spaces
+from gpuzoo.interfaces.spaces import common_spaces, converted_dtype, plain_space
 
 #: what a step returns, in arrays that a caller may keep
 _RETURNED = ("observation", "reward", "terminated", "truncated")
 
 
-class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
+class VectorEnv(BatchAttributes, gymnasium.vector.VectorEnv[Any, Any, Any]):
     """A batch of a game as a ``gymnasium.vector.VectorEnv``.
 
-    A row is one agent of one env (parameter sharing), ordered env by env: with ``W`` envs of ``A`` agents row
-    ``w * A + a`` is agent ``a`` of env ``w``. For a single-agent game a row is an env. An agent that has left its env
-    is reported as terminated once; until the env begins its next episode its row goes on with reward 0, both flags
-    False and ``infos["alive"]`` False. All agents of an env begin the next episode together.
+    **Here `num_envs` counts rows**, as everything that takes a ``VectorEnv`` expects; `num_worlds` counts envs. A row
+    is one agent of one env (parameter sharing), ordered env by env: with ``W`` envs of ``A`` agents row ``w * A + a``
+    is agent ``a`` of env ``w``. For a single-agent game a row is an env, and the two numbers are the same.
+
+    An agent that has left its env is reported as terminated once; until the env begins its next episode its row goes on
+    with reward 0, both flags False and ``infos["alive"]`` False. All agents of an env begin the next episode together.
 
     Args:
         env: id or declaration of the game.
         num_envs: number of rows; a multiple of the agents (see `make_vec` for counting envs instead).
-        device: ``"cpu"``, ``"cuda"``, ``"cuda:k"`` or ``"auto"``.
+        device: ``"cpu"``, ``"cuda"``, ``"cuda:k"``, ``"auto"``, or a ``torch.device``.
         autoreset_mode: Gymnasium's three modes, as enum or name. In disabled mode a finished env stands still
             (reward 0) until it is reset by ``options={"reset_mask": ...}``.
         output: kind of the returned arrays: ``"numpy"``, ``"torch"`` or ``"cupy"``, the latter two on the device.
@@ -53,29 +66,36 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
             the row's turn; a step's reward is the sum over these moves.
         statistics: adds ``infos["episode"]`` with return ``r`` and length ``l`` where an agent finished. (Gymnasium's
             RecordEpisodeStatistics does the same and refuses to be used on top of it.)
-        render_mode: ``"rgb_array"`` or None.
+        masks: where a game's action masks are: ``"observation"``, which is then a dictionary, or ``"info"``, which has
+            ``action_mask``, (num_envs, choices) int8.
+        render_mode: ``"rgb_array"``, ``"rgb_array_list"`` (the pictures since the last `render`) or None.
         max_episode_steps: time limit; None or -1 means none.
         **kwargs: further arguments of `Simulator` (``threads``, ``debug``) and the game's parameters.
 
     Attributes:
-        simulator: the engine below.
-        num_worlds: number of envs (rows divided by agents).
+        simulator: the engine below, whose ``num_envs`` is `num_worlds`.
+        num_envs: number of rows: the length of observations, rewards, actions, masks and infos.
+        num_worlds: number of envs: rows divided by the agents that are rows.
 
     Raises:
         ValueError: ``num_envs`` is no multiple of the agents, an unknown game, group or option.
     """
+
+    metadata: dict[str, Any] = {"render_modes": ["rgb_array", "rgb_array_list"], "render_fps": 30}  # noqa: RUF012
+    _NOT_COPIED: ClassVar = {"_tensors": dict, "_finalizer": type(None)}
 
     def __init__(
         self,
         env: str | EnvDef | type[EnvDef],
         num_envs: int = 1,
         *,
-        device: str = "auto",
+        device: Device = "auto",
         autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
         output: Output = "numpy",
         copy: bool = True,
         group: str | None = None,
         opponents: Policy = "random",
+        masks: Masks = "observation",
         statistics: bool = False,
         render_mode: str | None = None,
         max_episode_steps: int | Literal["default"] | None = "default",
@@ -84,7 +104,8 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         self._tensors: dict[str, Any] = {}
         self._finalizer: Callable[[], Any] = lambda: None  # Gymnasium before 1.3 also closes envs that never came to be
         definition = registry.get(env)
-        check_render_mode(render_mode, ("rgb_array",))
+        check_render_mode(render_mode, ("rgb_array", "rgb_array_list"))
+        check_masks(masks)
         shape_of = _layout_of(definition, kwargs)
         self._first, self._count, groups = _rows(definition, shape_of, group)
         worlds = _worlds(definition, num_envs, self._count)
@@ -99,16 +120,16 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         check_output(output, sim.device)
         self.num_envs, self.num_worlds = int(num_envs), worlds
         self.render_mode = render_mode
-        self.metadata = {
-            "autoreset_mode": sim.autoreset_mode,
-            "render_modes": ["rgb_array"],
-            "render_fps": definition.render_fps,
-        }
+        self.metadata = {**self.metadata, "autoreset_mode": sim.autoreset_mode, "render_fps": definition.render_fps}
         self.autoreset_mode = sim.autoreset_mode
         self._output, self._copy, self._statistics = output, copy, statistics
-        self.single_observation_space, self.single_action_space = common_spaces(sim.layout, groups)
-        space = self.single_observation_space
-        plain = space["observation"] if isinstance(space, spaces.Dict) else space
+        space, self.single_action_space = common_spaces(sim.layout, groups)
+        plain = plain_space(space)
+        self._masks_in = masks if sim.layout.mask_size else None
+        self._choices = flat_size(space["action_mask"]) if isinstance(space, spaces.Dict) else 0
+        self.single_observation_space = space if self._masks_in == "observation" else plain
+        self._dtype = converted_dtype(sim.layout, space)
+        self._as_it_is = self._dtype is None and self._masks_in != "observation"
         self._observation_shape = plain.shape or ()
         self._observation_size = flat_size(plain)
         action_shape = self.single_action_space.shape or ()
@@ -118,7 +139,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
             self._count,
             self.single_action_space,
             (self.num_envs, *action_shape),
-            f"{self.num_envs} envs",
+            f"actions of {self._described()}",
         )
         self._opponents: Opponents | None = None
         if self._count < sim.layout.agents:
@@ -133,7 +154,30 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         self._multi = sim.layout.agents > 1
         self._same_step = sim.autoreset_mode == AutoresetMode.SAME_STEP
         self._stepped = False
+        # Most often there is nothing to add to what the kernel wrote.
+        self._bare = self._as_it_is and not (
+            self._multi or self._same_step or statistics or self._masks_in or render_mode == "rgb_array_list"
+        )
+        self._frames: list[list[Any]] | None = None
+        if render_mode == "rgb_array_list":
+            self._frames = [[] for _ in range(worlds)]
         self._finalizer = weakref.finalize(self, sim.close)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        self._finalizer = weakref.finalize(self, self.simulator.close)
+
+    def __repr__(self) -> str:
+        return (
+            f"VectorEnv({self.simulator.env.id}, num_envs={self.num_envs}, num_worlds={self.num_worlds}, "
+            f"device={self.simulator.device!r}, autoreset_mode={self.autoreset_mode.value!r})"
+        )
+
+    def _described(self) -> str:
+        """What the rows are, for messages."""
+        if self._count == 1:
+            return f"{self.num_envs} envs"
+        return f"{self.num_envs} rows ({self.num_worlds} envs of {self._count} agents)"
 
     @functools.cached_property
     def observation_space(self) -> spaces.Space[Any]:  # type: ignore[override]
@@ -188,9 +232,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         if name in ("observation", "final_observation"):
             return array[..., : self._observation_size]
         if name in ("action_mask", "final_action_mask"):
-            space = self.single_observation_space
-            assert isinstance(space, spaces.Dict)
-            return array[..., : flat_size(space["action_mask"])]
+            return array[..., : self._choices]
         return array
 
     def _kept(self, name: str) -> Any:
@@ -198,10 +240,16 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         array = self._rows_of(name)
         return array.copy() if self._recycler is not None else array
 
-    def _with_mask(self, observation: Any) -> Any:
-        if not self.simulator.layout.mask_size:
+    def _presented(self, observation: Any, mask: str) -> Any:
+        """An observation in its space's dtype, with its mask if that is part of it."""
+        if self._as_it_is:
             return observation
-        return {"observation": observation, "action_mask": self.action_mask}
+        if self._dtype is not None:
+            with self.simulator.backend.ordered():
+                observation = tensors.converted(observation, self._dtype)
+        if self._masks_in != "observation":
+            return observation
+        return {"observation": observation, "action_mask": self._kept(mask)}  # the next step reads and rewrites it
 
     # ---- Gymnasium ----
 
@@ -213,38 +261,44 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         Args:
             seed: env ``w`` is seeded ``seed + w``, whatever the batch; a sequence has one seed per env; None goes on.
             options: ``reset_mask``: bool array (num_envs,), NumPy or on the device; an env is reset if any of its rows
-                is. ``params``: values for `Simulator.set_params`. Others are ignored.
+                is. ``params``: values for `Simulator.set_params`.
 
         Returns:
             All observations, and infos.
 
         Raises:
             TypeError: a mask that is no bool array.
-            ValueError: a mask of the wrong shape or without a True.
+            ValueError: another option; a mask of the wrong shape or without a True.
         """
         self.simulator.check_usable()
+        check_options(self.simulator, options, ("params", "reset_mask"))
         mask = (options or {}).get("reset_mask")
         if mask is not None:
             mask = self._world_mask(mask)
             options = {**(options or {}), "reset_mask": mask}
-        if isinstance(seed, (int, np.integer)):
-            super().reset(seed=int(seed))
+        seed = host_seed(seed)
+        if isinstance(seed, int):
+            super().reset(seed=seed)
         rows = self._recycler.keep() if self._recycler is not None else None
         apply_options(self.simulator, seed, options)
         self._stepped = False
         if self._opponents is not None:
             self._opponents.after_reset()
-        infos: dict[str, Any] = {}
-        if self._multi:
-            infos["alive"], infos["_alive"] = self._kept("alive"), self._all_rows()
-        return self._with_mask(rows[0] if rows else self._rows_of("observation")), infos
+        if self._frames is not None:
+            began = np.ones(self.num_worlds, np.bool_) if mask is None else self.simulator.backend.to_numpy(mask)
+            self._add_frames(self._frames, began, began)
+        observations = self._presented(rows[0] if rows else self._rows_of("observation"), "action_mask")
+        return observations, self._infos_of_rows()
 
     def _world_mask(self, mask: Any) -> Any:
         if not (hasattr(mask, "dtype") and hasattr(mask, "shape")) or not str(mask.dtype).endswith("bool"):
             kind = getattr(mask, "dtype", type(mask).__name__)
             raise TypeError(f"options['reset_mask'] must be a bool array of shape ({self.num_envs},), not {kind}.")
         if tuple(mask.shape) != (self.num_envs,):
-            raise ValueError(f"options['reset_mask'] must have shape ({self.num_envs},), not {tuple(mask.shape)}.")
+            raise ValueError(
+                f"options['reset_mask'] must have shape ({self.num_envs},), for {self._described()}, "
+                f"not {tuple(mask.shape)}."
+            )
         if isinstance(mask, np.ndarray) and not mask.any():
             raise ValueError("options['reset_mask'] must select at least one env.")
         return mask.reshape(self.num_worlds, self._count).any(1) if self._count > 1 else mask
@@ -269,7 +323,8 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         sim = self.simulator
         sim.check_usable()
         self._slot.write(actions)
-        self._stepped = True
+        if not self._stepped:
+            self._stepped = True
         if self._recycler is not None:
             rows = self._recycler.next()
             sim.step()
@@ -277,8 +332,13 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
             self._step()
             rows = tuple(self._rows_of(name) for name in _RETURNED)
         observations, rewards, terminations, truncations = rows
+        if self._bare:
+            return observations, rewards, terminations, truncations, {}
         infos = self._infos(terminations, truncations)
-        return self._with_mask(observations), rewards, terminations, truncations, infos
+        if self._frames is not None:
+            began = sim.backend.to_numpy(sim.arrays["elapsed_steps"]) == 0
+            self._add_frames(self._frames, began, np.ones_like(began))
+        return self._presented(observations, "action_mask"), rewards, terminations, truncations, infos
 
     def _step(self) -> None:
         if self._opponents is None:
@@ -288,21 +348,28 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         self.simulator.step()
         self._opponents.after_step()
 
-    def _infos(self, terminations: Any, truncations: Any) -> dict[str, Any]:
+    def _infos_of_rows(self) -> dict[str, Any]:
+        """What is known of every row at any time."""
         infos: dict[str, Any] = {}
         if self._multi:
             infos["alive"], infos["_alive"] = self._kept("alive"), self._all_rows()
+        if self._masks_in == "info":
+            infos["action_mask"], infos["_action_mask"] = self._kept("action_mask"), self._all_rows()
+        return infos
+
+    def _infos(self, terminations: Any, truncations: Any) -> dict[str, Any]:
+        infos = self._infos_of_rows()
         if not (self._same_step or self._statistics):
             return infos
         done = terminations | truncations
         if self._output == "numpy" and not done.any():
             return infos
         if self._same_step:
-            final = self._kept("final_observation")
-            if self.simulator.layout.mask_size:
-                final = {"observation": final, "action_mask": self._kept("final_action_mask")}
+            final = self._presented(self._kept("final_observation"), "final_action_mask")
             infos["final_obs"], infos["_final_obs"] = final, done
             infos["final_info"], infos["_final_info"] = {}, done
+            if self._masks_in == "info":
+                infos["final_info"] |= {"action_mask": self._kept("final_action_mask"), "_action_mask": done}
         if self._statistics:
             episode = {
                 "r": self._kept("final_return"),
@@ -312,7 +379,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
             }
             infos["episode"], infos["_episode"] = episode, done
             if self._same_step:
-                infos["final_info"] = {"episode": episode, "_episode": done}
+                infos["final_info"] |= {"episode": episode, "_episode": done}
         return infos
 
     @property
@@ -339,12 +406,24 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
             raise AttributeError(f"{self.simulator.env.id} has no action masks.")
         return self._kept("action_mask")  # the next step reads the mask, so its memory is not recycled
 
+    def _add_frames(self, frames: list[list[Any]], began: Any, drawn: Any) -> None:
+        """Draws some envs (bool arrays); the list of an env that began an episode holds nothing older."""
+        for w in np.flatnonzero(drawn):
+            frames[w] = [*([] if began[w] else frames[w]), draw(self.simulator, int(w))]
+
     def render(self) -> tuple[Any, ...] | None:
-        """A picture for each row, (height, width, 3) uint8; the rows of one env share theirs."""
+        """A picture for each row, (height, width, 3) uint8; the rows of one env share theirs.
+
+        With ``"rgb_array_list"`` a list for each row, as Gymnasium's ``RenderCollection`` has them: the pictures of the
+        env's present episode that were not returned before.
+        """
         if self.render_mode is None:
             return None
-        frames = [draw(self.simulator, w) for w in range(self.num_worlds)]
-        return tuple(frame for frame in frames for _ in range(self._count))
+        if self._frames is not None:
+            frames, self._frames = self._frames, [[] for _ in range(self.num_worlds)]
+            return tuple(list(frame) for frame in frames for _ in range(self._count))
+        pictures = [draw(self.simulator, w) for w in range(self.num_worlds)]
+        return tuple(picture for picture in pictures for _ in range(self._count))
 
     def close_extras(self, **kwargs: Any) -> None:
         """Frees the simulator; `close` calls it once."""

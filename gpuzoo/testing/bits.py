@@ -14,6 +14,22 @@ from gpuzoo.core.simulator import Simulator
 from gpuzoo.testing.tools import SEED, EnvLike, assert_same, pick, promise, random_actions, random_step, read, simulator
 
 
+# The first check of all: what it finds makes others crash.
+@promise
+def check_indices(env: EnvLike, **config: Any) -> None:
+    """No index of the rules is out of range, and ``debug=True``, which looks at each of them, gives the same bits."""
+    checked = simulator(env, 6, debug=True, **config)
+    try:
+        checked.reset(seed=SEED)
+        checked.rollout(200)
+    except IndexError as error:
+        raise AssertionError(str(error)) from error
+    sim = simulator(env, 6, **config)
+    sim.reset(seed=SEED)
+    sim.rollout(200)
+    assert_same("without and with debug=True", read(sim), read(checked))
+
+
 @promise
 def check_determinism(env: EnvLike, **config: Any) -> None:
     """A seed gives the same episodes again, in a new batch and in one that has been played with."""

@@ -447,20 +447,27 @@ def new(
     width = max(len(str(path)) for path in files)
     for path, text in zip(files, what, strict=True):
         console.print(f"  [bold cyan]{escape(str(path)):{width}}[/]  {text}", soft_wrap=True)
-    imported = f"gpuzoo.envs.{module}.{module}" if inside else f"{module}.{module}"
+    imported = "" if inside else f"{module}.{module}"
     where = "" if inside or parent.resolve() == Path.cwd() else f"  (in {parent}, or with it on PYTHONPATH)"
     console.print(f"\nUse it{where}:\n", markup=False, soft_wrap=True)
     code = [
         "import gpuzoo",
-        f"from {imported} import {title}",
-        f"env = gpuzoo.make({title}, num_envs=1024)",
+        *([f"import {imported}  # registers it"] if imported else []),
+        f'env = gpuzoo.make("{title}-v0", num_envs=1024)',
         "observations, infos = env.reset(seed=0)",
     ]
     console.print("\n".join(f"  {line}" for line in code), markup=False, soft_wrap=True)
-    option = "" if inside else f" --import {imported}"
-    check = f'python -c "from gpuzoo.testing import check_env; from {imported} import {title}; check_env({title})"'
+    option = f" --import {imported}" if imported else ""
+    registered = f"import {imported}; " if imported else ""
+    check = f"{registered}from gpuzoo.testing import check_env; check_env('{title}-v0')"
+    steps = [
+        f'python -c "{check}"',
+        *(["make test"] if inside else []),
+        f"gpuzoo{option} record {title}-v0 -o {module}.gif",
+        f"gpuzoo{option} bench {title}",
+    ]
     console.print("\nThen change the rules, and:\n")
-    for line in (check, f"gpuzoo{option} record {title}-v0 -o {module}.gif", f"gpuzoo{option} bench {title}"):
+    for line in steps:
         console.print(f"  {line}", markup=False, soft_wrap=True)
 
 
@@ -497,17 +504,23 @@ def train(
 ) -> None:
     """Train agents: gpuzoo train ID, with the options of baselines/ppo.py or a2c.py, which --help shows."""
     _baselines("training", "torch", "matplotlib", "safetensors", "tensorboard")
-    from baselines import run
+    from baselines.args import Args
+    from baselines.command import parse
 
-    module = importlib.import_module(f"baselines.{algorithm.value}")
+    kind = next(k for k in Args.__subclasses__() if k.algorithm == algorithm.value)
     words, before = context.args, sys.argv
     sys.argv = ["gpuzoo train", *words]  # as which argparse introduces itself
     try:
-        args = run.parse(module.Args, words, module.__doc__ or "")
+        args = parse(kind, words, kind.__doc__ or "")
+        with _errors():
+            args.check()
         if not args.out:
             from gpuzoo import registry
 
             words = [*words, "--out", f"out/{registry.get(args.game).id}"]
+        from baselines import run  # only now: it imports torch, which takes longer than all of the above
+
+        module = importlib.import_module(f"baselines.{algorithm.value}")
         run.main(getattr(module, algorithm.value.upper()), module.Args, words)
     finally:
         sys.argv = before
@@ -576,16 +589,21 @@ def play(
 ) -> None:  # fmt: skip
     """Let trained agents play: measure their returns, and show them."""
     _baselines("playing", "torch", "safetensors")
-    from baselines import match as matches
-    from baselines.evaluation import evaluate
+    from baselines.command import existing
     from gpuzoo import registry
     from gpuzoo.core.backend import make_backend
 
     err = _console(stderr=True)
     with _errors():
-        device = make_backend(device).device
         values = parse_config(registry.get(game), [*(config or []), *dotted(context.args)])
-        match = matches.arrange(game, players(player or []), checkpoint, values, device)
+        files = players(player or [])
+        for file in {checkpoint, *files.values()} - {"random"}:
+            existing(file.partition("#")[0])
+        from baselines import match as matches  # only now: torch takes longer to import than all of the above
+        from baselines.evaluation import evaluate
+
+        device = make_backend(device).device
+        match = matches.arrange(game, files, checkpoint, values, device)
         options: dict[str, Any] = {"greedy": greedy, "seed": seed}
         if out:
             from baselines.video import film

@@ -107,6 +107,7 @@ FAULTS: dict[str, tuple[str, dict[str, str]]] = {
         {"step": _MOVE + "e.note[a] = e.x[a];", "observe": _SEE + "e.x[a] += e.note[a];"},
     ),
     "scratch is read first": ("lane_order", {"step": _MOVE + "e.x[a] += (float)(e.mark & 3);"}),
+    "an index out of range": ("indices", {"step": _MOVE + "if (e.t == 5) e.old[a + 1] = 0.f;"}),
     "a run-time parameter in a table": ("parameters", {"step": _MOVE + "e.x[a] += e.gains[0];"}),
 }
 

@@ -34,7 +34,7 @@ GZ void step(Env e) {
   lanes(e, AGENTS, [=](int a) { scatter_add(e.add_int[e.cell_of[a]], e.vote_of[a]); });  // as a compiler likes it
   lanes(e, AGENTS, [=](int a) {
     const int c = e.action[a];
-    const u32 word = random_bits(e, a, 0);
+    const u32 word = (u32)e.vote_of[a];
     const u64 wide = (u64)word << 32 | (u32)a;
     scatter_add(e.add_word[c], word);
     scatter_add(e.add_long[c], wide);

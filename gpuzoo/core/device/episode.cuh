@@ -98,9 +98,10 @@ template <class Held> GZ void advance_branchless(const Store &s, int max_steps, 
   v.terminated = v.over = 0;
   forget(e);
   step(e);
-  // not `idle ? ... : ...`, which g++ takes for stores that are made or not
-  const u8 stays = idle;
-  const u8 terminated = (u8)(!idle & ((v.terminated | v.over) != 0)), truncated = (u8)(!idle & (t >= max_steps));
+  // Not `idle ? ... : ...`, which g++ takes for stores that are made or not. Nor `over != 0`, which becomes a conversion
+  // to bool where rules write 0 or 1, and is not vectorised.
+  const u8 over = v.terminated | v.over, stays = idle;
+  const u8 terminated = (u8)((over | (u8)-over) >> 7 & ~stays), truncated = (u8)(!idle & (t >= max_steps));
   unrolled<0, AGENTS>([&](int a) {
     const i64 k = i * AGENTS + a;
     const float reward = idle ? 0.f : v.reward[a];

@@ -125,14 +125,18 @@ GZ void barrier() {
     __syncwarp(warp_mask());
 }
 
-// What a region ends with. With debug=True regions are counted, so that the first fault of an env is known.
-template <class E> GZ void end_region(const E &e) {
-  (void)e;
-  barrier();
+// What a region ends with. With debug=True the rules' regions are counted, so that the first fault of an env is known;
+// the engine's own are not.
 #ifdef GZ_DEBUG
+template <class E> GZ auto count_region(const E &e, int) -> decltype((void)e.gz_watch.fault) {
   if (lane() == 0) ++e.gz_watch.fault->regions;
   barrier();
+}
 #endif
+template <class E> GZ void count_region(const E &, long) {}
+template <class E> GZ void end_region(const E &e) {
+  barrier();
+  count_region(e, 0);
 }
 
 // Regions of the engine, which have no Env.

@@ -28,7 +28,10 @@ GZ void step(Env e) {
     e.theta_dot += c.tau * theta_acc;
     e.terminated = (e.x < -c.x_threshold) | (e.x > c.x_threshold) | (e.theta < -c.theta_threshold_radians) |
                    (e.theta > c.theta_threshold_radians);
-    e.reward = 1.f;
+    if constexpr (Config::sutton_barto_reward)
+      e.reward = e.terminated ? -1.f : 0.f;
+    else
+      e.reward = 1.f;
   });
 }
 

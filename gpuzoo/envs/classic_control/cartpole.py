@@ -29,6 +29,7 @@ class CartPoleConfig(Config):
     theta_threshold_radians: float = param(
         12 * 2 * math.pi / 360, low=0.0, doc="the episode ends when the pole leans further, rad"
     )
+    sutton_barto_reward: bool = param(False, doc="reward 0, and -1 when the pole falls, as in the paper of 1983")
 
 
 class CartPole(EnvDef):
@@ -39,7 +40,8 @@ class CartPole(EnvDef):
     **Observation.** `Box(4)`, float32: position of the cart (m), its velocity (m/s), angle of the pole (rad, 0 is
     upright), its angular velocity (rad/s). All four start uniformly in [-0.05, 0.05].
 
-    **Reward.** 1 for each step, the last one included.
+    **Reward.** 1 for each step, the last one included. With `sutton_barto_reward` 0, and -1 for a step that
+    terminates the episode (not for one that the time limit truncates).
 
     **End.** The pole leans more than 12° or the cart is more than 2.4 m from the centre. Time limit: 500 steps.
     An action out of range counts as 0.

@@ -32,12 +32,8 @@ class WorldConfig(Config):
 class PartialConfig(WorldConfig):
     """Worlds in which agents may see only what is near."""
 
-    num_agent_neighbors: int = param(
-        0, low=0, high=64, doc="how many other agents an agent sees, the nearest first; 0 for all"
-    )
-    num_landmark_neighbors: int = param(
-        0, low=0, high=64, doc="how many landmarks an agent sees, the nearest first; 0 for all"
-    )
+    num_agent_neighbors: int = param(0, low=0, doc="how many other agents an agent sees, the nearest first; 0 for all")
+    num_landmark_neighbors: int = param(0, low=0, doc="how many landmarks an agent sees, the nearest first; 0 for all")
 
 
 class World(EnvDef):

@@ -46,7 +46,7 @@ GZ void observe(Env e) {
       nearest = closer ? b : nearest;
       least = closer ? distance : least;
     }
-    float *row = e.observation[a];
+    Row row = e.observation[a];
     row[0] = e.x[a];
     row[1] = e.y[a];
     row[2] = e.vx[a];
