@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import math
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -15,7 +17,8 @@ import gpuzoo
 from baselines.command import existing
 from gpuzoo.core.files import replacing
 
-FORMAT = 2  # of what the trainers write; 1 was pickled
+FORMAT = 3  # of what the trainers write; 1 was pickled, 2 had no checksum
+HEADER = 1 << 24  #: bytes that the header may have: enough for any run, and parsed within a second
 
 
 def save(path: str | os.PathLike[str], tensors: Mapping[str, Tensor], about: Mapping[str, Any]) -> None:
@@ -33,12 +36,12 @@ def save(path: str | os.PathLike[str], tensors: Mapping[str, Tensor], about: Map
     from safetensors.torch import save as serialize
 
     path = Path(path)
-    told = json.dumps({"format": FORMAT, "version": gpuzoo.__version__, "about": about})
+    told = {"format": FORMAT, "version": gpuzoo.__version__, "about": about}
     copies = {
         name: tensor.detach().to("cpu", copy=True, memory_format=torch.contiguous_format)
         for name, tensor in tensors.items()
     }
-    data = serialize(copies, {"gpuzoo": told})
+    data = serialize(copies, {"gpuzoo": json.dumps({**told, "sha256": _checksum(told, copies)})})
     try:
         with replacing(path) as file:
             file.write(data)
@@ -60,28 +63,119 @@ def load(path: str | os.PathLike[str], device: torch.device | str = "cpu") -> tu
     Raises:
         ValueError: no such file, or one that is not a whole checkpoint of this format.
     """
-    from safetensors import SafetensorError, safe_open
+    from safetensors import safe_open
 
     path = existing(path)
     try:
+        _check_header(path)
         with safe_open(path, "pt") as file:
             told = json.loads((file.metadata() or {}).get("gpuzoo", "{}"))
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118, it is no dictionary
-            if told.get("format") == FORMAT:
-                return {name: x.to(device, copy=True) for name, x in tensors.items()}, told["about"]
+            if isinstance(told, dict) and told.get("format") == FORMAT:
+                if told.pop("sha256", None) != _checksum(told, tensors):
+                    raise ValueError("its checksum is another one")
+                return {name: x.to(device, copy=True) for name, x in tensors.items()}, dict(told["about"])
     except OSError as error:
         raise ValueError(f"cannot read the checkpoint {path}: {error.strerror or error}.") from error
-    except SafetensorError as error:
+    except torch.OutOfMemoryError:
+        raise
+    except Exception as error:  # of whatever kind: a damaged file can lead anywhere
         with path.open("rb") as raw:
             begun = raw.read(9)[8:] == b"{"  # after 8 bytes with the length of a JSON header
         fault = "was cut off or damaged" if begun else f"is not a checkpoint of gpuzoo (format {FORMAT}, .safetensors)"
         raise ValueError(f"{path} {fault}: {error}.") from error
-    if not told:
+    if not told or not isinstance(told, dict):
         raise ValueError(f"{path} is a .safetensors file, but not a checkpoint of gpuzoo.")
     raise ValueError(
         f"{path} is a checkpoint of format {told.get('format')} from gpuzoo {told.get('version')}, but gpuzoo "
         f"{gpuzoo.__version__} reads format {FORMAT}: use the version that wrote it, or train anew."
     )
+
+
+def _check_header(path: Path) -> None:
+    """Refuses a length of the header that a small file, or any checkpoint, cannot have; before anybody allocates it."""
+    with path.open("rb") as file:
+        size = int.from_bytes(file.read(8), "little")
+    if not 1 < size <= min(HEADER, path.stat().st_size - 8):
+        raise ValueError(f"its header cannot have {size} bytes")
+
+
+def _checksum(told: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> str:
+    found = hashlib.sha256(json.dumps(told).encode())
+    for name, x in sorted(tensors.items()):
+        found.update(json.dumps([name, str(x.dtype), list(x.shape)]).encode())
+        found.update(x.reshape(-1).view(torch.uint8).numpy().data if x.numel() else b"")
+    return found.hexdigest()
+
+
+# ---- what the trainers tell ----
+
+_COUNT: Any = (int, lambda x: 0 <= x < 2**63)
+_TEXT: Any = (str, lambda x: True)
+_FORM = {
+    "hidden": [_COUNT], "encoder": _TEXT, "channels": [_COUNT], "memory": _COUNT, "activation": _TEXT, "critic": _TEXT,
+    "normalize": (bool, lambda x: True), "state_size": _COUNT, "seats": _COUNT,
+}  # fmt: skip
+_POLICY = {"observation space": _TEXT, "action space": _TEXT, "form": _FORM}
+_ABOUT = {
+    "game": _TEXT, "config": {}, "run": {}, "steps": _COUNT, "iteration": _COUNT, "policies": {...: _POLICY},
+    "args": {"population": (int, lambda x: 1 <= x < 2**31), "config": {}, "policies": {...: _TEXT}},
+}  # fmt: skip
+
+
+def load_run(path: str | os.PathLike[str]) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """Reads a checkpoint that a trainer wrote.
+
+    Raises:
+        ValueError: as `load`; or one that does not say what trainers say, such as a negative number of steps.
+    """
+    tensors, about = load(path)
+    seconds = about.get("seconds", 0.0)
+    wrong = next(_faults(about, _ABOUT, ""), "")
+    if not wrong and (type(seconds) not in (int, float) or not 0 <= seconds < math.inf):
+        wrong = f"seconds cannot be {seconds!r}"
+    if not wrong and not about["policies"]:
+        wrong = "policies are missing"
+    if wrong:
+        raise ValueError(f"{path} was not written by a trainer, or was changed: {wrong}.")
+    return tensors, about
+
+
+def _faults(found: Any, form: Any, name: str) -> Iterator[str]:
+    """What of a JSON value has not the form that it must have."""
+    if isinstance(form, tuple):
+        kind, holds = form
+        if type(found) is not kind or not holds(found):
+            yield f"{name.strip()} cannot be {json.dumps(found)[:100]}"
+    elif isinstance(form, list):
+        if not isinstance(found, list):
+            yield f"{name.strip()} must be a list"
+        else:
+            for k, value in enumerate(found):
+                yield from _faults(value, form[0], f"{name} {k}")
+    elif not isinstance(found, dict):
+        yield f"{name.strip() or 'this'} must be a dictionary"
+    else:
+        for key in found if ... in form else form:
+            if key in found:
+                yield from _faults(found[key], form.get(key, form.get(...)), f"{name} {key}")
+            else:
+                yield f"{name.strip()} {key} is missing".strip()
+
+
+def check_tensors(found: Mapping[str, Tensor], expected: Mapping[str, Tensor], path: str | os.PathLike[str]) -> None:
+    """Refuses tensors that have not the names, shapes and dtypes of others.
+
+    Raises:
+        ValueError: they have not; the message names the first.
+    """
+    for name in sorted({*found, *expected}):
+        have, want = (
+            f"{x.dtype} {tuple(x.shape)}" if x is not None else "none" for x in (found.get(name), expected.get(name))
+        )
+        if have != want:
+            raise ValueError(f"the checkpoint {path} does not fit this run: for the tensor {name!r} it has {have}, "
+                             f"and this run has {want}.")  # fmt: skip
 
 
 def check(about: Mapping[str, Any], expected: Mapping[str, Any], path: str | os.PathLike[str]) -> None:

@@ -86,6 +86,11 @@ class Learner:
         counter: (1,) int64, number of the update, on the device.
         total: sums a tensor over all processes.
         bf16: compute in bfloat16 where that is sound.
+
+    Attributes:
+        valid: (steps, members, rows) bool, the rows of the rollout that are transitions; by `prepare`.
+        packed: (steps, members, rows, 4), the columns of `baselines.minibatch.COLUMNS` in that order; by `prepare`.
+        prepared: the minibatches that keep their memory from one update to the next, by their place in a pass.
     """
 
     def __init__(
@@ -98,14 +103,14 @@ class Learner:
         self._factor, self._rate, self._limit = torch.ones(3, policy.members, 1, device=policy.flat.device)
         self.reward_scale = Scale(policy.members, 1, policy.flat.device)
         self.running_return = torch.zeros(player.shape[1:], device=policy.flat.device)
-        self._valid = self._packed = self._seen = self._action = torch.empty(0)
+        self.valid = self.packed = self._seen = self._action = torch.empty(0)
         self._counts, self._most = torch.zeros(policy.members, dtype=torch.int64, device=policy.flat.device), 0
         self._orders: dict[int, tuple[Tensor, Call]] = {}
         self._places: Tensor | None = None
         self._state: Tensor | None = None
         self._mask: Tensor | None = None
         self._alone = distributed.world_size() == 1
-        self._prepared: dict[int, Prepared] = {}
+        self.prepared: dict[int, Prepared] = {}
 
     @property
     def name(self) -> str:
@@ -135,12 +140,12 @@ class Learner:
         acting, terminated, truncated = map(player.rows, (rollout.acting, rollout.terminated, rollout.truncated))
         reward, old = player.rows(rollout.reward), player.value
         if normalize_rewards:
-            reward = self._scaled(reward, gamma)
+            reward = self.scaled_rewards(reward, gamma)
         gain, target, valid = advantages(
             reward, old, acting, terminated, truncated, rollout.final_values(player), gamma, gae_lambda, rollout.waits
         )
         self._find(valid)
-        self._packed = torch.stack([gain, target, old[:-1], player.log_prob], -1)
+        self.packed = torch.stack([gain, target, old[:-1], player.log_prob], -1)
         self._seen = player.observations(rollout.observation[:-1]).contiguous()
         self._state = player.states(rollout.state[:-1])
         self._mask = None if rollout.mask is None else player.masks(rollout.mask[:-1]).contiguous()
@@ -153,7 +158,7 @@ class Learner:
 
     def _find(self, valid: Tensor) -> None:
         """Finds the rows that are transitions: how many each member has, and where, unless all are."""
-        self._valid, numbers = valid, valid[:, 0].numel()
+        self.valid, numbers = valid, valid[:, 0].numel()
         flags = valid.transpose(0, 1).flatten(1)
         torch.sum(flags, 1, out=self._counts)
         self._most, all_are = numbers, False
@@ -166,7 +171,8 @@ class Learner:
             rows = torch.arange(numbers, device=valid.device).expand_as(flags)
             self._places = rows.new_zeros(len(flags), numbers + 1).scatter_(1, place, rows)
 
-    def _scaled(self, reward: Tensor, gamma: Tensor) -> Tensor:
+    def scaled_rewards(self, reward: Tensor, gamma: Tensor) -> Tensor:
+        """Rewards (steps, members, rows) divided by the deviation of the discounted return, which learns from them."""
         ended = self.rollout.ended.view(len(reward), self.player.shape[1], -1)
         goes_on = 1 - ended.repeat_interleave(len(self.player.agents), -1).float()
         decay = gamma * torch.cat([torch.ones_like(goes_on[:1]), goes_on[:-1]])
@@ -181,7 +187,7 @@ class Learner:
         """Lets what was seen in the rollout enter the policy's normalisation."""
         if not self.policy.normalize:
             return
-        weight = self._valid.transpose(0, 1).flatten(1)
+        weight = self.valid.transpose(0, 1).flatten(1)
         seen = self._seen.transpose(0, 1).flatten(1, 2).flatten(2).double()
         self.policy.scale.learn(seen, weight, self.total)
         if self.policy.central:
@@ -233,11 +239,11 @@ class Learner:
 
     def _evaluate_prepared(self, part: int, index: Tensor, filled: Tensor | None) -> Minibatch:
         """`_evaluate`, in the memory that this part of a pass had before."""
-        sources = [self._seen, self._action, self._packed, *([] if self._mask is None else [self._mask])]
-        found = self._prepared.get(part)
+        sources = [self._seen, self._action, self.packed, *([] if self._mask is None else [self._mask])]
+        found = self.prepared.get(part)
         if found is None or found.count != index.shape[1]:
             found = Prepared(self.policy, self.player.shape, index.shape[1], sources, self.total, self._alone)
-            self._prepared[part] = found
+            self.prepared[part] = found
         return found.load(index, filled, sources)
 
     def _evaluate(self, index: Tensor, filled: Tensor | None, first: Tensor | None = None) -> Minibatch:
@@ -249,7 +255,7 @@ class Learner:
         state, seat = None, None
         if self._state is not None:
             state, seat = Places((T, M, R // seats), index // seats).take(self._state), index % seats
-        packed = place.take(self._packed)
+        packed = place.take(self.packed)
         with torch.autocast(index.device.type, torch.bfloat16, enabled=self.bf16, cache_enabled=False):
             if first is None:
                 out, value, back = policy.forward_and_back(seen, state, seat)
@@ -268,7 +274,7 @@ class Learner:
                 )  # fmt: skip
                 out, value = out.transpose(0, 1).flatten(1, 2).float(), value.transpose(0, 1).flatten(1).float()
                 back = policy.through_autograd(out, value)
-                weight = place.take(self._valid).to(packed.dtype)
+                weight = place.take(self.valid).to(packed.dtype)
         share = share_of(weight, self.total)
         return Minibatch(policy, out, value, back, mask, action, packed, weight, share, self.total)
 

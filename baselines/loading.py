@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Mapping
 from typing import Any
 
 from torch import Tensor
@@ -40,7 +42,7 @@ def load(
         ValueError: no checkpoint, or one that does not fit.
     """
     file, _, member = path.partition("#")
-    tensors, about = checkpoint.load(file)
+    tensors, about = checkpoint.load_run(file)
     env_id = registry.get(game).id
     if about["game"] != env_id:
         raise ValueError(f"{file} holds policies for {about['game']}, not for {env_id}.")
@@ -67,4 +69,25 @@ def load(
         held = "one member, number 0" if members == 1 else f"{members} members, numbered from 0"
         raise ValueError(f"{file} has {held}, and no {member!r}.")
     k = int(member or 0)
+    _check_sizes(found[kept]["form"], weights, members, file)
     return found[kept]["form"], {n: v[k : k + 1] for n, v in weights.items()}
+
+
+def _check_sizes(form: Mapping[str, Any], weights: Mapping[str, Tensor], members: int, file: str) -> None:
+    """Refuses a form whose layers have more weights than there are, before they are allocated."""
+    numbers = sum(x[:1].numel() for x in weights.values() if x.ndim and len(x) == members)
+    for sizes in (form["hidden"], form["channels"], [form["memory"]] * 2, [form["state_size"]], [form["seats"]]):
+        if max((a * b for a, b in itertools.pairwise([1, *sizes])), default=0) > numbers:
+            raise ValueError(f"{file} was changed: its weights, {numbers} numbers, do not have the form {dict(form)}.")
+
+
+def fill(policy: Policy, weights: Mapping[str, Tensor], file: str) -> None:
+    """Gives a policy the weights of a checkpoint.
+
+    Raises:
+        ValueError: they are of other shapes, or some are missing.
+    """
+    try:
+        policy.load_state_dict(weights)
+    except (RuntimeError, TypeError) as error:
+        raise ValueError(f"{file} was changed: its weights do not have the form that it tells.") from error

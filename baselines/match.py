@@ -60,7 +60,7 @@ def arrange(
     """
     env = registry.get(game)
     given = [file for file in (default, *files.values()) if file != RANDOM]
-    abouts = {file: checkpoint.load(file.partition("#")[0])[1] for file in given}
+    abouts = {file: checkpoint.load_run(file.partition("#")[0])[1] for file in given}
     values: dict[str, Any] = {}
     if given and abouts[given[0]]["game"] == env.id:
         values |= abouts[given[0]]["args"]["config"]
@@ -78,7 +78,7 @@ def arrange(
             name = abouts[file]["args"]["policies"].get(group, group)
             form, weights = loading.load(file, name, game, lay, group)
             new = Policy(lay.observation_spaces[group], lay.action_spaces[group], [0], device=device, **form)
-            new.load_state_dict(weights)
+            loading.fill(new, weights, file)
             found[file, group] = new
         return found[file, group]
 

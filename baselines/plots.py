@@ -38,7 +38,7 @@ def learning_curve(rows: Sequence[Mapping[str, float]], title: str, path: Path) 
         axis.set_title(f"{title}: {group}", fontsize=11, loc="left")
         axis.set_ylabel("mean return of an agent")
         finish(axis)
-    _write(figure, path)
+    write(figure, path)
 
 
 def population_curves(steps: NDArray[Any], returns: Mapping[str, NDArray[Any]], title: str, path: Path) -> None:
@@ -73,7 +73,7 @@ def population_curves(steps: NDArray[Any], returns: Mapping[str, NDArray[Any]], 
         axis.legend(fontsize=8, frameon=False, reverse=True)
         finish(axis)
         axis.set_xlabel("steps of a member")
-    _write(figure, path)
+    write(figure, path)
 
 
 def sweep_plot(values: Mapping[str, NDArray[Any]], final: Mapping[str, NDArray[Any]], path: Path) -> None:
@@ -102,7 +102,7 @@ def sweep_plot(values: Mapping[str, NDArray[Any]], final: Mapping[str, NDArray[A
         if column == 0:
             axis.set_ylabel(f"final return of {group}")
     axes[0].legend(fontsize=8, frameon=False, loc="lower left", bbox_to_anchor=(0, 1), borderpad=0)
-    _write(figure, path)
+    write(figure, path)
 
 
 def elo_curve(rows: Sequence[tuple[float, float]], path: Path) -> None:
@@ -121,7 +121,7 @@ def elo_curve(rows: Sequence[tuple[float, float]], path: Path) -> None:
     axis.set_xlabel("iteration")
     axis.set_ylabel("Elo")
     axis.set_title("strength against earlier policies", fontsize=11, loc="left")
-    _write(figure, path)
+    write(figure, path)
 
 
 def curve(axis: Any, rows: Sequence[Mapping[str, float]], group: str, colour: str) -> None:
@@ -129,7 +129,7 @@ def curve(axis: Any, rows: Sequence[Mapping[str, float]], group: str, colour: st
     name = f"return/{group}"
     points = np.array([(r["steps"], r[name]) for r in rows if math.isfinite(r.get(name, math.nan))]).reshape(-1, 2)
     axis.plot(*points.T, color=colour, alpha=0.2, linewidth=1)
-    axis.plot(points[:, 0], _smooth(points[:, 1]), color=colour, linewidth=2, label=group)
+    axis.plot(points[:, 0], smoothed(points[:, 1]), color=colour, linewidth=2, label=group)
 
 
 def finish(axis: Any) -> None:
@@ -141,7 +141,7 @@ def finish(axis: Any) -> None:
     axis.xaxis.set_major_formatter(EngFormatter(sep=""))
 
 
-def _smooth(values: NDArray[Any]) -> NDArray[Any]:
+def smoothed(values: NDArray[Any]) -> NDArray[Any]:
     """The mean of a twentieth of the values around each, fewer at the ends."""
     n, width = len(values), max(1, len(values) // 20)
     last = np.minimum(np.arange(n) + (width + 1) // 2, n)
@@ -167,6 +167,7 @@ def _panels(count: int, columns: int | None = None) -> tuple[Figure, list[Any]]:
     return figure, [figure.add_subplot(high, wide, k + 1) for k in range(count)]
 
 
-def _write(figure: Figure, path: Path) -> None:
+def write(figure: Figure, path: Path) -> None:
+    """Writes a figure as PNG; a file that is there stays until the new one is whole."""
     with replacing(path) as file:
         figure.savefig(file, format="png", dpi=120)

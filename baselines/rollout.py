@@ -172,7 +172,8 @@ class Rollout:
             of all agents; ``final_state`` where an agent was truncated.
         acting: (steps + 1, envs, agents), whether the agent decides on that observation.
         action, reward, terminated, truncated: (steps, envs, agents, ...).
-        ended: (steps, envs); ``final_return`` (steps, envs, agents) holds where it is true.
+        ended: (steps, envs).
+        final_return: (steps, envs, agents), 0 where the episode did not end.
         players: by policy name.
         now: the simulator's arrays.
         copies_return: whether ``final_return`` must be copied from there.
@@ -247,7 +248,8 @@ class Rollout:
     def begin(self) -> None:
         """Takes the present of the simulator, after a reset or a restore, as the end of the last rollout."""
         self._observe(self.steps)
-        self.observation[-1].copy_(self.now["observation"])
+        # Not `now`: after the first rollout observations are written here.
+        self.observation[-1].copy_(as_tensor(self.simulator.arrays["observation"]))
         if self.own_state:
             self.state[-1].copy_(as_tensor(self.simulator.global_state()).flatten(1))
 
@@ -283,9 +285,12 @@ class Rollout:
             for player in self.players.values():
                 player.look_ahead()
         else:
-            simulator.check_usable()
-            simulator.use_outputs(self.outputs[-1])
-            steps.play()
+            with simulator.in_use:
+                simulator.check_usable()
+                simulator.use_outputs(self.outputs[-1])
+                steps.play()
+        # What older rollouts left there says nothing, but would be in checkpoints.
+        self.final_return.masked_fill_(~self.ended.unsqueeze(-1), 0)
         self.counter += self.steps
 
     def _play_each(self) -> None:
@@ -375,5 +380,5 @@ def by_group(rollout: Rollout, player: Player) -> Mapping[str, tuple[Tensor, Ten
     for group in player.groups:
         first = lay.first[group]
         returns = rollout.final_return[:, :, first : first + lay.groups[group]].mean(-1).view_as(ended)
-        out[group] = ((returns * ended).sum((0, 2)), ended.sum((0, 2)))
+        out[group] = (returns.sum((0, 2)), ended.sum((0, 2)))
     return out

@@ -58,6 +58,8 @@ class SelfPlay:
         policy: the past selves.
         elo: the learner's rating; it began at 0.
         ratings: float64 (size,), of the past selves.
+        memory: (size, envs of each past self, memory size), what they remember.
+        began_before: (size, envs of each past self) bool, games that began before their newest player came.
         past: iteration and weights of at most `SNAPSHOTS` past selves, evenly spread over the run.
     """
 
@@ -75,8 +77,8 @@ class SelfPlay:
         self._rows = 2 * env + seat  # of the past selves, among all agents
         self._side = 2.0 * seat - 1  # 1 where the learner has the first seat
         games = self._half // size
-        self._began_before = torch.zeros(size, games, dtype=torch.bool, device=device)  # before the newcomer entered
-        self._memory = torch.zeros(size, games, self.policy.memory_size, device=device)
+        self.began_before = torch.zeros(size, games, dtype=torch.bool, device=device)  # before the newcomer entered
+        self.memory = torch.zeros(size, games, self.policy.memory_size, device=device)
         self._draw = self._bind()
         mine = torch.ones(2 * rollout.envs, dtype=torch.bool, device=device)
         rollout.mine = mine.index_fill_(0, self._rows, False).view(rollout.envs, 2)
@@ -85,7 +87,7 @@ class SelfPlay:
 
     def _bind(self) -> Call:
         rollout, actions = self._rollout, self.policy.actions
-        rows, device = self._memory.shape[:2], rollout.device
+        rows, device = self.memory.shape[:2], rollout.device
         # Negative, as no learner's seed is.
         seeds = -1 - rollout.seeds * self.size - torch.arange(self.size, device=device)
         kind = torch.int32 if actions.discrete else torch.float32
@@ -108,9 +110,9 @@ class SelfPlay:
         seen = self._theirs(player.observations(rollout.observation[t]))
         if self.policy.recurrent:
             begins = rollout.begins[t, :, self._half :].view(1, self.size, -1)
-            out, memory = self.policy.act(seen.unsqueeze(0), self._memory, begins)
+            out, memory = self.policy.act(seen.unsqueeze(0), self.memory, begins)
             self._out.copy_(out[0])
-            self._memory.copy_(memory)
+            self.memory.copy_(memory)
         else:
             self._out.copy_(self.policy.act(seen)[0])
         if self._legal is not None:
@@ -122,7 +124,7 @@ class SelfPlay:
 
     def _theirs(self, x: Tensor) -> Tensor:
         """The past selves' rows of a tensor (1, rows of the player, ...): (size, games, ...)."""
-        return x[0].index_select(0, self._rows).view(*self._memory.shape[:2], *x.shape[2:])
+        return x[0].index_select(0, self._rows).view(*self.memory.shape[:2], *x.shape[2:])
 
     def after(self, iteration: int) -> dict[str, float]:
         """Rates the games that ended in an iteration, and lets the learner enter the pool if it is time.
@@ -148,7 +150,7 @@ class SelfPlay:
         rollout = self._rollout
         ended, returns = rollout.ended[:, self._half :], rollout.final_return[:, self._half :]
         points = (1 + ((returns[..., 0] - returns[..., 1]) * self._side).sign()) / 2
-        began_before = self._began_before.flatten()
+        began_before = self.began_before.flatten()
         counts = ended & ~(began_before & (ended.cumsum(0) == 1))
         began_before &= ~ended.any(0)
         both = torch.stack([counts.double(), counts * points.double()]).sum(1).view(2, self.size, -1).sum(2)
@@ -162,8 +164,8 @@ class SelfPlay:
         for theirs, ours in zip(self.policy.state_dict().values(), weights.values(), strict=True):
             theirs[places] = ours
         self.ratings[places] = self.elo
-        self._memory[places] = 0
-        self._began_before[places] = iteration > 0
+        self.memory[places] = 0
+        self.began_before[places] = iteration > 0
         if self._entered % self._spacing == 0:
             self.past.append((iteration, {k: v.to("cpu", copy=True) for k, v in weights.items()}))
         if len(self.past) > SNAPSHOTS:
@@ -178,8 +180,22 @@ class SelfPlay:
             "iterations": torch.tensor([iteration for iteration, _ in self.past]),
             "counts": torch.tensor([self._entered, self._spacing]),
             "elo": torch.tensor(self.elo, dtype=torch.float64), "ratings": self.ratings,
-            "memory": self._memory, "began_before": self._began_before,
+            "memory": self.memory, "began_before": self.began_before,
         }  # fmt: skip
+
+    def past_like(self, found: Mapping[str, Tensor], path: Any, prefix: str) -> dict[str, Tensor]:
+        """What a checkpoint must have of the past selves, of which it says how many there are.
+
+        Raises:
+            ValueError: there cannot be so many, or their numbers are none.
+        """
+        empty = torch.zeros(0, dtype=torch.int64)
+        iterations, counts = (found.get(f"{prefix}{name}", empty) for name in ("iterations", "counts"))
+        count = len(iterations) if iterations.ndim == 1 else 0
+        if not 1 <= count <= SNAPSHOTS or counts.shape != (2,) or counts.min() < 1 or iterations.min() < 0:
+            raise ValueError(f"the checkpoint {path} cannot go on: it says nothing possible of its past selves.")
+        past = {f"{prefix}past/{k}": x.expand(count, *x.shape) for k, x in self.past[0][1].items()}
+        return {**past, f"{prefix}iterations": torch.zeros(count, dtype=torch.int64)}
 
     def restore(self, found: Mapping[str, Tensor]) -> None:
         """Puts back what `state` gave."""
@@ -194,8 +210,8 @@ class SelfPlay:
         self._entered, self._spacing = found["counts"].tolist()
         self.elo = float(found["elo"])
         self.ratings.copy_(found["ratings"])
-        self._memory.copy_(found["memory"])
-        self._began_before.copy_(found["began_before"])
+        self.memory.copy_(found["memory"])
+        self.began_before.copy_(found["began_before"])
 
     def tournament(self, game: str | type[EnvDef], iteration: int, **more: Any) -> Table:
         """The learner, its snapshots and random play against each other.

@@ -18,7 +18,7 @@ from torch import Tensor
 from baselines import checkpoint, distributed, fused
 from baselines.args import Args, option
 from baselines.learner import Learner
-from baselines.loading import describe, load
+from baselines.loading import describe, fill, load
 from baselines.losses import Formula, Loss, Slopes
 from baselines.minibatch import COLUMNS, Minibatch
 from baselines.networks import Policy
@@ -42,6 +42,8 @@ class Trainer:
         policies: the policy of each group.
         steps: steps played so far, those of all envs of a member together.
         hyper: hyper-parameters of the members, (members, 1) each.
+        play: plays one rollout; on a GPU a captured graph.
+        update: updates each policy by the rollout, and returns what there is to log; on a GPU a captured graph.
 
     Raises:
         ValueError, TypeError: arguments that cannot work, before anything is compiled.
@@ -107,7 +109,7 @@ class Trainer:
                             [s * 1009 + number for s in seeds], device=self.device, **form)  # fmt: skip
             player = self.rollout.add(name, policy, groups)
             if name in loaded:
-                policy.load_state_dict({k: v.expand(M, *v.shape[1:]) for k, v in loaded[name][1].items()})
+                fill(policy, {k: v.expand(M, *v.shape[1:]) for k, v in loaded[name][1].items()}, args.load[name])
             if name not in args.freeze:
                 learner = Learner(player, self.rollout, self.updates, distributed.total, args.bf16)
                 self.learners[name] = learner
@@ -118,7 +120,7 @@ class Trainer:
             from baselines.selfplay import SelfPlay
 
             self.selfplay = SelfPlay(self.rollout, args.pool, args.pool_every)
-        self._play, self._learn = captured(self.rollout.play, self.device), captured(self._learn_all, self.device)
+        self.play, self.update = captured(self.rollout.play, self.device), captured(self._learn_all, self.device)
 
     @contextlib.contextmanager
     def _fits(self) -> Iterator[None]:
@@ -195,8 +197,8 @@ class Trainer:
         args = self.args
         self.fraction.fill_(max(0.0, 1 - self.iteration / args.iterations) if args.anneal_lr else 1.0)
         with self._fits():
-            self._play()
-            log = self._learn()
+            self.play()
+            log = self.update()
         self.steps += args.num_envs * args.num_steps * distributed.world_size()
         self.iteration += 1
         found = torch.stack([x.double() for x in log.values()]).cpu().numpy()  # waits for a GPU, once
@@ -222,6 +224,13 @@ class Trainer:
         each = distributed.gather(self._own_state())
         if distributed.rank() != 0:
             return
+        tensors = self._tensors(each)
+        checkpoint.save(path, tensors, {
+            **self._expected(), "args": self.args.about(), "steps": self.steps, "iteration": self.iteration, **about,
+        })  # fmt: skip
+
+    def _tensors(self, each: Sequence[Mapping[str, np.ndarray[Any, Any]]]) -> dict[str, Tensor]:
+        """All that the run depends on, with what each process has of its own."""
         tensors: dict[str, Tensor] = {"counter": self.rollout.counter, "updates": self.updates}
         for number, mine in enumerate(each):
             tensors |= {f"process/{number}/{k}": torch.from_numpy(v) for k, v in mine.items()}
@@ -232,9 +241,7 @@ class Trainer:
             tensors |= {f"policy/{name}/{k}": v for k, v in found.items()}
         if self.selfplay is not None:
             tensors |= {f"pool/{k}": v for k, v in self.selfplay.state().items()}
-        checkpoint.save(path, tensors, {
-            **self._expected(), "args": self.args.about(), "steps": self.steps, "iteration": self.iteration, **about,
-        })  # fmt: skip
+        return tensors
 
     def _own_state(self) -> dict[str, np.ndarray[Any, Any]]:
         """What differs between processes: the envs, and what their agents remember."""
@@ -256,19 +263,29 @@ class Trainer:
         """Goes on from a checkpoint of the same run; returns what it says about itself.
 
         Raises:
-            ValueError: no checkpoint, or one of another game, shape or version.
+            ValueError: no checkpoint, a damaged one, or one of another game, shape or version. Nothing is changed then.
         """
-        tensors, about = checkpoint.load(path)
+        tensors, about = checkpoint.load_run(path)
         checkpoint.check(about, self._expected(), path)
+        expected = self._tensors([self._own_state()] * distributed.world_size())
+        if self.selfplay is not None:
+            expected |= self.selfplay.past_like(tensors, path, "pool/")
+        checkpoint.check_tensors(tensors, expected, path)
+        for name in ("counter", "updates"):
+            if int(tensors[name]) < 0:
+                raise ValueError(f"the checkpoint {path} cannot go on: {name} is {int(tensors[name])}.")
+        mine = checkpoint.below(tensors, f"process/{distributed.rank()}/")
+        env = {k: v.numpy() for k, v in checkpoint.below(mine, "env/").items()}
+        try:
+            self.simulator.restore(Snapshot(about["game"], about["config"], env))
+        except ValueError as error:
+            raise ValueError(f"the checkpoint {path} cannot go on: {error}") from error
         for name, player in self.rollout.players.items():
             found = checkpoint.below(tensors, f"policy/{name}/")
             if name in self.learners:
                 self.learners[name].restore(found)
             else:
                 player.policy.load_state_dict(checkpoint.below(found, "weights/"))
-        mine = checkpoint.below(tensors, f"process/{distributed.rank()}/")
-        env = {k: v.numpy() for k, v in checkpoint.below(mine, "env/").items()}
-        self.simulator.restore(Snapshot(about["game"], about["config"], env))
         self.rollout.begin()
         self.rollout.begins[-1].copy_(mine["begins"])
         for name, player in self.rollout.players.items():

@@ -1,13 +1,14 @@
 """Tests take games as arguments and run for each one: a new folder in gpuzoo/envs brings its tests with it.
 
 ``game``: all; ``single_game``: of one agent; ``multi_game``: of several; ``parallel_game``: of several that act at the
-same time; ``turn_game``: of several that act in turns; ``wide_game``: with more than one lane. The toys of tests/toys
-have what no game may have. A game that is exempt from a test says why in `EnvDef.exempt`, under the test's name without
-``test_``.
+same time; ``turn_game``: of several that act in turns; ``wide_game``: with more than one lane; ``published_game``: with
+golden rollouts. The toys of tests/toys have what no game may have. A game that is exempt from a test says why in
+`EnvDef.exempt`, under the test's name without ``test_``.
 
 Three marks keep the cost of a further game small. A game that changed lately has all tests nevertheless (rotation.py).
 
-- ``rotates``: costs much and seldom finds anything. An eighth of them runs each time.
+- ``rotates``: costs much and seldom finds anything. An eighth of them runs each time. With ``together=True`` those of a
+  file have the same turn, as they share what costs much.
 - ``by_kind``: is about the engine or an interface. One game of each kind always has it, the others by turns.
 - ``one_of_a_kind``: is about another library's wrappers. One game of each kind has it, the others never.
 
@@ -21,6 +22,7 @@ import dataclasses
 import os
 import signal
 from collections.abc import Hashable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -43,6 +45,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 Game = type[EnvDef]
 
+GOLDEN = Path(__file__).parent / "golden"
 GAMES: list[Game] = [type(gpuzoo.get(env_id)) for env_id in gpuzoo.ids()]
 TOYS: list[Game] = [Glide, Herd, Lamps, Nim, Orchard]
 
@@ -59,6 +62,7 @@ CHOICES = {
     "turn_game": lambda game: game.turn is not None,
     "wide_game": wide,
     "registered_game": lambda game: game in GAMES,
+    "published_game": lambda game: (GOLDEN / f"{game.id}.json").exists(),
 }
 
 
@@ -155,9 +159,9 @@ def how_often(item: pytest.Item) -> str:
 
 def runs(item: pytest.Item, chosen: Rotation) -> bool:
     """Whether a test by turns runs: it is its turn, what it is about changed lately, or it is called by its name."""
-    game = game_of(item)
+    game, mark = game_of(item), item.get_closest_marker("rotates")
     return (
-        chosen.comes(item.nodeid)
+        chosen.comes(item.nodeid.partition("::")[0] if mark and mark.kwargs.get("together") else item.nodeid)
         or (game.__module__ in chosen.names if game else chosen.changed(item.path))
         or any("::" in word and item.nodeid.startswith(word) for word in item.config.args)
     )
@@ -173,7 +177,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if item.get_closest_marker("rotates") and not item.get_closest_marker("timeout"):
             item.add_marker(pytest.mark.timeout(LONG))
         (left if how_often(item) in BY_TURNS and not runs(item, chosen) else taken).append(item)
-    items[:] = taken
+    # Golden rollouts compile the games' programs. They come first, so that this counts as no other test's cost.
+    items[:] = sorted(taken, key=lambda item: item.path.name != "test_golden.py")
     config.hook.pytest_deselected(items=left)
 
 

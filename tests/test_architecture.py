@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import graphlib
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -199,3 +200,18 @@ def test_public_names_exist_and_are_documented():
 
     for name in gpuzoo.__all__:
         assert getattr(gpuzoo, name).__doc__, name
+
+
+def test_tests_use_public_names_of_the_trainers():
+    """What a test needs of a trainer has a name without an underscore."""
+    text = "\n".join(path.read_text() for path in (ROOT / "baselines").glob("*.py"))
+    private = set(re.findall(r"self\.(_[a-z]\w*)", text)) | set(re.findall(r"^ *def (_[a-z]\w*)", text, re.MULTILINE))
+    assert len(private) > 50
+    found = []
+    for path in (ROOT / "tests").glob("test_*.py"):
+        if "from baselines" not in path.read_text():
+            continue
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            names = re.findall(r"(?<!\bself)\.(_[a-z]\w*)|setattr\(\w+, \"(_[a-z]\w*)\"", line)
+            found += [f"{path.name}:{number}: {a or b}" for a, b in names if (a or b) in private]
+    assert not found

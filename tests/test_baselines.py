@@ -103,7 +103,7 @@ def test_advantages_follow_their_definition(seed: int, waits: bool, known: bool)
 
 def columns_of(learner: Any) -> dict[str, Any]:
     """What a learner knows about its rollout, (steps, members, rows) each."""
-    return dict(zip(COLUMNS, learner._packed.unbind(-1), strict=True))
+    return dict(zip(COLUMNS, learner.packed.unbind(-1), strict=True))
 
 
 def clock_value(t: int, agent: int, member: int) -> float:
@@ -172,7 +172,7 @@ def test_targets_of_a_rollout_are_exact(form: str, population: int) -> None:
         for learner in trainer.learners.values():
             learner.prepare(trainer.hyper["gamma"], trainer.hyper["gae_lambda"], False)
             found = {k: x.unflatten(-1, (2, -1)) for k, x in columns_of(learner).items()}
-            valid = learner._valid.unflatten(-1, (2, -1))  # (steps, members, envs, agents)
+            valid = learner.valid.unflatten(-1, (2, -1))  # (steps, members, envs, agents)
             assert found["target"].shape == (7, population, 2, 2 if central else 1)
             for place, agent in enumerate(learner.player.agents):
                 for member in range(population):
@@ -205,7 +205,7 @@ def test_targets_of_games_in_turns() -> None:
             reward[:, row].numpy(), learner.player.value[:, 0, row].numpy(), acting[:, row].numpy(),
             done[:, row].numpy(), rollout.truncated.flatten(1)[:, row].numpy(), None,
         )  # fmt: skip
-        assert learner._valid[:, 0, row].tolist() == valid.tolist()
+        assert learner.valid[:, 0, row].tolist() == valid.tolist()
         np.testing.assert_allclose(columns["advantage"][:, 0, row][valid], gain[valid], atol=1e-5)  # float32
         np.testing.assert_allclose(columns["target"][:, 0, row][valid], target[valid], atol=1e-5)
         for t in range(23):
@@ -242,7 +242,7 @@ def test_rewards_are_divided_by_the_deviation_of_returns() -> None:
             running = running * ~ended
         deviation = np.std(seen)
         assert learner.reward_scale.variance.item() == pytest.approx(deviation**2, rel=1e-5)  # float32
-        scaled = learner._scaled(trainer.rollout.reward.view(16, 1, 4), trainer.hyper["gamma"])
+        scaled = learner.scaled_rewards(trainer.rollout.reward.view(16, 1, 4), trainer.hyper["gamma"])
         learner.reward_scale.mean.zero_()
         assert scaled.max() <= 10
         break
@@ -290,8 +290,8 @@ def number(learner: Any) -> Any:
     """Writes the number of each transition among its member's in place of its advantage; returns which are valid."""
     T, M, R = learner.player.shape
     numbers = torch.arange(T * R, dtype=torch.float32).view(T, 1, R).expand(T, M, R)
-    learner._packed[..., COLUMNS.index("advantage")] = numbers
-    return learner._valid.transpose(0, 1).flatten(1)
+    learner.packed[..., COLUMNS.index("advantage")] = numbers
+    return learner.valid.transpose(0, 1).flatten(1)
 
 
 @pytest.mark.parametrize("population", [1, 2])
@@ -345,7 +345,7 @@ def test_minibatches_hold_each_transition_once(form: str, population: int) -> No
 def test_members_have_as_many_rows_as_they_have_transitions() -> None:
     trainer = played("deaths and masks", 3)
     learner = trainer.learners["sheep"]
-    counts = learner._valid.sum((0, 2)).tolist()
+    counts = learner.valid.sum((0, 2)).tolist()
     assert len(set(counts)) > 1
     seen = torch.stack([b.weight.sum(1) for b in learner.minibatches(0, 4, 32)])
     assert seen.sum(0).tolist() == counts
@@ -376,7 +376,7 @@ def test_no_two_passes_have_the_same_order(memory: int) -> None:
         for epoch in range(4):
             orders.extend(tuple(b.columns["advantage"][0].tolist()) for b in learner.minibatches(epoch, 1, 4))
         learner.learn_scale()
-        trainer._learn()
+        trainer.update()
     assert len(set(orders)) == 8
     trainer.close()
 
@@ -728,6 +728,7 @@ def test_cartpole_learns(kind: str) -> None:
     assert min(returns) > 60, returns
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize(("memory", "sequence"), [(16, 0), (16, 5), (0, 0)])
 def test_only_who_remembers_can_repeat_what_was_shown(memory: int, sequence: int) -> None:
     """A cue in the first observation is asked for in the fourth step."""

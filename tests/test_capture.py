@@ -73,12 +73,12 @@ def test_iterations_are_alike_and_wait_for_nothing(name: str) -> None:
     for looks in (False, True):
         trainer = kind(args)
         trainer.rollout.looks = looks
-        play, learn = trainer._play, trainer._learn = Recorder(trainer._play), Recorder(trainer._learn)
+        play, learn = trainer.play, trainer.update = Recorder(trainer.play), Recorder(trainer.update)
         found = []
         for _ in range(4):
             trainer.iterate()
             found.append(play.operations + learn.operations)
-        flat.append(torch.cat([x.policy.flat.detach().flatten() for x in trainer.learners.values()]))
+        flat.append(torch.cat([x.policy.flat.detach().flatten() for x in trainer.updateers.values()]))
         trainer.close()
         waits = [operation for operation, *_ in found[1] if any(word in operation for word in WAIT)]
         assert bool(waits) == looks, waits

@@ -39,6 +39,7 @@ def test_drawn_digits_are_the_same_everywhere():
     assert hashlib.sha256(images.tobytes()).hexdigest()[:16] == "b40e3d689eb3ba35"
 
 
+@pytest.mark.rotates
 def test_drawn_digits_look_like_what_they_are():
     """The nearest other picture is mostly of the same digit, and no two are the same."""
     images, labels = drawn()

@@ -22,6 +22,8 @@ from training import ROOT  # noqa: E402
 
 from baselines import checkpoint  # noqa: E402
 
+pytestmark = pytest.mark.rotates(together=True)  # they share three processes, which take longer than the tests
+
 PROCESSES, ENVS, ITERATIONS = 2, 4, 4
 NORMAL = {"normalize_observations": True, "normalize_rewards": True, "normalize_advantages": True, "minibatches": 1}
 RUNS: dict[str, dict[str, Any]] = {
@@ -122,7 +124,7 @@ learner = trainer.learners["agent"]
 seen = []
 for _ in range(6):
     numbers = trainer.iterate()
-    seen.append({{"valid": learner._valid.sum(), "flat": learner.policy.flat.detach().clone(),
+    seen.append({{"valid": learner.valid.sum(), "flat": learner.policy.flat.detach().clone(),
                   "numbers": {{name: torch.from_numpy(x) for name, x in numbers.items()}}}})
 trainer.close()
 torch.save(seen, path / f"{{distributed.rank()}}.pt")
@@ -208,7 +210,6 @@ def test_only_one_process_writes_files(results: dict[str, Any]) -> None:
         assert (folder / "of rank 0" / "checkpoint.safetensors").is_file()
 
 
-@pytest.mark.rotates
 def test_interrupted_processes_go_on_with_the_same_bits(tmp_path: Path) -> None:
     start(PROCESSES, INTERRUPTION, tmp_path, str(tmp_path), json.dumps(RESUMED))
     found = []
@@ -233,7 +234,6 @@ def test_interrupted_processes_go_on_with_the_same_bits(tmp_path: Path) -> None:
     assert timeless(rows[2:]) == timeless(after)
 
 
-@pytest.mark.rotates
 def test_a_process_without_transitions_learns_from_the_others(tmp_path: Path) -> None:
     for kind, processes, envs in (("both", PROCESSES, ENVS), ("one", 1, PROCESSES * ENVS)):
         (tmp_path / kind).mkdir()

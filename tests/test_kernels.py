@@ -443,6 +443,7 @@ def everything(device):
     return [x.nan_to_num(1e30).cpu() for x in out]  # bits of NaN are nobody's promise
 
 
+@pytest.mark.rotates
 def test_the_thread_form_gives_the_same_bits(simt):
     expected = everything("cpu")
     simt()

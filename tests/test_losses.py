@@ -576,6 +576,7 @@ COMPILED = [("ppo", "Discrete(2)", False), ("ppo-clip_values", "MultiDiscrete", 
             ("ppo-clip_values", "Box(6)", False), ("a2c", "Discrete(7)", True), ("a2c", "Box(1)", False)]  # fmt: skip
 
 
+@pytest.mark.rotates
 @pytest.mark.skipif(sys.platform != "linux", reason="NVIDIA has NVRTC for Linux's CPUs only")
 @pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_90", "sm_120"])
 @pytest.mark.parametrize(("kind", "name", "masked"), COMPILED)

@@ -134,7 +134,7 @@ def test_prepared_minibatches_learn_the_same(name: str, monkeypatch: pytest.Monk
         trainer = run_of(RUNS[name], normalize_advantages=False)
         for _ in range(3):
             trainer.iterate()
-        assert all(bool(x._prepared) == prepared for x in trainer.learners.values())
+        assert all(bool(x.prepared) == prepared for x in trainer.learners.values())
         found.append(weights(trainer))
         trainer.close()
     assert torch.equal(*found)

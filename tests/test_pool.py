@@ -450,6 +450,7 @@ def test_envs_are_stepped_while_the_caller_does_something_else():
     pool.close()
 
 
+@pytest.mark.timeout(120)  # what is lost is waited for without an end
 def test_one_thread_sends_and_another_receives(eager):
     game = gpuzoo.get("CartPole-v1")
     pool = EnvPool(game, 64, 8, 2, seed=3, device="cpu", max_episode_steps=LIMIT)
@@ -524,8 +525,10 @@ def test_close_while_another_thread_waits():
     assert errors == ["the pool was closed while recv() waited."]
 
 
+@pytest.mark.timeout(120)
 @pytest.mark.parametrize("num_threads", [1, 5])
 def test_closing_with_work_in_flight(num_threads, eager):
+    """Fails only by a crash, or by a hang, which its time limit ends."""
     for k in range(30):
         pool = make_pool("SimpleSpread-v0", 200, 20, num_threads, seed=k, device="cpu")
         pool.async_reset()
@@ -833,6 +836,10 @@ def test_races_in_the_queue(worth):
     assert_clean(race(64, 3000, worth, THREAD))
 
 
+@pytest.mark.timeout(120)
 def test_a_thread_that_is_held_up_at_any_point():
-    """More threads than processors and a small ring, which the others go around while one is held up."""
+    """More threads than processors and a small ring, which the others go around while one is held up.
+
+    Fails only by a crash, or by a hang, which its time limit ends.
+    """
     assert_clean(race(16, 1_000_000, 0, ()))

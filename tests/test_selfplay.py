@@ -101,14 +101,14 @@ def test_what_past_selves_remember_ends_with_the_episode() -> None:
     pool, rollout = pool_of(ppo), ppo.rollout
     compared = 0
     for _ in range(12):
-        before = pool._memory.clone()
+        before = pool.memory.clone()
         rollout.play()
         begins = rollout.begins[0, 0, 8:].view(2, 4)
         seen = torch.stack([rollout.observation[0, env, seat] for env, seat in seats_of_past_selves(16)]).view(2, 4, 2)
         fresh = torch.where(begins.bool().unsqueeze(-1), 0.0, before)
         with torch.no_grad():
             want = pool.policy.act(seen.unsqueeze(0), fresh)[1]
-        torch.testing.assert_close(pool._memory, want)
+        torch.testing.assert_close(pool.memory, want)
         compared += int((begins.bool() & (before != 0).any(-1)).sum())
     assert compared > 0
     ppo.close()
@@ -137,7 +137,7 @@ def test_nothing_is_learnt_from_the_moves_of_past_selves(values: dict[str, Any])
                 rollout.action[:, env, seat] = 1
                 rollout.reward[:, env, seat] = 5
         before = player.policy.flat.clone()
-        ppo._learn()
+        ppo.update()
         assert not torch.equal(before, player.policy.flat)
         found.append({k: v.clone() for k, v in player.policy.state_dict().items()})
         ppo.close()
@@ -150,7 +150,7 @@ def test_targets_of_the_learners_moves() -> None:
     rollout, learner = ppo.rollout, ppo.learners["player"]
     rollout.play()
     learner.prepare(ppo.hyper["gamma"], ppo.hyper["gae_lambda"], False)
-    target = learner._packed[..., 1].view(64, 16, 2)
+    target = learner.packed[..., 1].view(64, 16, 2)
     replies = 0
     for env, theirs in seats_of_past_selves(16):
         ours, end = 1 - theirs, None
@@ -163,7 +163,7 @@ def test_targets_of_the_learners_moves() -> None:
                 # Up to the rounding of (target - value) + value, both near 1.
                 assert abs(target[t, env, ours] - rollout.reward[end, env, ours]) < 1e-6
                 replies += end == t + 1 and bool(rollout.reward[end, env, ours] == -1)
-        assert learner._valid.view(64, 16, 2)[:, env, theirs].sum() == 0
+        assert learner.valid.view(64, 16, 2)[:, env, theirs].sum() == 0
     assert replies > 10
     ppo.close()
 
@@ -211,7 +211,7 @@ def test_ratings_follow_the_results() -> None:
     pool = pool_of(ppo)
     pool.elo = 100.0
     pool.ratings.copy_(torch.tensor([100.0, -300.0]))
-    pool._began_before[0, 1] = True  # env 9
+    pool.began_before[0, 1] = True  # env 9
     ended, returns = ppo.rollout.ended, ppo.rollout.final_return
     ended.zero_()
     for t, env, first, second in [
@@ -230,7 +230,7 @@ def test_ratings_follow_the_results() -> None:
     gains = [32 * (2.5 - 4 * 0.5), 32 * (1 - 10 / 11)]
     assert log["elo"] == pytest.approx(100 + sum(gains))
     assert pool.ratings.tolist() == pytest.approx([100 - gains[0], -300 - gains[1]])
-    assert not pool._began_before.any()
+    assert not pool.began_before.any()
 
     ended.zero_()
     ended[:4, 12:] = True  # 16 games that count for 8, all of them drawn
@@ -243,7 +243,7 @@ def test_ratings_follow_the_results() -> None:
     log = pool.after(100)
     assert np.isnan(log["win_rate"])
     assert pool.ratings.tolist()[1] == log["elo"]  # a newcomer inherits
-    assert pool._began_before.tolist() == [[False] * 4, [True] * 4]
+    assert pool.began_before.tolist() == [[False] * 4, [True] * 4]
     ppo.close()
 
 

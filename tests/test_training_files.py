@@ -112,9 +112,9 @@ def test_what_is_no_checkpoint_is_refused(tmp_path: Path) -> None:
     assert refusal(tmp_path) == f"there is no checkpoint {tmp_path}: it is a folder."
     for junk in (b"", b"short", b"a text that is longer than the header of a file"):
         path.write_bytes(junk)
-        assert "is not a checkpoint of gpuzoo (format 2, .safetensors)" in refusal(path)
+        assert f"is not a checkpoint of gpuzoo (format {checkpoint.FORMAT}, .safetensors)" in refusal(path)
     torch.save({"format": 1}, path)
-    assert "is not a checkpoint of gpuzoo (format 2, .safetensors)" in refusal(path)
+    assert f"is not a checkpoint of gpuzoo (format {checkpoint.FORMAT}, .safetensors)" in refusal(path)
     save_file({"x": torch.ones(3)}, path)
     assert refusal(path) == f"{path} is a .safetensors file, but not a checkpoint of gpuzoo."
     save_file({"x": torch.ones(3)}, path, {"format": "pt"})
@@ -137,7 +137,7 @@ def test_another_format_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.undo()
     said = refusal(path)
     assert "format 9" in said
-    assert f"gpuzoo {gpuzoo.__version__} reads format 2" in said
+    assert f"gpuzoo {gpuzoo.__version__} reads format {checkpoint.FORMAT}" in said
 
 
 def test_check_names_what_differs() -> None:
@@ -257,6 +257,7 @@ print(begun, parts)
 """
 
 
+@pytest.mark.rotates
 def test_a_killed_process_leaves_a_whole_checkpoint(tmp_path: Path) -> None:
     path = tmp_path / "a[1].safetensors"
     here = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
@@ -549,8 +550,8 @@ def test_weights_and_biases(folder: str | None, monkeypatch: pytest.MonkeyPatch,
 def figures(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """Every figure that is written."""
     found: list[Any] = []
-    write = plots._write
-    monkeypatch.setattr(plots, "_write", lambda figure, path: (found.append(figure), write(figure, path)))
+    write = plots.write
+    monkeypatch.setattr(plots, "write", lambda figure, path: (found.append(figure), write(figure, path)))
     return found
 
 
@@ -585,7 +586,7 @@ def test_smoothing_is_a_moving_mean(count: int) -> None:
     values = np.random.default_rng(1).normal(size=count)
     width = max(1, count // 20)
     expected = [values[max(0, k - width // 2) : k + (width + 1) // 2].mean() for k in range(count)]
-    np.testing.assert_allclose(plots._smooth(values), expected, rtol=0, atol=1e-12)  # sums of up to 500 round
+    np.testing.assert_allclose(plots.smoothed(values), expected, rtol=0, atol=1e-12)  # sums of up to 500 round
 
 
 def test_population_curves(tmp_path: Path, figures: list[Any]) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import threading
 from collections.abc import Mapping
 from typing import Any, Final, Literal
 
@@ -30,6 +31,28 @@ _STATE: Final = ("elapsed_steps", "alive")
 _TRANSIENT: Final = frozenset({"over", "reset_mask", "reset_seed", "action", "final_observation", "final_action_mask"})
 #: outputs that are written only where somebody gave them a place
 _WANTED: Final = frozenset({"state", "final_state"})
+
+_generation = 0  #: forks between the first process and this one
+
+
+def _forked() -> None:
+    global _generation
+    _generation += 1
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)
+
+
+class _Freed(dict[str, Any]):
+    """The arrays of a closed batch: whoever wants one is told."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__()
+        self._message = message
+
+    def __missing__(self, name: str) -> Any:
+        raise RuntimeError(self._message)
 
 
 def parse_autoreset_mode(mode: str | AutoresetMode) -> AutoresetMode:
@@ -106,6 +129,7 @@ class Simulator:
             ``reward``, ``terminated``, ``truncated``, ``alive``, ``episode_return``, ``final_return``, ``final_length``
             (num_envs, agents, ...); ``ended``, ``waiting``, ``elapsed_steps``, ``seed``, ``episode`` (num_envs,);
             ``action`` (num_envs, agents, action_size), to be written before `step`; and the game's fields.
+        in_use: held while a kernel of this batch is launched, which on a CPU is while it runs. `close` waits for it.
 
     Raises:
         ValueError, TypeError: arguments out of range or of the wrong type.
@@ -127,7 +151,8 @@ class Simulator:
         backend: Backend | None = None,
         **config: Any,
     ) -> None:
-        self._closed = True
+        self._closed, self._born = True, _generation
+        self.in_use = threading.RLock()
         self.env: EnvDef = env() if isinstance(env, type) else env
         check_class(self.env)
         if isinstance(num_envs, bool) or not isinstance(num_envs, (int, np.integer)):
@@ -148,7 +173,6 @@ class Simulator:
         self.layout = self.program.layout
         self.xp = self.backend.xp
         kernels = self.backend.compile(self.program)
-        self._pid = os.getpid()
         self.arrays: dict[str, Any] = {}
         self._owned: list[Any] = []
         self._told: Any = None  # the global state, once somebody has asked for it
@@ -323,8 +347,8 @@ class Simulator:
     def check_usable(self) -> None:
         """Raises RuntimeError after `close`, and in another process than the one that made this batch."""
         if self._closed:
-            raise RuntimeError(f"{self.env.id}: this env was closed; make a new one.")
-        if os.getpid() != self._pid:
+            raise RuntimeError(self._closed_message())
+        if self._born != _generation:
             raise RuntimeError(
                 f"{self.env.id}: this env was made in another process; make it after the fork, or use 'spawn'."
             )
@@ -334,6 +358,15 @@ class Simulator:
         self.check_usable()
         if not self._seeded:
             raise RuntimeError(f"{self.env.id}: call reset() before {call}().")
+
+    def _closed_message(self) -> str:
+        return f"{self.env.id}: this env was closed; make a new one."
+
+    def _launch(self, kernel: str, count: int, argument: int = 0) -> None:
+        with self.in_use:
+            if self._closed:  # by another thread, since it was looked at
+                self.check_usable()
+            self._kernels.launch(kernel, self._address, count, argument)
 
     def reset(self, seed: int | Any | None = None, mask: Any = None, params: Mapping[str, Any] | None = None) -> None:
         """Begins new episodes, or on an error changes nothing.
@@ -365,7 +398,7 @@ class Simulator:
                 self.arrays["reset_seed"][...] = seeds
                 self._seeded = True
             self.arrays["reset_mask"][...] = chosen
-        self._kernels.launch("reset", self._address, self.num_envs, _NEXT_EPISODE if seed is None else _NEW_SEED)
+        self._launch("reset", self.num_envs, _NEXT_EPISODE if seed is None else _NEW_SEED)
 
     def _checked_mask(self, mask: Any) -> Any:
         if not hasattr(mask, "dtype") or not str(mask.dtype).endswith("bool"):
@@ -405,13 +438,14 @@ class Simulator:
             IndexError: with ``debug``, an index of the rules that is out of range. The step is finished: what it read
                 there was 0, and what it wrote there is lost.
         """
-        self.check_usable()
+        if self._closed or self._born != _generation:  # a call less where all is well
+            self.check_usable()
         if not self._seeded:
             self.check_begun("step")
         if envs is None:
             if self.debug:
                 self._check_actions()
-            self._kernels.launch("step", self._address, self.num_envs)
+            self._launch("step", self.num_envs)
             return
         chosen = self._different(envs)
         if self.debug:
@@ -419,7 +453,7 @@ class Simulator:
         if len(chosen):
             with self.backend.ordered():
                 where = self.xp.asarray(chosen)
-            self._kernels.launch("step", self._address, len(chosen), self.backend.address(where))
+            self._launch("step", len(chosen), self.backend.address(where))
 
     def rollout(self, steps: int, policy: str = "random") -> None:
         """``steps`` steps in one launch, with random legal actions drawn in the kernel.
@@ -432,12 +466,12 @@ class Simulator:
             raise ValueError(f"rollout has the policy 'random' only, not {policy!r}.")
         if steps < 0:
             raise ValueError(f"steps must not be negative: {steps}.")
-        self._kernels.launch("rollout", self._address, self.num_envs, steps)
+        self._launch("rollout", self.num_envs, steps)
 
     def random_actions(self) -> None:
         """Fills ``arrays["action"]`` with random legal actions, the ones that `rollout` would take next."""
         self.check_begun("random_actions")
-        self._kernels.launch("act", self._address, self.num_envs)
+        self._launch("act", self.num_envs)
 
     def _check_actions(self, envs: Any = slice(None)) -> None:
         from gpuzoo.core.actions import illegal_action
@@ -541,15 +575,14 @@ class Simulator:
             ValueError: the game declares no ``state_space``.
             RuntimeError: not reset yet, closed, or used after a fork.
         """
-        self.check_usable()
+        self.check_begun("global_state")
         space = self.layout.state_space
         if space is None:
             raise ValueError(f"{self.env.id} declares no state_space: its global state is all observations together.")
-        if not self._seeded:
-            raise RuntimeError(f"{self.env.id}: call reset() before global_state().")
         if self._told is None:
-            self._told = self._array("told", (self.num_envs, *(space.shape or ())), str(space.dtype))
-        self._kernels.launch("state", self._address, self.num_envs, self.backend.address(self._told))
+            with self.backend.ordered():
+                self._told = self._array("told", (self.num_envs, *(space.shape or ())), str(space.dtype))
+        self._launch("state", self.num_envs, self.backend.address(self._told))
         return self._told
 
     def set_state(self, values: Mapping[str, Any], envs: Any = None) -> None:
@@ -578,7 +611,7 @@ class Simulator:
                 self.arrays[name][where] = value
             self.arrays["reset_mask"][...] = False
             self.arrays["reset_mask"][where] = True
-        self._kernels.launch("reset", self._address, self.num_envs, _NO_RESET)
+        self._launch("reset", self.num_envs, _NO_RESET)
 
     def snapshot(self, envs: Any = None) -> Snapshot:
         """The whole state of some envs (all by default), on the device."""
@@ -681,13 +714,19 @@ class Simulator:
         return _copied, (arguments, arrays, self._seeded)
 
     def close(self) -> None:
-        """Frees the arrays. May be called again."""
-        if self._closed:
+        """Frees the arrays, after a step of another thread is through. May be called again."""
+        if self._born != _generation:  # a thread that is not in this process may have left `in_use` locked
+            self._free()
             return
+        with self.in_use:
+            if not self._closed:
+                self.backend.synchronize()
+                self._free()
+
+    def _free(self) -> None:
         self._closed = True
-        if os.getpid() == self._pid:
-            self.backend.synchronize()
-        self.arrays, self._params, self._owned, self._told = {}, {}, [], None
+        self.arrays, self._params, self._owned = _Freed(self._closed_message()), {}, []
+        self._told = None
 
 
 def _copied(arguments: dict[str, Any], arrays: dict[str, Any], seeded: bool) -> Simulator:

@@ -1,9 +1,8 @@
 // The CPU's threads: workers that share the envs of one call in tiles. A worker spins for some microseconds after a
-// call, because the next step is likely to follow at once, and then sleeps. A process that forked starts new workers.
+// call, because the next step is likely to follow at once, and then sleeps. The child of a fork starts new workers.
 
 #ifndef _WIN32
 #include <pthread.h>
-#include <unistd.h>
 #endif
 
 namespace gz {
@@ -34,7 +33,6 @@ struct Pool {
   pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
   pthread_cond_t wake = PTHREAD_COND_INITIALIZER;
   int workers = 0, sleeping = 0;
-  long owner = (long)getpid();
   int busy = 0;  // one call at a time; a second one, from another thread, runs alone
   int threads = 0, spins = 0;
   i64 tile = 1;
@@ -47,6 +45,11 @@ struct Pool {
 };
 // One for all libraries of a process: g++ makes the symbol unique. Other compilers' libraries have workers of their own.
 inline Pool pool;
+
+// In the child of a fork there are no workers, whatever the pool says, and its one thread is not in it. That is put right
+// within fork(), before there can be a second thread. Each library does it, as each may have a pool of its own.
+static void pool_forked() { pool = Pool(); }
+__attribute__((constructor)) static void pool_loaded() { pthread_atfork(nullptr, nullptr, pool_forked); }
 
 static void pool_pause() {
 #if defined(__x86_64__) || defined(__i386__)
@@ -95,7 +98,6 @@ static void parallel(Task task, const void *arguments, i64 n, i64 tile, int thre
   if (threads > tiles) threads = (int)tiles;
   if (threads > MAX_THREADS) threads = MAX_THREADS;
   if (threads <= 1) return task(arguments, 0, n);
-  if (p.owner != (long)getpid()) p = Pool();
   if (__atomic_exchange_n(&p.busy, 1, __ATOMIC_ACQUIRE)) return task(arguments, 0, n);
   for (pthread_t id; p.workers < threads - 1; ++p.workers) {
     if (pthread_create(&id, nullptr, pool_worker, (void *)(i64)(p.workers + 1)) != 0) break;
