@@ -38,7 +38,7 @@ bench: .venv/base  ## steps per second of every game
 	$(BIN)/gpuzoo bench
 
 docs: .venv/dev  ## build the documentation into docs/_build/html
-	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
+	$(BIN)/python -m sphinx -W --keep-going -j auto -b html docs docs/_build/html
 
 lint: .venv/dev  ## format check, lint, types
 	$(BIN)/ruff format --check .

@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 import torch
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from baselines import distributed, plots
 from baselines.command import parse
 from baselines.evaluation import evaluate
 from baselines.log import Log, read
 from baselines.networks import Policy
+from baselines.progress import Display
 from baselines.sweep import parse_sweep
 from baselines.trainer import Args, Trainer
 
@@ -52,7 +52,7 @@ class Run:
 
     Args:
         trainer: what runs.
-        quiet: no progress bar.
+        quiet: show no progress.
     """
 
     def __init__(self, trainer: Trainer, quiet: bool) -> None:
@@ -75,9 +75,7 @@ class Run:
         self.log = Log(self.folder, args.about(), track=args.track and distributed.rank() == 0, rows=rows)
         self.start = self.saved = time.perf_counter()
         hidden = quiet or distributed.rank() != 0
-        self.bar = Progress(TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[news]}"),
-                            TimeRemainingColumn(), disable=hidden, refresh_per_second=4)  # fmt: skip
-        self.task = self.bar.add_task(self.name, total=args.iterations, completed=trainer.iteration, news="")
+        self.display = Display(self.name, args.iterations, trainer.iteration, quiet=hidden)
         self.latest: dict[str, float] = {}
 
     @property
@@ -98,8 +96,7 @@ class Run:
         if self.args.population > 1:
             self.members.append({k[7:]: v for k, v in numbers.items() if k.startswith("return/")})
         self.latest |= {k[7:]: v for k, v in row.items() if k.startswith("return/")}
-        shown = "  ".join(f"{group} {value:.2f}" for group, value in self.latest.items())
-        self.bar.update(self.task, advance=1, news=f"{speed:,.0f} steps/s  return: {shown or '(no episode ended)'}")
+        self.display.update(trainer.iteration, speed, self.latest)
 
     def keep(self) -> None:
         """Writes log, checkpoint and curves; all processes take part."""
@@ -199,7 +196,7 @@ def train(
     gc.freeze()  # what is there by now is not looked through again and again
     try:
         run = Run(trainer, quiet)
-        with run.bar:
+        with run.display:
             if trainer.iteration == 0:
                 run.keep()
             while trainer.iteration < args.iterations:
@@ -255,8 +252,10 @@ def main(make: Callable[[Any], Trainer], kind: type[Args], argv: Sequence[str] |
     returns = ", ".join(
         f"{group} {np.nanmedian(value):.2f}" + (f" (median of {len(value)})" if len(value) > 1 else "")
         for group, value in result.returns.items()
+        if np.isfinite(value).any()
     )
-    print(f"{args.game}: mean return {returns}; {result.steps_per_second:,.0f} steps/s, {result.seconds:.0f} s.")
+    told = f"mean return {returns}" if returns else "no episode has ended in the last tenth of the run"
+    print(f"{args.game}: {told}; {result.steps_per_second:,.0f} steps/s, {result.seconds:.0f} s.")
     if args.out:
         print(f"In {args.out}: learning_curve.png, progress.csv, ... Watch them: gpuzoo play {args.game} --checkpoint "
               f"{Path(args.out) / CHECKPOINT}")  # fmt: skip

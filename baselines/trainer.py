@@ -229,6 +229,10 @@ class Trainer:
             **self._expected(), "args": self.args.about(), "steps": self.steps, "iteration": self.iteration, **about,
         })  # fmt: skip
 
+    def state(self) -> dict[str, Tensor]:
+        """All that the run depends on, by name, as a checkpoint has it; of other processes what this one has."""
+        return self._tensors([self._own_state()] * distributed.world_size())
+
     def _tensors(self, each: Sequence[Mapping[str, np.ndarray[Any, Any]]]) -> dict[str, Tensor]:
         """All that the run depends on, with what each process has of its own."""
         tensors: dict[str, Tensor] = {"counter": self.rollout.counter, "updates": self.updates}
@@ -267,7 +271,7 @@ class Trainer:
         """
         tensors, about = checkpoint.load_run(path)
         checkpoint.check(about, self._expected(), path)
-        expected = self._tensors([self._own_state()] * distributed.world_size())
+        expected = self.state()
         if self.selfplay is not None:
             expected |= self.selfplay.past_like(tensors, path, "pool/")
         checkpoint.check_tensors(tensors, expected, path)

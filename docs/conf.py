@@ -11,6 +11,7 @@ sys.path.insert(0, str(DOCS))
 sys.path.insert(0, str(DOCS.parent))
 
 import gen_games  # noqa: E402
+import one_step  # noqa: E402
 import training_options  # noqa: E402
 
 import gpuzoo  # noqa: E402
@@ -50,29 +51,13 @@ def _forbidden() -> str:
     return "\n".join(lines)
 
 
-def _lines(path: str) -> str:
-    return str(len((DOCS.parent / "gpuzoo" / path).read_text().splitlines()))
-
-
-# Files that `one_step.md` walks through, in its order.
-_WALK = {
-    "vector": "interfaces/vector.py",
-    "simulator": "core/simulator.py",
-    "backend_cpu": "core/backend_cpu.py",
-    "backend_cuda": "core/backend_cuda.py",
-    "walk_cpu": "core/device/walk_cpu.cuh",
-    "walk_gpu": "core/device/walk_gpu.cuh",
-    "episode": "core/device/episode.cuh",
-    "prelude": "core/device/prelude.cuh",
-    "game": "envs/classic_control/cartpole.cuh",
-}
 myst_substitutions = {
     "forbidden": _forbidden(),
     "regions": ", ".join(f"`{r}`" for r in sorted(REGIONS)),
     "uniform": ", ".join(f"`e.{name}`" for name in sorted(UNIFORM)),
     "training_options": training_options.options_table(),
     "number_of_games": str(len(gpuzoo.ids())),
-    **{f"lines_{name}": _lines(path) for name, path in _WALK.items()},
+    **one_step.substitutions(),
 }
 
 

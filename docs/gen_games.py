@@ -9,6 +9,7 @@ import inspect
 import math
 import re
 import typing
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Literal
 
@@ -267,13 +268,16 @@ def generate(pages: Path, pictures: Path | None) -> list[Path]:
         The files that were written or are still current.
     """
     pages.mkdir(parents=True, exist_ok=True)
-    written, shots = [], {}
+    written: list[Path] = []
     drawn = gen_results.draw(gpuzoo.ids(), pages / "curves") if pictures is not None else {}
     curves = {name: f"curves/{file}" for name, file in drawn.items()}
+    with ThreadPoolExecutor() as pool:  # most of it is compilation
+        files = pool.map(lambda name: _picture(gpuzoo.get(name), pictures) if pictures else "", gpuzoo.ids())
+        shots = {
+            name: f"../_static/games/{file}" if file else "" for name, file in zip(gpuzoo.ids(), files, strict=True)
+        }
     for name in gpuzoo.ids():
         env = gpuzoo.get(name)
-        file = _picture(env, pictures) if pictures is not None else ""
-        shots[name] = f"../_static/games/{file}" if file else ""
         write(pages / f"{name}.md", _page(env, shots[name], gen_results.section(name, curves), pages))
         written.append(pages / f"{name}.md")
     parts = [

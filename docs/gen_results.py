@@ -127,12 +127,15 @@ def _overview(found: dict[str, dict[str, dict[str, Any]]]) -> str:
     for game, by_name in found.items():
         for name, result in by_name.items():
             reference = (result["reference"] or {}).get("score")
-            last = ["" if reference is None else number(reference), "yes" if result["solved"] else "**no**"]
+            last = ["" if reference is None else number(reference), _solved(result)]
             title = f"[{name.replace(MAPPO, ', MAPPO')}]({game}.md#results)"
             for k, (scored, base, score) in enumerate(lines(game, result)):
                 rows.append([title, scored, base, score, *last] if k == 0 else ["", scored, base, score, "", ""])
-    head = ["game", "what is scored", "random play", "PPO", "reference", "solved"]
-    return table(head, rows)
+    return table(["game", "what is scored", "random play", "PPO", "reference", "goal"], rows)
+
+
+def _solved(found: dict[str, Any]) -> str:
+    return "solved" if found["solved"] else "not solved" if found["goal"] else "no goal is stated"
 
 
 # ---- a game's section ----
@@ -162,7 +165,7 @@ def _one(game: str, name: str, found: dict[str, Any], pictures: Mapping[str, str
     head = ["what is scored", "random play", "PPO"]
     parts += [
         table(head, lines(game, found)),
-        f"{'Solved' if found['solved'] else 'Not solved'}. The goal is {found['goal']}.",
+        f"{_solved(found).capitalize()}." + (f" The goal is {found['goal']}." if found["goal"] else ""),
     ]
     if reference:
         parts.append(f"Reference: {reference['what']} Source: {reference['source']}")

@@ -225,15 +225,15 @@ def rounded(value: float | None) -> float | None:
     return None if value is None else float(f"{value:.5g}")
 
 
-def verdict(env: EnvDef, about: Mapping[str, Any], scores: Mapping[str, Any]) -> tuple[bool, str]:
-    """Whether the game is solved, and why."""
+def verdict(env: EnvDef, about: Mapping[str, Any], scores: Mapping[str, Any]) -> tuple[bool, str | None]:
+    """Whether the game is solved, and the goal; None if nobody has stated one."""
     goal = about.get("goal")
     if goal is None and env.reward_threshold is not None:
         (group,) = scores["trained"]
         goal = {"scenario": "trained", "measure": group, "at_least": env.reward_threshold,
                 "because": "Gymnasium's reward_threshold"}  # fmt: skip
     if goal is None:
-        return False, "not stated"
+        return False, None
     measure = scores.get(goal["scenario"], {}).get(goal["measure"])
     what = f"at least {goal['at_least']:g} for {goal['measure']} ({goal['scenario']}): {goal['because']}"
     if measure is None:
@@ -307,7 +307,8 @@ def main(argv: Sequence[str] | None = None) -> None:
         parser.error(str(error))
     for game, variant in runs:
         found = make(game, chosen.seeds, out, chosen.quick, variant=variant)
-        print(f"{game}{variant}: {'solved' if found['solved'] else 'not solved'}; the goal is {found['goal']}")
+        said = "solved" if found["solved"] else "not solved" if found["goal"] else "no goal is stated"
+        print(f"{game}{variant}: {said}" + (f"; the goal is {found['goal']}" if found["goal"] else ""))
         for scenario, measures in found["scores"].items():
             means = ", ".join(f"{measure} {value['mean']:g}" for measure, value in measures.items())
             print(f"  {scenario}: {means}")

@@ -78,7 +78,7 @@ def test_iterations_are_alike_and_wait_for_nothing(name: str) -> None:
         for _ in range(4):
             trainer.iterate()
             found.append(play.operations + learn.operations)
-        flat.append(torch.cat([x.policy.flat.detach().flatten() for x in trainer.updateers.values()]))
+        flat.append(torch.cat([x.policy.flat.detach().flatten() for x in trainer.learners.values()]))
         trainer.close()
         waits = [operation for operation, *_ in found[1] if any(word in operation for word in WAIT)]
         assert bool(waits) == looks, waits

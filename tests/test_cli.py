@@ -382,7 +382,7 @@ def test_train_has_the_help_of_the_algorithm():
         (["CartPol"], 2, "gpuzoo train: error: there is no game 'CartPol'; did you mean 'CartPole-v1'?"),
         (["CartPole-v1", "--sped", "3"], 2, "unknown option --sped; see --help"),
         (["CartPole-v1", "--config.gravit", "3"], 2, "CartPole-v1 has no parameter 'gravit'; did you mean 'gravity'?"),
-        (["CartPole-v1", "--gamma", "2"], 1, "error: gamma must lie between 0 and 1, not 2.0."),
+        (["CartPole-v1", "--gamma", "2"], 2, "error: gamma must lie between 0 and 1, not 2.0."),
     ],
 )
 def test_train_refuses(words, status, message, tmp_path, monkeypatch):
@@ -467,6 +467,35 @@ def test_values_for_a_game_are_options(path):
     assert about.get("mappo", {}).keys() <= names
     for module in (a2c, ppo):
         module.Args.of(path.stem).check()
+
+
+MISTAKES = {
+    "train NoGame": "there is no game 'NoGame'",
+    "train CartPole-v1 --sped 3": "unknown option --sped",
+    "train CartPole-v1 --num-envs 0": "num_envs must be positive",
+    "train CartPole-v1 --algorithm a2c --config.gravit 3": "has no parameter 'gravit'",
+    "play NoGame": "there is no game 'NoGame'",
+    "play CartPole-v1 --checkpoint nothing": "there is no checkpoint nothing",
+    "play CartPole-v1 --player agent": "--player takes NAME=FILE",
+    "record NoGame -o a.gif": "there is no game 'NoGame'",
+}
+
+
+def test_mistakes_are_told_before_torch_is_imported():
+    """That takes seconds."""
+    code = (
+        "import contextlib, sys\n"
+        "from gpuzoo.tools.cli import main\n"
+        "for words in sys.argv[1:]:\n"
+        "    sys.argv = ['gpuzoo', *words.split()]\n"
+        "    with contextlib.suppress(SystemExit):\n"
+        "        main()\n"
+        "print('imported:', [m for m in ('torch', 'matplotlib') if m in sys.modules])\n"
+    )
+    done = python("-c", code, *MISTAKES)
+    for message in MISTAKES.values():
+        assert message in done.stderr
+    assert done.stdout == "imported: []\n"
 
 
 # ---- play ----

@@ -214,8 +214,7 @@ FAULTS: dict[str, Callable[[bytes, Path], bytes]] = {
 
 
 def state(trainer: PPO) -> dict[str, bytes]:
-    tensors = trainer._tensors([trainer._own_state()])
-    found = {k: x.contiguous().view(-1).view(torch.uint8).numpy().tobytes() for k, x in tensors.items()}
+    found = {k: x.contiguous().view(-1).view(torch.uint8).numpy().tobytes() for k, x in trainer.state().items()}
     return found | {"steps": str((trainer.steps, trainer.iteration)).encode()}
 
 

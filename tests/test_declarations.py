@@ -10,6 +10,7 @@ import sys
 import textwrap
 from pathlib import Path
 
+import gymnasium
 import pytest
 from toys.glide import Glide
 
@@ -335,3 +336,15 @@ def test_variants_are_registered_with_their_game(empty_registry):
 def test_a_faulty_variant_is_refused_where_it_is_declared(changes, error, words):
     with pytest.raises(error, match=words):
         type("Bad", (Glide,), {"id": "Bad-v0", "variants": classmethod(lambda cls: {"Bad-v1": changes})})
+
+
+def test_a_variant_of_the_collection():
+    game = type(gpuzoo.get("FrozenLake8x8-v1"))
+    assert issubclass(game, type(gpuzoo.get("FrozenLake-v1")))
+    assert game.Config().map_name == "8x8"
+    ours, theirs = gymnasium.spec("gpuzoo/FrozenLake8x8-v1"), gymnasium.spec("FrozenLake8x8-v1")
+    assert (ours.max_episode_steps, ours.reward_threshold) == (theirs.max_episode_steps, theirs.reward_threshold)
+    env = gymnasium.make("gpuzoo/FrozenLake8x8-v1", is_slippery=False)
+    assert env.observation_space == gymnasium.make("FrozenLake8x8-v1").observation_space
+    env.reset(seed=0)
+    assert env.step(1)[0] == 8

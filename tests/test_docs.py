@@ -15,7 +15,9 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from types import FrameType
 
+import numpy as np
 import pytest
 
 import gpuzoo
@@ -153,8 +155,10 @@ def test_commands_exist() -> None:
 
 def test_games_that_are_named_exist() -> None:
     for page in PAGES:
-        for env_id in re.findall(r"\b[A-Z][A-Za-z]+(?:-[A-Za-z]+)*-v\d+\b", page.read_text()):
-            assert env_id in gpuzoo.ids() or env_id == "ThinIce-v0", f"{name(page)}: {env_id}"
+        text = page.read_text()
+        declared = re.findall(r'\bid = "([\w-]+)"|"([\w-]+-v\d+)": \{', text)  # by the page itself
+        known = {*gpuzoo.ids(), *(env_id for pair in declared for env_id in pair)}
+        assert {*re.findall(r"\b[A-Z][A-Za-z]+(?:-[A-Za-z]+)*-v\d+\b", text)} <= known, name(page)
 
 
 @pytest.fixture
@@ -181,6 +185,42 @@ def test_every_game_has_a_page(tmp_path: Path) -> None:
         assert usage
         for block in usage:
             compile(block.code, env_id, "exec")
+
+
+def test_files_of_a_step() -> None:
+    """`one_step.md` names the files that a step visits on a CPU, no other ones, and those that they take words from."""
+    sys.path.insert(0, str(DOCS))
+    try:
+        import one_step
+    finally:
+        sys.path.remove(str(DOCS))
+    package = Path(gpuzoo.__file__).parent
+    envs = gpuzoo.make_vec("CartPole-v1", 4, device="cpu")
+    envs.reset(seed=0)
+    actions = np.zeros(4, np.int64)
+    envs.step(actions)  # the first step makes what all later ones use
+    visited: set[str] = set()
+
+    def look(frame: FrameType, event: str, argument: object) -> None:
+        file = Path(frame.f_code.co_filename)
+        if event == "call" and file.is_relative_to(package):
+            visited.add(file.relative_to(package).as_posix())
+
+    sys.setprofile(look)
+    try:
+        envs.step(actions)
+    finally:
+        sys.setprofile(None)
+    compiled = {
+        Path(file).relative_to(package).as_posix() if os.path.isabs(file) else f"core/device/{file}"
+        for file in re.findall(r'^#line \d+ "(.+)"$', envs.simulator.program.code, re.M)
+        if file != "generated"
+    }
+    step, words = one_step.tables()
+    listed = {file for row in step for file in row[:1]} | {file for row in words for file in row}
+    assert {file for row in step for file in row[:1] if file.endswith(".py")} == visited
+    assert {f for f in listed if f.endswith(".cuh")} == compiled - {"core/device/walk_gpu.cuh", "core/device/simt.cuh"}
+    assert one_step.substitutions()["files_of_a_step"] == str(len(step))
 
 
 @pytest.mark.rotates

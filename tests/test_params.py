@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
+import pickle
 from typing import Any
 
 import numpy as np
@@ -204,3 +206,19 @@ def test_a_picture_is_of_the_env_with_its_own_values() -> None:
     for env, sim in enumerate(alone):
         assert both.config(env).goal_position == pytest.approx(sim.cfg.goal_position)
         np.testing.assert_array_equal(draw(both, env), draw(sim, 0))
+
+
+@pytest.mark.parametrize("way", [copy.deepcopy, lambda sim: pickle.loads(pickle.dumps(sim))])
+def test_a_copy_has_the_spaces_that_the_env_was_made_with(way: Any) -> None:
+    """Random actions follow from them; with those of the present values the copy would play another game."""
+    robot = gpuzoo.get("PointRobot-v0")
+    sim = Simulator(robot, 3, device="cpu", max_force=0.3)
+    sim.reset(seed=0)
+    sim.set_params(max_force=0.05)
+    twin = way(sim)
+    assert twin.layout.action_spaces == sim.layout.action_spaces
+    assert_same("parameters", sim.params, twin.params)
+    for one in (sim, twin):
+        one.rollout(20)
+    assert_same("what they play", read(sim), read(twin))
+    twin.set_params(max_force=0.25)

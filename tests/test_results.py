@@ -125,9 +125,21 @@ def test_page_has_all_results_and_names_the_games_without(writer: Any) -> None:
     assert text.count("Not trained yet: [New-v0](New-v0.md).") == 1
     assert "Not trained yet" not in writer.page(["CartPole-v1"])
     assert writer.section("New-v0", {}).startswith("Not trained yet. `python scripts/make_results.py New-v0`")
+    assert "| 490.04 | solved |" in text
     section = writer.section("CartPole-v1", {"CartPole-v1": "curves/a.png"})
     assert "![Learning curves of CartPole-v1](curves/a.png)" in section
     assert found["commands"][0] in section
+    assert "\n\nSolved. The goal is at least 475 for agent (trained)" in section
+
+
+def test_a_game_without_a_goal_is_neither_solved_nor_not(
+    writer: Any, maker: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = result("Pong-v0")
+    found["solved"], found["goal"] = maker.verdict(gpuzoo.get("Pong-v0"), {}, found["scores"])
+    monkeypatch.setattr(writer, "results", lambda game: {game: found})
+    assert "| no goal is stated |" in writer.page(["Pong-v0"])
+    assert "\n\nNo goal is stated.\n\n" in writer.section("Pong-v0", {})
 
 
 def test_curves_are_drawn_once(writer: Any, tmp_path: Path) -> None:

@@ -233,7 +233,7 @@ class CpuBackend:
         return int(array.ctypes.data)
 
     def compile(self, program: Program) -> Kernels:
-        flags = (*self._flags, "--param=vect-epilogues-nomask=1") if program.remainders else self._flags
+        flags = (*self._flags, "--param=vect-epilogues-nomask=1") if program.form.remainders else self._flags
         flags = (*flags, "-O1") if program.debug else flags  # compiled in a third of the time
         places = tuple(map(os.environ.get, ("CXX", "PATH", "GPUZOO_CACHE_DIR", "HOME")))
         return _CpuKernels(_compiled(program.code, program.env.id, flags, *places), self.threads)

@@ -32,7 +32,8 @@ from gpuzoo.core.definition import (
     resolve_constants,
     resolve_fields,
 )
-from gpuzoo.core.dialect import ENTRIES, check_rules, counts, inline_includes, names
+from gpuzoo.core.dialect import ENTRIES, check_rules, counts, inline_includes
+from gpuzoo.core.form import Form, choose
 from gpuzoo.core.parameters import layout_of_all
 from gpuzoo.core.tokens import DialectError, Piece
 
@@ -61,14 +62,6 @@ ENGINE_ARRAYS: Mapping[str, tuple[str, str]] = {
 #: what rules reach by an index, beside fields and tables
 _INDEXED = ("action", "terminate", "reward", "terminated", "alive", "observation", "action_mask")
 
-#: names in rules by which one agent leaves before the others, or it is asked who has
-_OF_ONE = frozenset({"terminate", "terminated", "alive"})
-
-
-def _few_together(env: EnvDef, lay: Layout) -> bool:
-    """Whether agents act at once and their rewards fit into registers; those of who moves would need an index."""
-    return lay.agents <= 4 and env.turn is None
-
 
 @dataclasses.dataclass(frozen=True)
 class Program:
@@ -81,14 +74,13 @@ class Program:
         fields: the state, with numeric shapes.
         scratch: the scratch fields that lie in memory, with numeric shapes.
         lanes: threads per env on a GPU.
+        form: which form the kernels have.
         per_env: names of the parameters given per env.
         params: names of the run-time (float) parameters.
         tables: the shared constant arrays.
         store: names of the pointers of the device struct `Store`, in order.
         indexed: what rules reach by an index, by the numbers that a fault has for them.
         debug: whether this is the checked form.
-        remainders: whether loops of a CPU may leave something over behind whole vectors; those over envs do not, as
-            tiles are whole vectors.
         code: the translation unit.
     """
 
@@ -98,13 +90,13 @@ class Program:
     fields: dict[str, Field]
     scratch: dict[str, Field]
     lanes: int
+    form: Form
     per_env: frozenset[str]
     params: tuple[str, ...]
     tables: dict[str, np.ndarray[Any, Any]]
     store: tuple[str, ...]
     indexed: tuple[str, ...]
     debug: bool
-    remainders: bool
     code: str
 
 
@@ -490,12 +482,9 @@ def program(
     env_bytes = sum(int(np.prod(f.sizes)) * np.dtype(f.dtype).itemsize for f in fields.values())
     env_bytes += lay.agents * (lay.observation_size * np.dtype(lay.observation_dtype).itemsize + 16) + 16
     tile = max(1, min(512, 65536 // env_bytes))
-    branchless = lanes == 1 and all(f.shape == () for f in (*fields.values(), *scratch.values()))
-    branchless &= type(env).single() or (_few_together(env, lay) and not _OF_ONE & names(rules))
+    form = choose(env, lay, fields | scratch, lanes, rules)
     # Whole vectors: of bytes, as the flags are, there are 64 in the longest.
-    tile = max(tile - tile % 64, 64) if branchless else next((tile - tile % n for n in (64, 16) if tile > n), tile)
-    # A long observation is written by a loop, which would keep the loop over envs from being vectorised.
-    apart = branchless and lay.agents * lay.observation_size > 32
+    tile = max(tile - tile % 64, 64) if form.branchless else next((tile - tile % n for n in (64, 16) if tile > n), tile)
     facts: dict[str, Any] = {
         "env": env,
         "cfg": cfg,
@@ -505,7 +494,7 @@ def program(
         "tables": tables,
         "lanes": lanes,
         "single": type(env).single(),
-        "branchless": branchless,
+        "branchless": form.branchless,
         "tile": tile,
         "debug": debug,
         "indexed": (*_INDEXED, *fields, *scratch, *tables, "state"),
@@ -532,9 +521,9 @@ def program(
     parts = [
         *["#define GZ_DEBUG"] * debug,
         f"#define LANES {lanes}",
-        f"#define GZ_BRANCHLESS {int(branchless)}",
-        f"#define GZ_APART {int(apart)}",
-        f"#define GZ_SHORT {int(branchless and facts['single'] and env.short_episodes)}",
+        f"#define GZ_BRANCHLESS {int(form.branchless)}",
+        f"#define GZ_APART {int(form.apart)}",
+        f"#define GZ_SHORT {int(form.short)}",
         _header("base.cuh"),
         "#ifdef GZ_SIMT",
         _header("simt.cuh"),
@@ -562,12 +551,12 @@ def program(
         fields=fields,
         scratch=in_memory,
         lanes=lanes,
+        form=form,
         per_env=frozenset(per_env),
         params=params,
         tables=tables,
         store=tuple(name for _, name in store),
         indexed=facts["indexed"],
         debug=debug,
-        remainders=apart or not branchless,
         code="\n".join(parts) + "\n",
     )

@@ -158,7 +158,10 @@ class EnvDef:
         return 1
 
     def observation_space(self, cfg: Any, group: str) -> spaces.Space[Any]:
-        """Box, Discrete or MultiDiscrete space of one agent's observation, the same dtype for all groups."""
+        """Box, Discrete or MultiDiscrete space of one agent's observation, the same dtype for all groups.
+
+        A bound of a Box may rise or fall with a run-time parameter. A batch's space holds for all of its envs.
+        """
         raise NotImplementedError(f"{type(self).__name__} must define observation_space(cfg, group)")
 
     def state_space(self, cfg: Any) -> spaces.Box | None:
@@ -188,7 +191,10 @@ class EnvDef:
         return {}
 
     def check(self, cfg: Any) -> None:
-        """Raises ValueError where values of the configuration do not fit together."""
+        """Raises ValueError where values of the configuration do not fit together.
+
+        Where parameters are given per env it is asked about the values of each env, also before they are changed.
+        """
 
     def aspect(self, cfg: Any) -> float:
         """Width of a picture of the game by its height; pictures are square by default."""

@@ -165,9 +165,14 @@ def counts(pieces: Sequence[Piece], region: str) -> Iterator[tuple[str, str]]:
             yield f"{token.path}:{token.line}", arguments[1] if len(arguments) > 1 else ""
 
 
-def names(pieces: Sequence[Piece]) -> frozenset[str]:
-    """All names in a game's rules, comments aside."""
-    return frozenset(token.text for piece in pieces for token in tokens_of(piece) if token.kind == "name")
+def names(pieces: Sequence[Piece]) -> dict[str, str]:
+    """All names in a game's rules, comments aside, and the first place of each as ``file:line``."""
+    found: dict[str, str] = {}
+    for piece in pieces:
+        for token in tokens_of(piece):
+            if token.kind == "name":
+                found.setdefault(token.text, f"{token.path}:{token.line}")
+    return found
 
 
 def check_rules(

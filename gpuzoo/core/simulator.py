@@ -164,6 +164,9 @@ class Simulator:
         self._options = {"threads": threads, "lanes": lanes, "debug": debug}
         mode = parse_autoreset_mode(autoreset_mode)
         cfg, per_env = split_config(self.env, self.num_envs, config)
+        #: the configuration that the spaces follow from, and with them random and clipped actions
+        self._made = {f.name: getattr(cfg, f.name) for f in dataclasses.fields(cfg)}
+        self._made |= {name: values.copy() for name, values in per_env.items()}
         self.backend = make_backend(device, threads) if backend is None else backend
         self.device = self.backend.device
         if lanes is None and self.device == "cpu" and type(self.env).single():
@@ -708,10 +711,10 @@ class Simulator:
             "autoreset_mode": self._mode,
             "max_episode_steps": self._limit,
             **self._options,
-            **{f.name: self.param(f.name) for f in dataclasses.fields(self.cfg)},
+            **self._made,
         }
         arrays = {n: self.backend.to_numpy(a) for n, a in self.arrays.items() if n not in _WANTED}
-        return _copied, (arguments, arrays, self._seeded)
+        return _copied, (arguments, self.cfg, self.params, arrays, self._seeded)
 
     def close(self) -> None:
         """Frees the arrays, after a step of another thread is through. May be called again."""
@@ -729,8 +732,11 @@ class Simulator:
         self._told = None
 
 
-def _copied(arguments: dict[str, Any], arrays: dict[str, Any], seeded: bool) -> Simulator:
+def _copied(
+    arguments: dict[str, Any], cfg: Any, params: dict[str, Any], arrays: dict[str, Any], seeded: bool
+) -> Simulator:
     simulator = Simulator(**arguments)
+    simulator._set_params(cfg, params)
     with simulator.backend.ordered():
         for name, array in arrays.items():
             simulator.arrays[name][...] = simulator.xp.asarray(array)

@@ -46,6 +46,7 @@ class Opponents:
         self._index = [a for a in range(lay.agents) if a not in rows]
         groups = list(dict.fromkeys(lay.group_of(a) for a in self._index))
         self._space, action_space = common_spaces(lay, groups)
+        self._shape = (simulator.num_envs, len(self._index), *(action_space.shape or ()))
         self._slots = []
         for span in (range(rows.start), range(rows.stop, lay.agents)):
             if span:
@@ -136,6 +137,9 @@ class Opponents:
         observation = self._part("observation")
         mask = self._part("action_mask") if sim.layout.mask_size else None
         actions = self._policy(observation, mask)
+        actions = actions if hasattr(actions, "shape") else np.asarray(actions)
+        if tuple(actions.shape) != self._shape:  # and not that of the agents on one side of the rows
+            raise ValueError(f"actions of opponents must have shape {self._shape}, not {tuple(actions.shape)}.")
         start = 0
         for span, slot in self._slots:
             slot.write(actions[:, start : start + len(span)])

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+import contextlib
+import functools
+from collections.abc import Hashable
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import gymnasium
 
@@ -15,12 +18,18 @@ from gpuzoo.interfaces.batch import Masks, apply_options, check_masks, check_ren
 from gpuzoo.interfaces.interface import OneEnv
 from gpuzoo.interfaces.spaces import common_spaces, converted_dtype, plain_space
 
+#: arguments of envs that were built in this process, and so can be built again
+_BUILT: set[Hashable] = set()
+
 
 class SingleEnv(OneEnv, gymnasium.Env[Any, Any]):
     """One env of a single-agent game as a ``gymnasium.Env``.
 
     The game's parameters are attributes of it. ``env.unwrapped.gravity = 5.0`` and, from outside of wrappers,
     ``env.set_wrapper_attr("gravity", 5.0)`` hold from the next step on.
+
+    Arrays and spaces of the first env with some arguments are made at once, so that faults are told. Further ones with
+    the same arguments get theirs at first use.
 
     Args:
         env: id or declaration of a single-agent game.
@@ -37,6 +46,10 @@ class SingleEnv(OneEnv, gymnasium.Env[Any, Any]):
     # gymnasium.make looks at the class, before there is an env, for the modes that its wrappers can make of these.
     metadata: dict[str, Any] = {"render_modes": ["rgb_array", "human"], "render_fps": 30}  # noqa: RUF012
     _NOT_COPIED: ClassVar = {"_window": type(None)}
+    _LATER: ClassVar = frozenset(
+        ("simulator", "observation_space", "action_space", "_plain", "_masks_in", "_dtype", "_slot")
+    )
+    _closed = False
 
     def __init__(
         self,
@@ -56,18 +69,44 @@ class SingleEnv(OneEnv, gymnasium.Env[Any, Any]):
         check_render_mode(render_mode)
         check_masks(masks)
         kwargs.setdefault("threads", 1)
-        self.simulator = sim = Simulator(
-            definition, 1, device=device, autoreset_mode="disabled", max_episode_steps=max_episode_steps, **kwargs
-        )
         self.render_mode = render_mode
         self.metadata = {**self.metadata, "render_fps": definition.render_fps}
+        self._window: Any = None
+        arguments = {"device": device, "max_episode_steps": max_episode_steps, **kwargs}
+        self._unbuilt: Any = functools.partial(Simulator, definition, 1, autoreset_mode="disabled", **arguments), masks
+        key: Hashable = None
+        with contextlib.suppress(TypeError):  # an array, say
+            key = type(definition), frozenset(arguments.items())
+        if key not in _BUILT or vars(definition):
+            self._build()
+            if key is not None:
+                _BUILT.add(key)
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            if name in self._LATER and vars(self).get("_unbuilt"):
+                self._build()
+                return getattr(self, name)
+            return super().__getattr__(name)
+
+    def _is_parameter(self, name: str) -> bool:
+        unbuilt = vars(self).get("_unbuilt")
+        fields = unbuilt[0].args[0].Config.__dataclass_fields__ if unbuilt else ()
+        return name in fields or super()._is_parameter(name)
+
+    def _build(self) -> None:
+        """Everything that `_LATER` names."""
+        (make, masks), self._unbuilt = self._unbuilt, None
+        self.simulator = sim = make()
         space, self.action_space = common_spaces(sim.layout, ["agent"])
         self._plain = plain_space(space)
         self._masks_in = masks if sim.layout.mask_size else None
         self.observation_space = self._plain if masks == "info" else space
         self._dtype = converted_dtype(sim.layout, space)
         self._slot = ActionSlot(sim, 0, 1, self.action_space, self.action_space.shape or (), "the action")
-        self._window: Any = None
+        if self._closed:
+            sim.close()
 
     def _observation(self) -> tuple[Any, dict[str, Any]]:
         """The observation, and infos."""
@@ -128,7 +167,9 @@ class SingleEnv(OneEnv, gymnasium.Env[Any, Any]):
         if self._window is not None:
             self._window.close()
             self._window = None
-        self.simulator.close()
+        self._closed = True
+        if not self._unbuilt:
+            self.simulator.close()
 
 
 def make_single(env: str, **kwargs: Any) -> SingleEnv:

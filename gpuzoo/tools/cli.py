@@ -206,9 +206,40 @@ def list_(
 _MARKS = {"ok": "[green]ok[/]", "absent": "[yellow]absent[/]", "problem": "[bold red]problem[/]"}
 
 
+def _doctor_of_game(game: str, config: list[str], as_json: bool) -> None:
+    from gpuzoo import registry
+    from gpuzoo.tools.doctor_game import examine
+
+    with _errors():
+        env = registry.get(game)
+        with _console(stderr=True).status("Compiling"):
+            report = examine(env, **parse_config(env, config))
+    if as_json:
+        print(json.dumps(report.as_json(), indent=2))
+        return
+    table = _table("", "")
+    table.show_header = False
+    for name, detail in report.lines():
+        table.add_row(name, escape(detail))
+    _console().print(table)
+
+
 @app.command()
-def doctor(as_json: JsonOption = False) -> None:
-    """Check drivers, compilers and libraries, and run a game on every device."""
+def doctor(
+    game: Annotated[
+        str | None, typer.Argument(metavar="[ID]", help="A game, whose compiled form is explained.")
+    ] = None,
+    config: Annotated[
+        list[str] | None, typer.Option("--config", "-c", metavar="NAME=VALUE", help="A parameter of the game.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Check drivers, compilers and libraries, and run a game on every device; or explain how one game is compiled."""
+    if game is not None:
+        _doctor_of_game(game, config or [], as_json)
+        return
+    if config:
+        _fail("--config needs the id of a game: gpuzoo doctor ID --config NAME=VALUE.", 2)
     from gpuzoo.tools import doctor as examination
 
     report = []
@@ -512,12 +543,13 @@ def train(
     sys.argv = ["gpuzoo train", *words]  # as which argparse introduces itself
     try:
         args = parse(kind, words, kind.__doc__ or "")
-        with _errors():
-            args.check()
         if not args.out:
             from gpuzoo import registry
 
-            words = [*words, "--out", f"out/{registry.get(args.game).id}"]
+            args.out = f"out/{registry.get(args.game).id}"
+            words = [*words, "--out", args.out]
+        with _errors():
+            args.check()
         from baselines import run  # only now: it imports torch, which takes longer than all of the above
 
         module = importlib.import_module(f"baselines.{algorithm.value}")

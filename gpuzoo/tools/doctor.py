@@ -14,7 +14,6 @@ import platform
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -182,24 +181,14 @@ def _check_cache() -> Check:
 
 
 def _digest(device: str) -> tuple[str, float]:
-    """A fingerprint of every array after some steps, and the seconds to the end of the first step.
-
-    The cache is left out: that a program was compiled some time ago does not say that the compiler works.
-    """
+    """A fingerprint of every array after some steps, and the seconds to the end of the first step."""
     from gpuzoo import registry
     from gpuzoo.core.simulator import Simulator
+    from gpuzoo.tools.doctor_game import empty_cache
 
     start = time.perf_counter()
-    usual = os.environ.get("GPUZOO_CACHE_DIR")
-    with tempfile.TemporaryDirectory() as folder:
-        os.environ["GPUZOO_CACHE_DIR"] = folder
-        try:
-            sim = Simulator(registry.get(_GAME), 256, device=device, autoreset_mode="same_step")
-        finally:
-            if usual is None:
-                del os.environ["GPUZOO_CACHE_DIR"]
-            else:
-                os.environ["GPUZOO_CACHE_DIR"] = usual
+    with empty_cache():
+        sim = Simulator(registry.get(_GAME), 256, device=device, autoreset_mode="same_step")
     try:
         sim.reset(seed=0)
         sim.random_actions()

@@ -2,6 +2,8 @@
 // one lane, scalar fields) advances a tile in vector instructions, several envs in each, and then settles those envs
 // that end or begin. Any other game does both halves of a step env by env.
 
+// `gpuzoo doctor ID` asks g++ what has become of the loops that are marked "loop over envs".
+
 namespace gz {
 
 // `envs`: null, or the indices of those that are stepped.
@@ -43,7 +45,7 @@ GZ void act(const Store &s, i64 low, i64 high) {
 // straight to the final observations.
 GZ void look(const Store &s, int mode, bool finals, int max_steps, i64 begin, i64 end) {
   if constexpr (APART)
-    for (i64 i = begin; i < end; ++i) {
+    for (i64 i = begin; i < end; ++i) {  // loop over envs: observations
       const bool begins = mode == SAME_STEP && s.ended[i];
       if (begins && !finals) continue;
       State v = load(s, i);
@@ -59,7 +61,7 @@ GZ void look(const Store &s, int mode, bool finals, int max_steps, i64 begin, i6
 template <class Held> GZ void settle_all(const Store &s, int mode, bool finals, int max_steps, i64 low, i64 high) {
   const u8 seen = finals;
   GZ_INDEPENDENT
-  for (i64 i = low; i < high; ++i) {
+  for (i64 i = low; i < high; ++i) {  // loop over envs: resets
     const u8 ended = s.ended[i];
     const Next now = next(mode, ended, s.waiting[i]);
     const Blend ends = {ended}, kept = {(u8)(ended & seen)}, begins = {now.begins}, silent = {now.silent};
@@ -91,7 +93,7 @@ template <class Held>
 GZ void step_tile(const Call &call, const Store &s, int mode, bool finals, int max_steps, i64 low, i64 high) {
   if constexpr (GZ_BRANCHLESS) {
     GZ_INDEPENDENT
-    for (i64 i = low; i < high; ++i) advance<Held>(s, finals, max_steps, i);
+    for (i64 i = low; i < high; ++i) advance<Held>(s, finals, max_steps, i);  // loop over envs: rules
     look(s, mode, finals, max_steps, low, high);
     for (i64 i = low; finals && i < high; ++i) keep_last_state(*call.store, finals, max_steps, i);
     int news = 0;

@@ -55,8 +55,8 @@ class FrozenLake(EnvDef):
 
     **Start.** A start cell, all with equal probabilities.
 
-    **End.** The player is in a hole or at the goal. Time limit: 100 steps; Gymnasium's FrozenLake8x8-v1 has 200. An
-    action out of range counts as 0.
+    **End.** The player is in a hole or at the goal. Time limit: 100 steps; `FrozenLake8x8-v1` has 200. An action out of
+    range counts as 0.
 
     **Other than in Gymnasium.** A map is one text, and none is made at random; their function makes one:
     `desc="/".join(generate_random_map())`.
@@ -67,9 +67,12 @@ class FrozenLake(EnvDef):
     max_episode_steps = 100
     short_episodes = True
     reference = "gymnasium FrozenLake-v1"
-    benchmarks = {"8x8": {"map_name": "8x8"}}
     render_fps = 4
     reward_threshold = 0.7
+
+    @classmethod
+    def variants(cls) -> dict[str, dict[str, Any]]:
+        return {"FrozenLake8x8-v1": {"map_name": "8x8", "max_episode_steps": 200, "reward_threshold": 0.85}}
 
     def check(self, cfg: FrozenLakeConfig) -> None:
         lines = lake(cfg)
