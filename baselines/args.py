@@ -118,7 +118,7 @@ class Args:
         env = registry.get(self.game)
         cfg, _ = split_config(env, self.num_envs, {k: v for k, v in self.config.items() if k != "max_episode_steps"})
         lay = layout(env, cfg)
-        if self.critic == "central" and lay.agents == 1:
+        if self.critic == "central" and lay.agents == 1 and lay.state_space is None:
             raise ValueError(
                 f"a central critic needs a state beyond one agent's observation, which {env.id} with its one agent "
                 "does not have: take critic='separate'."

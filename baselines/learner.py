@@ -147,7 +147,7 @@ class Learner:
         self._find(valid)
         self.packed = torch.stack([gain, target, old[:-1], player.log_prob], -1)
         self._seen = player.observations(rollout.observation[:-1]).contiguous()
-        self._state = player.states(rollout.observation[:-1])
+        self._state = player.states(rollout.state[:-1])
         self._mask = None if rollout.mask is None else player.masks(rollout.mask[:-1]).contiguous()
         self._action = player.rows(rollout.action, 1)[..., : self.policy.actions.parts].contiguous()
         both, weight = torch.stack([gain, target]).permute(2, 0, 1, 3).flatten(2), valid.transpose(0, 1).flatten(1)

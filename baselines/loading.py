@@ -10,6 +10,7 @@ from torch import Tensor
 
 from baselines import checkpoint
 from baselines.networks import Policy
+from baselines.rollout import state_size
 from gpuzoo import registry
 from gpuzoo.core.definition import EnvDef, Layout, unknown
 
@@ -55,7 +56,7 @@ def load(
                 f"policy {name!r} in {file} was trained with the {key} space {found[kept][f'{key} space']}, but with "
                 f"these parameters {env_id} has {brief(space)} for {group}."
             )
-    seen = lay.agents * lay.observation_size
+    seen = state_size(lay)
     if found[kept]["form"]["critic"] == "central" and found[kept]["form"]["state_size"] != seen:
         raise ValueError(
             f"the critic of policy {name!r} in {file} sees {found[kept]['form']['state_size']} numbers of the state, "

@@ -12,9 +12,14 @@ from baselines.kernels import CategoricalSampler, NormalSampler
 from baselines.networks import Policy
 from baselines.steps import Steps
 from baselines.units import Call
-from gpuzoo.core.definition import flat_size
+from gpuzoo.core.definition import Layout, flat_size
 from gpuzoo.core.simulator import Simulator
 from gpuzoo.tensors import as_tensor
+
+
+def state_size(lay: Layout) -> int:
+    """Numbers of the global state that a central critic sees."""
+    return lay.agents * lay.observation_size if lay.state_space is None else flat_size(lay.state_space)
 
 
 class Player:
@@ -85,9 +90,8 @@ class Player:
 
     def act(self, t: int) -> None:
         """Chooses the actions of step ``t``, and keeps their log-probabilities and what the critic expects."""
-        x, policy = self._rollout.observation[t], self.policy
-        seen = self.observed(t)
-        state = self.state_of_rows(x)
+        policy, seen = self.policy, self.observed(t)
+        state = self.state_of_rows(self._rollout.state[t])
         if policy.recurrent:
             state = None if state is None else state.unsqueeze(0)
             out, value, memory = policy(
@@ -106,10 +110,11 @@ class Player:
 
     def look_ahead(self) -> None:
         """Keeps what the critic expects from the last observations on."""
-        x, memory = self._rollout.observation[-1], None
+        seen, memory = self.observations(self._rollout.observation[-1]), None
+        state = self.state_of_rows(self._rollout.state[-1])
         if self.policy.recurrent:
             memory = self.memory[-1] * (1 - self.begins(-1).unsqueeze(-1))
-        self.value[-1].copy_(self.policy.value(self.observations(x), self.state_of_rows(x), self.seat, memory))
+        self.value[-1].copy_(self.policy.value(seen, state, self.seat, memory))
 
     def begins(self, t: int) -> Tensor:
         """(M, R), 1 where an episode begins before step ``t``."""
@@ -137,8 +142,8 @@ class Player:
         return x.unflatten(-1, shape) if len(shape) > 1 else x if shape else x.squeeze(-1)
 
     def states(self, x: Tensor) -> Tensor | None:
-        """The global state (..., M, N, size), if the critic sees it: the observations of all agents of an env."""
-        return x.flatten(-2).unflatten(-2, (self._rollout.members, -1)) if self.policy.central else None
+        """Global states (..., envs, size) as (..., M, N, size), if the critic sees them."""
+        return x.unflatten(-2, (self._rollout.members, -1)) if self.policy.central else None
 
     def state_of_rows(self, x: Tensor) -> Tensor | None:
         """`states`, for each row: (..., M, R, size)."""
@@ -158,10 +163,13 @@ class Rollout:
         steps: length of a rollout.
         seeds: one for each member.
         first_env: number of a member's first env here, where several processes share its envs.
+        central: whether a critic sees the global state.
 
     Attributes:
         outputs: of the simulator, a step each.
         observation: (steps + 1, envs, agents, size); ``final_observation`` where an agent was truncated.
+        state: (steps + 1, envs, size), the global state: the game's own where a critic sees one, or the observations
+            of all agents; ``final_state`` where an agent was truncated.
         acting: (steps + 1, envs, agents), whether the agent decides on that observation.
         action, reward, terminated, truncated: (steps, envs, agents, ...).
         ended: (steps, envs).
@@ -171,7 +179,9 @@ class Rollout:
         copies_return: whether ``final_return`` must be copied from there.
     """
 
-    def __init__(self, simulator: Simulator, steps: int, seeds: Sequence[int], first_env: int = 0) -> None:
+    def __init__(
+        self, simulator: Simulator, steps: int, seeds: Sequence[int], first_env: int = 0, central: bool = False
+    ) -> None:
         self.simulator, self.steps, self.members, self.first_env = simulator, steps, len(seeds), first_env
         self.envs = simulator.num_envs // self.members
         self.device = torch.device(simulator.device)
@@ -190,16 +200,20 @@ class Rollout:
             "ended": zeros((T, E), "bool"),
             "final_return": zeros((T, E, lay.agents), "float32"),
         }
+        #: whether the global state is another than the observations that are kept anyway
+        self.own_state = central and lay.state_space is not None
+        if lay.state_space is not None and central:
+            shape, dtype = lay.state_space.shape or (), str(lay.state_space.dtype)
+            arrays["state"], arrays["final_state"] = zeros((T + 1, E, *shape), dtype), zeros((T, E, *shape), dtype)
         #: an agent that has left keeps its return until the env's episode ends, so there it must be copied
         self.copies_return = lay.agents > 1
         written = {n: a for n, a in arrays.items() if n != "final_return" or not self.copies_return}
-        self.outputs = [
-            simulator.new_outputs({n: a[t + 1 if n == "observation" else t] for n, a in written.items()})
-            for t in range(T)
-        ]
+        self.outputs = [simulator.new_outputs({n: a[t + (len(a) - T)] for n, a in written.items()}) for t in range(T)]
         (self.observation, self.action, self.reward, self.terminated, self.truncated, self.ended,
-         self.final_return) = map(as_tensor, arrays.values())  # fmt: skip
+         self.final_return, *states) = map(as_tensor, arrays.values())  # fmt: skip
         self.final_observation = torch.zeros_like(self.observation[1:])
+        self.state, self.final_state = states or (self.observation, self.final_observation)
+        self.state, self.final_state = self.state.flatten(2), self.final_state.flatten(2)
         self.acting = torch.ones(T + 1, E, lay.agents, dtype=torch.bool, device=self.device)
         self.mask: Tensor | None = None
         if lay.mask_size:
@@ -236,6 +250,8 @@ class Rollout:
         self._observe(self.steps)
         # Not `now`: after the first rollout observations are written here.
         self.observation[-1].copy_(as_tensor(self.simulator.arrays["observation"]))
+        if self.own_state:
+            self.state[-1].copy_(as_tensor(self.simulator.global_state()).flatten(1))
 
     def _observe(self, t: int) -> None:
         """Keeps whether agents act before step ``t``, and their masks."""
@@ -255,6 +271,8 @@ class Rollout:
         """Plays a rollout, going on from the last one. Nothing here waits for a GPU."""
         simulator = self.simulator
         self.observation[0].copy_(self.observation[-1])
+        if self.own_state:
+            self.state[0].copy_(self.state[-1])
         self.acting[0].copy_(self.acting[-1])
         self.begins[0].copy_(self.begins[-1])
         if self.mask is not None:
@@ -321,7 +339,7 @@ class Rollout:
         place, seats = Places(player.shape, index), len(player.agents)
         seen = place.take(player.observations(self.final_observation))
         memory = place.take(player.memory[1:]) if player.policy.recurrent else None
-        state, seat = player.states(self.final_observation), None
+        state, seat = player.states(self.final_state), None
         if state is not None:
             state, seat = Places((T, M, R // seats), index // seats).take(state), index % seats
         values = player.policy.value(seen, state, seat, memory)

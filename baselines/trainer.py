@@ -22,7 +22,7 @@ from baselines.loading import describe, fill, load
 from baselines.losses import Formula, Loss, Slopes
 from baselines.minibatch import COLUMNS, Minibatch
 from baselines.networks import Policy
-from baselines.rollout import Rollout, by_group
+from baselines.rollout import Rollout, by_group, state_size
 from baselines.sweep import parse_sweep
 from gpuzoo import registry
 from gpuzoo.core.definition import Layout
@@ -93,15 +93,15 @@ class Trainer:
         }  # fmt: skip
         self.fraction = torch.ones(1, device=self.device)  # of the learning rate
         self.updates = torch.zeros(1, dtype=torch.int64, device=self.device)
-        self.rollout = Rollout(self.simulator, args.num_steps, seeds, first)
+        central = "central" in {args.critic, *(form["critic"] for form, _ in loaded.values())}
+        self.rollout = Rollout(self.simulator, args.num_steps, seeds, first, central)
         self.learners: dict[str, Learner] = {}
-        state_size = lay.agents * lay.observation_size
         for number, (name, groups) in enumerate(players.items()):
             seats = sum(lay.groups[g] for g in groups)
             form: dict[str, Any] = {
                 "hidden": args.hidden, "encoder": args.encoder, "channels": args.channels, "memory": args.memory,
                 "activation": args.activation, "critic": args.critic, "normalize": args.normalize_observations,
-                "state_size": state_size if args.critic == "central" else 0, "seats": seats,
+                "state_size": state_size(lay) if args.critic == "central" else 0, "seats": seats,
             }  # fmt: skip
             if name in loaded:
                 form = loaded[name][0]

@@ -61,7 +61,7 @@ def pictures(
         member: who of a population plays.
         greedy: take the likeliest actions.
         seed: of the first env and of the actions.
-        size: pixels of an env's sides.
+        size: pixels of the longer side of an env's picture.
 
     Yields:
         (height, width, 3) uint8.
@@ -80,7 +80,7 @@ def pictures(
             for step, (_, _, infos) in enumerate(play(env, players, first, greedy, member)):
                 now = over | infos["ended"].cpu()
                 if step % stride == 0 or bool(now.all()):
-                    views = [draw(env.simulator, k, (size, size)) for k in range(envs)]
+                    views = [draw(env.simulator, k, size) for k in range(envs)]
                     yield tile(views)
                 over = now
                 if bool(over.all()):

@@ -144,6 +144,8 @@ def _parameters(env: EnvDef) -> str:
 def _state(env: EnvDef) -> str:
     rows = []
     for name, field in env.fields(env.Config()).items():
+        if field.scratch:
+            continue
         shape = "one value" if field.shape == () else " by ".join(map(str, field.shape))
         rows.append([f"`{name}`", field.dtype, shape, field.doc])
     return table(["field", "dtype", "shape", "meaning"], rows)
@@ -206,15 +208,21 @@ def _page(env: EnvDef, picture: str, results: str, folder: Path) -> str:
 # ---- pictures ----
 
 
-def frames(env: EnvDef, count: int, stride: int, seed: int = 0, size: int = PIXELS) -> list[Any]:
-    """Pictures of one env under random actions; an empty list if the game does not draw itself."""
+def frames(
+    env: EnvDef, count: int, stride: int, seed: int = 0, size: int = PIXELS, aspect: float | None = None
+) -> list[Any]:
+    """Pictures of one env under random actions; an empty list if the game does not draw itself.
+
+    ``size`` is the longer side, and ``aspect`` the width by the height, by default the game's own.
+    """
     batch = gpuzoo.BatchEnv(env, 1, device="cpu", threads=1)
     try:
         batch.reset(seed=seed)
         out = []
         for _ in range(count):
             state = {name: array[0] for name, array in batch.simulator.state(0).items()}
-            canvas = gpuzoo.Canvas(size, size, supersample=2)
+            width_and_height = render.picture_size(env.aspect(batch.simulator.cfg) if aspect is None else aspect, size)
+            canvas = gpuzoo.Canvas(*width_and_height, supersample=2)
             env.render(batch.simulator.cfg, state, canvas)
             out.append(canvas.array())
             batch.simulator.rollout(stride)

@@ -18,7 +18,8 @@ def main() -> None:
     size = {name: sum(gpuzoo.get(name).agents(gpuzoo.get(name).Config()).values()) for name in gpuzoo.ids()}
     films = {}
     for name in sorted((max(names, key=size.__getitem__) for names in families().values()), key=lambda n: -size[n]):
-        film = frames(gpuzoo.get(name), FRAMES, max(1, round(gpuzoo.get(name).render_fps / FPS)), size=PIXELS)
+        stride = max(1, round(gpuzoo.get(name).render_fps / FPS))
+        film = frames(gpuzoo.get(name), FRAMES, stride, size=PIXELS, aspect=1.0)  # side by side
         if film:
             films[name] = film
     count = min(len(films), COLUMNS * ROWS)

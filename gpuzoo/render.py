@@ -28,7 +28,7 @@ from numpy.typing import ArrayLike, NDArray
 if TYPE_CHECKING:
     from PIL import Image, ImageDraw, ImageFont
 
-__all__ = ["CYCLE", "PALETTE", "Canvas", "Window", "fade", "mix", "save_animation", "tile"]
+__all__ = ["CYCLE", "PALETTE", "Canvas", "Window", "fade", "mix", "picture_size", "save_animation", "tile"]
 
 Frame: TypeAlias = NDArray[np.uint8]
 Colours: TypeAlias = "str | Sequence[str] | NDArray[np.uint8]"
@@ -217,6 +217,19 @@ class _Stroke:
             paste(self.ink, (left + x0, top + y0, left + x1, top + y1))
         for (x0, y0, x1, y1), part in mask.parts:
             paste(self.ink, (left + x0, top + y0, left + x1, top + y1), part.im)
+
+
+def picture_size(aspect: float, side: int) -> tuple[int, int]:
+    """Width and height in pixels of a picture whose longer side has ``side`` and whose width is ``aspect`` heights.
+
+    Raises:
+        ValueError: ``aspect`` is not between 1/16 and 16, or ``side`` is not positive.
+    """
+    if not 1 / 16 <= aspect <= 16 or side < 1:
+        raise ValueError(
+            f"a picture of {side} pixels with aspect={aspect}: want aspect in 1/16..16 and a positive side"
+        )
+    return max(1, round(side * min(1.0, aspect))), max(1, round(side * min(1.0, 1 / aspect)))
 
 
 class Canvas:

@@ -32,6 +32,7 @@ from toys.glide import Glide
 from toys.herd import Herd
 from toys.lamps import Lamps
 from toys.nim import Nim
+from toys.orchard import Orchard
 
 import gpuzoo
 from gpuzoo import EnvDef
@@ -46,7 +47,7 @@ Game = type[EnvDef]
 
 GOLDEN = Path(__file__).parent / "golden"
 GAMES: list[Game] = [type(gpuzoo.get(env_id)) for env_id in gpuzoo.ids()]
-TOYS: list[Game] = [Glide, Herd, Lamps, Nim]
+TOYS: list[Game] = [Glide, Herd, Lamps, Nim, Orchard]
 
 
 def wide(game: Game) -> bool:

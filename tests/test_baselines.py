@@ -16,6 +16,7 @@ from toys.glide import Glide
 from toys.herd import Herd
 from toys.lamps import Lamps
 from toys.nim import Nim
+from toys.orchard import Orchard
 
 torch = pytest.importorskip("torch")
 
@@ -28,6 +29,7 @@ from baselines.learner import advantages  # noqa: E402
 from baselines.minibatch import COLUMNS  # noqa: E402
 from baselines.ppo import PPO, Args  # noqa: E402
 from baselines.run import parse, train  # noqa: E402
+from gpuzoo import Simulator  # noqa: E402
 
 # The gradients of a population's parameters lie apart from each other, so that those of a member are neighbours.
 pytestmark = pytest.mark.filterwarnings("ignore:grad and param do not obey the gradient layout contract")
@@ -457,6 +459,30 @@ def test_groups_share_a_policy(tmp_path: Path, critic: str) -> None:
     assert {"return/tagger", "return/runner"} <= set(result.rows[-1])
     assert (tmp_path / "progress.csv").read_text().count("\n") == 4
     assert (tmp_path / "learning_curve.png").stat().st_size > 5000
+
+
+def test_a_central_critic_sees_the_games_own_state() -> None:
+    """Before each step, and at the end of each episode, as a batch without autoreset tells it."""
+    args = small(Orchard, critic="central", num_envs=3, num_steps=12, config={"max_episode_steps": 5}, minibatches=1)
+    trainer = PPO(args)
+    rollout, sim = trainer.rollout, Simulator(Orchard, 3, device="cpu", autoreset_mode="disabled", max_episode_steps=5)
+    sim.restore(trainer.simulator.snapshot())
+    size = int(np.prod(sim.layout.state_space.shape))  # type: ignore[union-attr]
+    assert next(iter(rollout.players.values())).policy.form["state_size"] == size
+    for _ in range(2):
+        rollout.play()
+        for t in range(12):
+            assert np.array_equal(rollout.state[t], sim.global_state().reshape(3, size))
+            sim.arrays["action"][...] = rollout.action[t].numpy()
+            sim.step()
+            if sim.arrays["ended"].any():
+                assert np.array_equal(rollout.final_state[t], sim.global_state().reshape(3, size))
+                sim.reset(mask=sim.arrays["ended"].copy())
+        assert np.array_equal(rollout.state[12], sim.global_state().reshape(3, size))
+    trainer.close()
+    trainer = PPO(args)
+    assert np.isfinite(trainer.iterate()["picker/loss"]).all()
+    trainer.close()
 
 
 def test_returns_are_means_over_ended_episodes() -> None:

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from toys.orchard import Orchard
 
 import gpuzoo
 from gpuzoo import render
-from gpuzoo.render import CYCLE, PALETTE, Canvas, Window, fade, mix, save_animation, tile
+from gpuzoo.render import CYCLE, PALETTE, Canvas, Window, fade, mix, picture_size, save_animation, tile
 
 Image = pytest.importorskip("PIL.Image")
 
@@ -415,3 +416,45 @@ def test_importing_the_module_imports_no_drawing_library():
         "assert not bad, bad\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+# ---- pictures that are not square ----
+
+
+@pytest.mark.parametrize(
+    ("aspect", "size"), [(1, (480, 480)), (2, (480, 240)), (0.75, (360, 480)), (16, (480, 30)), (1 / 16, (30, 480))]
+)
+def test_the_longer_side_is_given(aspect, size):
+    assert picture_size(aspect, 480) == size
+
+
+@pytest.mark.parametrize(("aspect", "side"), [(0.0, 480), (-1.0, 480), (17.0, 480), (float("nan"), 480), (1.0, 0)])
+def test_no_such_picture(aspect, side):
+    with pytest.raises(ValueError, match=r"want aspect in 1/16\.\.16 and a positive side"):
+        picture_size(aspect, side)
+
+
+def test_every_interface_draws_in_the_games_own_shape(tmp_path, monkeypatch):
+    """The orchard is twice as wide as high, 8 x 16 cells; with other cells it has another shape."""
+    wide, high = (240, 480, 3), (480, 160, 3)
+    batch = gpuzoo.BatchEnv(Orchard, 2, device="cpu")
+    batch.reset(seed=0)
+    assert batch.render(1).shape == wide
+    env = gpuzoo.parallel_env(Orchard, render_mode="rgb_array")
+    env.reset(seed=0)
+    assert env.render().shape == wide
+    rows = gpuzoo.make_vec(Orchard, num_worlds=2, device="cpu", render_mode="rgb_array")
+    rows.reset(seed=0)
+    assert [frame.shape for frame in rows.render()[::6]] == [wide, wide]
+    other = gpuzoo.BatchEnv(Orchard, 1, device="cpu", rows=12, columns=4)
+    other.reset(seed=0)
+    assert other.render().shape == high
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "docs"))
+    from gen_games import frames
+
+    film = frames(Orchard(), 2, 1, size=100)
+    assert [frame.shape for frame in film] == [(50, 100, 3)] * 2
+    assert frames(Orchard(), 1, 1, size=100, aspect=1.0)[0].shape == (100, 100, 3)
+    save_animation([tile([frame, frame]) for frame in film], tmp_path / "film.gif", 8)
+    with Image.open(tmp_path / "film.gif") as picture:
+        assert picture.size == (202, 50)

@@ -73,6 +73,12 @@ BROKEN = {
         LINE + 3,
         "one works on the state of one lane: call it inside a region",
     ),
+    "a cell is read beside a scatter": (step("  lanes(e, 2, [=](int a) {", "    scatter_add(e.count[e.cell[a]], 1);", "    e.seen[a] = e.count[a];", "  });"), LINE + 2, r"e\.count beside scatter_add in one region: read it or write it otherwise in another"),
+    "a cell decides on a cell": (step("  lanes(e, 2, [=](int a) { scatter_max(e.best[e.best[a]], a); });"), LINE, r"e\.best beside scatter_max"),
+    "two scatters": (step("  lanes(e, 2, [=](int a) {", "    scatter_add(e.count[a], 1);", "    scatter_or(e.count[0], 2);", "  });"), LINE + 2, r"scatter_or into e\.count, which this region also gives to scatter_add"),
+    "a scatter in a helper": ("GZ void vote(Env e, int a) {\n  scatter_add(e.count[a], 1); e.count[0] = 0;\n}\n" + step("  lanes(e, 2, [=](int a) { vote(e, a); });"), 2, r"e\.count beside scatter_add"),
+    "the draw of an order": (step("  in_random_order(e, AGENTS, 3, [=](int a) { e.x[a] = 0.f; });", "  lanes(e, AGENTS, [=](int b) { e.x[b] = uniform(e, b, 3, 0.f, 1.f); });"), LINE + 1, rf"draw 3 of one agent is drawn in line {LINE} of toy\.cuh already"),
+    "a scatter outside": (step("  scatter_add(e.count[0], 1);"), LINE, r"e\.count outside of a region"),
     "pointer": (step("", "  once(e, [=] { float *out = e.observation; });"), LINE + 1, r"'float \*' is a pointer whose indices debug=True cannot check: write Row"),
     "pointer to a table": (step("  once(e, [=] { const u8 *out = e.map; });"), LINE, r"'u8 \*' is a pointer"),
     "address": (step("  once(e, [=] { auto out = &e.speed[0]; });"), LINE, "'&e' is an address, whose indices debug=True cannot check: use a reference"),
@@ -163,6 +169,11 @@ ALLOWED = {
     "helpers": "GZ float one(Env e, int a) {\n  return e.speed[a];\n}\n"
     + step("  float s = lane_sum(e, 2, [=](int a) { return one(e, a); });", "  once(e, [=] { e.reward = s; });"),
     "collective helpers": "GZ void all(Env e) {\n  once(e, [=] { e.steps = 1; });\n}\n" + step("  all(e);"),
+    "other draws than that of an order": step("  in_random_order(e, AGENTS, 0, [=](int a) { e.x[a] = uniform(e, a, 1, 0.f, 1.f); });", "  lanes(e, 9, [=](int c) { e.y[c] = uniform(e, AGENTS + c, 0, 0.f, 1.f); });"),
+    "a scatter, and in the next region what came of it": step(
+        "  lanes(e, 2, [=](int a) { scatter_add(e.count[e.cell[a]], 1); scatter_add(e.count[0], e.cell[a]); });",
+        "  lanes(e, 2, [=](int a) { e.seen[a] = e.count[a]; });",
+    ),
     "other capture in plain lambdas": step("  once(e, [=] { auto f = [=](int x) { return x; }; e.steps = f(1); });"),
 }  # fmt: skip
 
@@ -229,6 +240,22 @@ def test_nvrtc_names_the_authors_line(tmp_path):
 def test_broken_rules_stop_a_game(tmp_path):
     game, path, line = wrong_game(tmp_path, new="e.steps += (int)0.5;")
     with pytest.raises(ValueError, match=rf"{re.escape(str(path))}:{line}: '0.5' is a double"):
+        Simulator(game, 1, device="cpu")
+
+
+@pytest.mark.parametrize(
+    ("rules", "message"),
+    [
+        (
+            "scatter_add(e.speed[0], 1);",
+            r"scatter_add into e\.speed, which is float32: cells are fields of int32, uint32, uint64",
+        ),
+        ("scatter_max(e.steps, 0.5f);", "a_scatter_takes_integers"),
+    ],
+)
+def test_scatters_are_of_integers(tmp_path, rules, message):
+    game, path, line = wrong_game(tmp_path, new=rules)
+    with pytest.raises((ValueError, RuntimeError), match=rf"(?s){re.escape(str(path))}:{line}:.*{message}"):
         Simulator(game, 1, device="cpu")
 
 

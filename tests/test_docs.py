@@ -54,16 +54,20 @@ def blocks(page: Path) -> list[Block]:
         if not opening:
             k += 1
             continue
-        above, start, caption = next((x for x in reversed(lines[:k]) if x.strip()), ""), k + 1, ""
-        while option := re.match(r":(\w+): *(.*)", lines[start]):
-            caption = option[2] if option[1] == "caption" else caption
+        above, start = next((x for x in reversed(lines[:k]) if x.strip()), ""), k + 1
+        options = {"caption": "", "language": opening[2]}
+        while option := re.match(r":([\w-]+): *(.*)", lines[start]):
+            options[option[1]] = option[2]
             start += 1
+        caption, language = options["caption"], opening[2]
         end = lines.index(opening[1], start)
         code = "\n".join(lines[start:end]).strip("\n") + "\n"
         start += next((j for j, x in enumerate(lines[start:end]) if x.strip()), 0)
+        if (included := re.fullmatch(r"\{literalinclude\} *(.*)", language)) and caption:
+            language, code = options["language"], (page.parent / included[1]).read_text()
         library = re.fullmatch(r"<!-- integration: (\w+) -->", above.strip())
         integration = library[1] if library else ""
-        out.append(Block(page, start + 1, opening[2], caption, code, above.strip() == NEEDS_GPU, integration))
+        out.append(Block(page, start + 1, language, caption, code, above.strip() == NEEDS_GPU, integration))
         k = end + 1
     return out
 
@@ -175,8 +179,8 @@ def test_every_game_has_a_page(tmp_path: Path) -> None:
         cfg, env = gpuzoo.get(env_id).Config(), gpuzoo.get(env_id)
         for parameter in vars(cfg):
             assert f"`{parameter}`" in text
-        for field in env.fields(cfg):
-            assert f"`{field}`" in text
+        for name, field in env.fields(cfg).items():
+            assert (f"| `{name}` |" in text) != field.scratch
         usage = [b for b in blocks(tmp_path / f"{env_id}.md") if b.language == "python"]
         assert usage
         for block in usage:

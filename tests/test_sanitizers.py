@@ -85,7 +85,18 @@ def program_text(sim: Simulator, steps: int, threads: int) -> str:
     """The game's unit with a main that gives it the arrays of a simulator."""
     owned = {sim.backend.address(a): a for a in sim._owned}
     sizes, fills, values, data, blobs = [], [], [], [], []
+    numbers = {f"field_{name}": (field.sizes, field.dtype) for name, field in sim.program.scratch.items()}
+    if (state := sim.layout.state_space) is not None:
+        numbers |= dict.fromkeys(("state", "final_state"), (state.shape, str(state.dtype)))
     for name in sim.program.store:
+        if name in numbers:  # what a CPU's threads have of their own, and what is only written where it has a place
+            shape, dtype = numbers[name]
+            nbytes = sim.num_envs * int(np.prod(shape)) * np.dtype(dtype).itemsize
+            sizes.append(str(nbytes))
+            values.append("0")
+            fills.append("0xA5")
+            data.append("nullptr")
+            continue
         array = owned.get(sim._pointers[name])
         if array is None or name in ("num_envs", "stride"):
             sizes.append("-1")

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from gpuzoo.core.codegen import Program
 
-KERNELS = ("reset", "step", "rollout", "act")
+KERNELS = ("reset", "step", "rollout", "act", "state")
 
 
 class Kernels(Protocol):
@@ -26,7 +26,7 @@ class Kernels(Protocol):
             store: device address of the struct `Store`.
             count: number of envs.
             argument: what ``reset`` does and how many steps ``rollout`` makes; for ``step`` 0, or the device address of
-                ``count`` int64 indices of the envs to step, all different.
+                ``count`` int64 indices of the envs to step, all different; for ``state`` the address to write to.
         """
 
 
@@ -75,11 +75,13 @@ class Backend(Protocol):
         xp: the array module, NumPy or CuPy.
         interleaves: whether the kernels of a game with one lane want the elements of its fields with the envs along the
             last axis (see ``field_offset`` in prelude.cuh).
+        scratch_per_env: whether scratch fields are arrays over all envs; a CPU's threads have their own.
     """
 
     device: str
     xp: ModuleType
     interleaves: bool
+    scratch_per_env: bool
 
     def zeros(self, shape: tuple[int, ...], dtype: str) -> Any:
         """A new array of zeros on the device."""

@@ -206,7 +206,7 @@ class CpuBackend:
             raise ValueError(f"threads must be at least 1, not {threads}.")
         self.device = "simt" if simt else "cpu"
         self.xp: ModuleType = np
-        self.interleaves = simt
+        self.interleaves = self.scratch_per_env = simt
         self.threads = threads or available_threads()
         self._flags = ("-DGZ_SIMT", *flags) if simt else flags
         self._block, self._next, self._end, self._address = _Memory(0, np.uint8), 0, 0, 0

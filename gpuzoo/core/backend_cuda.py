@@ -120,7 +120,7 @@ class CudaBackend:
         self._index = index
         self.device = f"cuda:{index}"
         self.xp: ModuleType = cupy
-        self.interleaves = True
+        self.interleaves = self.scratch_per_env = True
         self._streams: dict[int, Any] = {}
         self._only: Any = None
 

@@ -32,9 +32,10 @@ from gpuzoo.core.definition import (
     resolve_constants,
     resolve_fields,
 )
-from gpuzoo.core.dialect import check_rules, inline_includes
+from gpuzoo.core.dialect import ENTRIES, check_rules, counts, inline_includes
 from gpuzoo.core.form import Form, choose
 from gpuzoo.core.parameters import layout_of_all
+from gpuzoo.core.tokens import DialectError, Piece
 
 DEVICE = Path(__file__).parent / "device"
 
@@ -71,6 +72,7 @@ class Program:
         cfg: its configuration.
         layout: spaces and agents.
         fields: the state, with numeric shapes.
+        scratch: the scratch fields that lie in memory, with numeric shapes.
         lanes: threads per env on a GPU.
         form: which form the kernels have.
         per_env: names of the parameters given per env.
@@ -86,6 +88,7 @@ class Program:
     cfg: Config
     layout: Layout
     fields: dict[str, Field]
+    scratch: dict[str, Field]
     lanes: int
     form: Form
     per_env: frozenset[str]
@@ -154,6 +157,9 @@ def _constants(program: dict[str, Any]) -> Iterable[str]:
     yield f"constexpr int ACTION_SIZE = {lay.action_size};"
     yield f"constexpr int MASK_SIZE = {lay.mask_size};"
     yield f"constexpr int INVALID_ACTION = {type(program['env']).invalid_action};"
+    size = 0 if lay.state_space is None else flat_size(lay.state_space)
+    yield f"constexpr int STATE_SIZE = {size};"
+    yield f"using StateNumber = {C_TYPES[str(lay.state_space.dtype)] if lay.state_space else 'u8'};"
     yield f"constexpr int TILE = {program['tile']};"
     yield f"using Observation = {C_TYPES[lay.observation_dtype]};"
     yield f"using Action = {C_TYPES[lay.action_dtype]};"
@@ -201,6 +207,8 @@ def _store(
     out += [(f"{C_TYPES[lay.action_dtype]} *", "action")]
     if lay.mask_size:
         out += [("i8 *", "action_mask"), ("i8 *", "final_action_mask")]
+    if lay.state_space is not None:
+        out += [("StateNumber *", "state"), ("StateNumber *", "final_state")]
     out += [(f"{C_TYPES[f.dtype]} *", f"field_{name}") for name, f in fields.items()]
     out += [("const float *", f"param_{name}") for name in params]
     out += [(f"const {C_TYPES[str(t.dtype)]} *", f"table_{name}") for name, t in tables.items()]
@@ -271,6 +279,26 @@ def _chosen_action(lay: Layout) -> Iterable[str]:
     yield "}"
 
 
+def _scratch(fields: Mapping[str, Field]) -> Iterable[str]:
+    """Where the scratch arrays of an env begin: a GPU's envs run side by side, a CPU's thread runs one at a time."""
+    for name, field in fields.items():
+        c_type, size = C_TYPES[field.dtype], int(np.prod(field.sizes))
+        yield f"#if defined(GZ_CUDA) || defined(GZ_SIMT)\nGZ {c_type} *scratch_{name}(const Store &s, i64 i) {{"
+        yield f"  return s.field_{name} + field_offset(i, {size});\n}}\n#else"
+        yield f"alignas(64) static thread_local {c_type} {name}_of_thread[{size}];"
+        yield f"GZ {c_type} *scratch_{name}(const Store &, i64) {{ return {name}_of_thread; }}\n#endif"
+
+
+def _forget(fields: Mapping[str, Field]) -> Iterable[str]:
+    """Fills scratch with garbage before rules are called, in tests and with debug=True: nothing may depend on it."""
+    yield "GZ void forget(const Env &e) {\n  (void)e;\n#if defined(GZ_LANE_ORDER) || defined(GZ_DEBUG)"
+    for name, field in fields.items():
+        c_type, size = C_TYPES[field.dtype], int(np.prod(field.sizes))
+        place = f"e.{name}" if field.shape == () else f"e.{name}.data[element_offset(k, e.{name}.num_envs)]"
+        yield f"  lanes(e, {size}, [=](int k) {{ (void)k, {place} = garbage<{c_type}>(); }});"
+    yield "#endif\n}"
+
+
 def _lengths(lay: Layout) -> Iterable[str]:
     """How many numbers an agent's observation and mask have, without padding."""
     lengths = {"observation": {g: flat_size(s) for g, s in lay.observation_spaces.items()}}
@@ -285,13 +313,13 @@ def _lengths(lay: Layout) -> Iterable[str]:
 def _env(program: dict[str, Any]) -> Iterable[str]:
     """`State`, `Env` and what moves an env's scalars between memory and registers."""
     lay: Layout = program["layout"]
-    fields: dict[str, Field] = program["fields"]
+    fields: dict[str, Field] = program["fields"] | program["scratch"]
     one_lane, single, branchless = program["lanes"] == 1, program["single"], program["branchless"]
     debug, indexed = program["debug"], program["indexed"]
     scalars = {n: C_TYPES[f.dtype] for n, f in fields.items() if f.shape == ()}
     arrays = {n: f for n, f in fields.items() if f.shape != ()}
-    held = dict(scalars) if one_lane else {}
-    extra = {"over": "u8"} if one_lane else {}
+    held = {n: c_type for n, c_type in scalars.items() if not fields[n].scratch} if one_lane else {}
+    extra = {"over": "u8"} | {n: c_type for n, c_type in scalars.items() if n not in held} if one_lane else {}
     if branchless:
         extra["terminated"] = "u8"
 
@@ -328,10 +356,11 @@ def _env(program: dict[str, Any]) -> Iterable[str]:
     members: list[tuple[str, str, str]] = []  # declaration, name, value
     watch = ", watch" if debug else ""
     for name, c_type in scalars.items():
-        members.append((f"{c_type} &", name, f"v.{name}" if one_lane else f"s.field_{name}[i]"))
+        place = f"*scratch_{name}(s, i)" if fields[name].scratch else f"s.field_{name}[i]"
+        members.append((f"{c_type} &", name, f"v.{name}" if one_lane else place))
     for name, field in arrays.items():
         size, columns = int(np.prod(field.sizes)), field.sizes[-1]
-        place = f"s.field_{name} + field_offset(i, {size})"
+        place = f"scratch_{name}(s, i)" if field.scratch else f"s.field_{name} + field_offset(i, {size})"
         checked = f"{watch}, {indexed.index(name)}, {size}" if debug else ""
         members.append((f"Array<{C_TYPES[field.dtype]}, {columns}> ", name, f"{{{place}, s.num_envs{checked}}}"))
     for name, table in program["tables"].items():
@@ -359,6 +388,8 @@ def _env(program: dict[str, Any]) -> Iterable[str]:
         members.append(rows("Observation", "observation", seen, "OBSERVATION_SIZE"))
         if lay.mask_size:
             members.append(rows("i8", "action_mask", f"s.action_mask + {agent} * MASK_SIZE", "MASK_SIZE"))
+    if lay.state_space is not None:
+        members.append(pointer("StateNumber", "state", "nullptr", "STATE_SIZE"))
     members.append(("u8 &", "over", "v.over" if one_lane else "s.over[i]"))
     members.append(("Config ", "cfg", "load_config(s, i)"))
     members.append(("u64 ", "seed", "s.seed[i]"))
@@ -387,10 +418,33 @@ def _env(program: dict[str, Any]) -> Iterable[str]:
     yield "};"
     yield "GZ void see_final(const Store &s, Env &e, i64 i) {"
     yield f"  e.observation{'' if single and not debug else '.data'} = s.final_observation + i * row_size(s);\n}}"
+    if lay.state_space is not None:
+        yield "GZ void see_state(Env &e, StateNumber *row) {"
+        yield f"  e.state{'.data' if debug else ''} = row;\n}}"
     yield "GZ Env bind(const Store &s, State &v, i64 i, u32 episode, int t, int max_steps) {\n  (void)v;"
     if debug:
         yield "  const Watch watch = {s.faults + i * LANES + lane(), t};"
     yield "  return {" + ",\n          ".join(value for _, _, value in members) + "};\n}"
+    yield from _forget(program["scratch"])
+
+
+def _random_order(rules: Sequence[Piece], env: EnvDef, cfg: Config, lay: Layout) -> dict[str, Field]:
+    """The scratch of ``in_random_order``: keys, order, and where a CPU's buckets begin."""
+    sizes = {"AGENTS": lay.agents, **{f"{group.upper()}S": n for group, n in lay.groups.items() if group != "agent"}}
+    sizes |= resolve_constants(env, cfg)
+    for name, kind in config_types(env.Config).items():
+        if kind is int:
+            sizes |= dict.fromkeys((f".cfg.{name}", f"Config::{name}"), getattr(cfg, name))
+    most = 0
+    for place, text in counts(rules, "in_random_order"):
+        known = text[text.find(".cfg.") :] if ".cfg." in text else text
+        if not text.isdigit() and known not in sizes:
+            raise DialectError(
+                f"{place}: in_random_order(e, {text}, ...): give AGENTS, the size of a group, a name of constants(), "
+                "e.cfg.name where it is an int, or a number, so that there is room for as many."
+            )
+        most = max(most, 1, int(text) if text.isdigit() else sizes[known])
+    return {"random_order": Field("uint32", (3, most), scratch=True)} if most else {}
 
 
 def program(
@@ -414,7 +468,12 @@ def program(
     """
     per_env = per_env or {}
     lay = layout_of_all(env, cfg, per_env)
-    fields = resolve_fields(env, cfg, lay)
+    declared = resolve_fields(env, cfg, lay)
+    rules = inline_includes(type(env).source())
+    entries = (*ENTRIES, "state") if lay.state_space is not None else ENTRIES
+    check_rules(rules, {n: f.dtype for n, f in declared.items()}, entries)
+    fields = {n: f for n, f in declared.items() if not f.scratch}
+    scratch = {n: f for n, f in declared.items() if f.scratch} | _random_order(rules, env, cfg, lay)
     lanes = env.lanes(cfg) if lanes is None else lanes
     if lanes not in [2**k for k in range(11)]:
         raise ValueError(f"{env.id}: lanes must be a power of two from 1 to 1024, not {lanes}.")
@@ -423,9 +482,7 @@ def program(
     env_bytes = sum(int(np.prod(f.sizes)) * np.dtype(f.dtype).itemsize for f in fields.values())
     env_bytes += lay.agents * (lay.observation_size * np.dtype(lay.observation_dtype).itemsize + 16) + 16
     tile = max(1, min(512, 65536 // env_bytes))
-    rules = inline_includes(type(env).source())
-    check_rules(rules)
-    form = choose(env, lay, fields, lanes, rules)
+    form = choose(env, lay, fields | scratch, lanes, rules)
     # Whole vectors: of bytes, as the flags are, there are 64 in the longest.
     tile = max(tile - tile % 64, 64) if form.branchless else next((tile - tile % n for n in (64, 16) if tile > n), tile)
     facts: dict[str, Any] = {
@@ -433,15 +490,17 @@ def program(
         "cfg": cfg,
         "layout": lay,
         "fields": fields,
+        "scratch": scratch,
         "tables": tables,
         "lanes": lanes,
         "single": type(env).single(),
         "branchless": form.branchless,
         "tile": tile,
         "debug": debug,
-        "indexed": (*_INDEXED, *fields, *tables),
+        "indexed": (*_INDEXED, *fields, *scratch, *tables, "state"),
     }
-    store = _store(env, lay, fields, params, tables, debug)
+    in_memory = {n: f for n, f in scratch.items() if f.shape or lanes > 1}
+    store = _store(env, lay, fields | in_memory, params, tables, debug)
     config, load_config = "\n".join(_config(env, cfg, frozenset(per_env))).split("//LOAD_CONFIG")
     generated = [
         '#line 1 "generated"',
@@ -455,6 +514,7 @@ def program(
         load_config,
         *_actions(lay, facts["single"], debug),
         *_chosen_action(lay),
+        *_scratch(in_memory),
         *_env(facts),
         "}  // namespace gz",
     ]
@@ -489,6 +549,7 @@ def program(
         cfg=cfg,
         layout=lay,
         fields=fields,
+        scratch=in_memory,
         lanes=lanes,
         form=form,
         per_env=frozenset(per_env),

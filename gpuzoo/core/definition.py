@@ -46,7 +46,7 @@ _LARGEST = float(np.finfo(np.float32).max)
 
 @dataclasses.dataclass(frozen=True)
 class Field:
-    """A named array of an env's state.
+    """A named array of an env: of its state, or a scratch array that rules work with.
 
     Args:
         dtype: one of float32, int32, uint32, uint64, int16, int8, uint8, bool.
@@ -54,11 +54,14 @@ class Field:
             with an ``s`` (``"taggers"``), an integer of the configuration, or one of `EnvDef.constants`. ``()`` is one
             value per env.
         doc: one line for the documentation.
+        scratch: not part of the state. Its contents are undefined whenever `reset`, `step` or `observe` begins; it is
+            in no snapshot, and takes no memory per env on a CPU.
     """
 
     dtype: str
     shape: tuple[int | str, ...] = ()
     doc: str = ""
+    scratch: bool = False
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -161,12 +164,19 @@ class EnvDef:
         """
         raise NotImplementedError(f"{type(self).__name__} must define observation_space(cfg, group)")
 
+    def state_space(self, cfg: Any) -> spaces.Box | None:
+        """Space of the global state that ``state`` of the rules writes; None: it is all observations together.
+
+        It is what a central critic sees, PettingZoo's ``state()``.
+        """
+        return None
+
     def action_space(self, cfg: Any, group: str) -> spaces.Space[Any]:
         """Discrete, MultiDiscrete or bounded Box space of one agent's action, the same kind for all groups."""
         raise NotImplementedError(f"{type(self).__name__} must define action_space(cfg, group)")
 
     def fields(self, cfg: Any) -> dict[str, Field]:
-        """The state of one env."""
+        """The state of one env, and the scratch arrays of its rules."""
         raise NotImplementedError(f"{type(self).__name__} must define fields(cfg)")
 
     def constants(self, cfg: Any) -> dict[str, int]:
@@ -185,6 +195,10 @@ class EnvDef:
 
         Where parameters are given per env it is asked about the values of each env, also before they are changed.
         """
+
+    def aspect(self, cfg: Any) -> float:
+        """Width of a picture of the game by its height; pictures are square by default."""
+        return 1.0
 
     def render(self, cfg: Any, state: Mapping[str, NDArray[Any]], canvas: Any) -> None:
         """Draws one env onto a `gpuzoo.render.Canvas`.
@@ -402,6 +416,7 @@ class Layout:
         action_size: elements of the longest flat action.
         action_dtype: int32, or float32 for Box actions.
         mask_size: entries of the longest action mask (0 without masks).
+        state_space: of the game's own global state, or None.
     """
 
     groups: dict[str, int]
@@ -414,6 +429,7 @@ class Layout:
     action_size: int
     action_dtype: str
     mask_size: int
+    state_space: spaces.Box | None
 
     def agent_names(self) -> list[str]:
         """Names as PettingZoo wants them: ``tagger_0``, ``tagger_1``, ``runner_0``."""
@@ -482,6 +498,9 @@ def layout(env: EnvDef, cfg: Config) -> Layout:
     for group, count in groups.items():
         first[group] = total
         total += count
+    state = env.state_space(cfg)
+    if state is not None and (not isinstance(state, spaces.Box) or str(state.dtype) not in C_TYPES):
+        raise ValueError(f"{name}: state_space must be a Box of {', '.join(C_TYPES)}, or None, not {state}.")
     if env.action_mask and kinds != {"int32"}:
         raise ValueError(f"{name}: action masks need discrete actions.")
     return Layout(
@@ -495,6 +514,7 @@ def layout(env: EnvDef, cfg: Config) -> Layout:
         action_size=max(1, *(flat_size(s) for s in action_spaces.values())),
         action_dtype=kinds.pop(),
         mask_size=max(sum(choices(s)) for s in action_spaces.values()) if env.action_mask else 0,
+        state_space=state,
     )
 
 

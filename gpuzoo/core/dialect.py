@@ -10,14 +10,17 @@ function (draws, local arrays) is in `flow` and `draws`.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from gpuzoo.core.draws import check_draws
 from gpuzoo.core.flow import Walk
+from gpuzoo.core.scatters import check_scatters
 from gpuzoo.core.tokens import DialectError, Piece, Token, closing, constants_of, functions_of, tokens_of
 
-REGIONS = frozenset("lanes once broadcast lane_sum lane_min lane_max lane_any lane_argmin lanes_smallest".split())
+REGIONS = frozenset(
+    "lanes once broadcast lane_sum lane_min lane_max lane_any lane_argmin lanes_smallest in_random_order".split()
+)
 #: members of Env that are the same for all lanes during a step
 UNIFORM = frozenset("cfg t max_steps episode seed".split())
 ENTRIES = ("reset", "step", "observe")
@@ -146,6 +149,22 @@ def _lambda_bodies(tokens: Sequence[Token], span: range) -> set[int]:
     return inside
 
 
+def counts(pieces: Sequence[Piece], region: str) -> Iterator[tuple[str, str]]:
+    """Of each call of a region, the place in its file and the second argument's text, without blanks."""
+    tokens = [token for piece in pieces for token in tokens_of(piece)]
+    for k, token in enumerate(tokens[:-1]):
+        if token.text == region and tokens[k + 1].text == "(":
+            arguments: list[str] = [""]
+            depth = 0
+            for inner in tokens[k + 2 : closing(tokens, k + 1)]:
+                depth += (inner.text in "([{") - (inner.text in ")]}")
+                if inner.text == "," and depth == 0:
+                    arguments.append("")
+                else:
+                    arguments[-1] += inner.text
+            yield f"{token.path}:{token.line}", arguments[1] if len(arguments) > 1 else ""
+
+
 def names(pieces: Sequence[Piece]) -> dict[str, str]:
     """All names in a game's rules, comments aside, and the first place of each as ``file:line``."""
     found: dict[str, str] = {}
@@ -156,11 +175,15 @@ def names(pieces: Sequence[Piece]) -> dict[str, str]:
     return found
 
 
-def check_rules(pieces: Sequence[Piece]) -> None:
+def check_rules(
+    pieces: Sequence[Piece], dtypes: Mapping[str, str] | None = None, entries: Sequence[str] = ENTRIES
+) -> None:
     """Checks a game's rules.
 
     Args:
         pieces: the file with all includes, from `inline_includes`.
+        dtypes: of the game's fields, by name.
+        entries: the functions that the engine calls.
 
     Raises:
         DialectError: the first broken rule, with file and line.
@@ -178,14 +201,17 @@ def check_rules(pieces: Sequence[Piece]) -> None:
     _check_pointers(tokens)
     all_functions = list(functions_of(tokens))
     functions = {f.name: f for f in all_functions}
-    for name in ENTRIES:
+    for name in entries:
         if name not in functions or not functions[name].env:
             raise DialectError(f"{pieces[-1].path}:1: rules must define GZ void {name}(Env e).")
     inside: dict[str, set[int]] = {}
     for f in functions.values():
         spans = _region_spans(tokens, f.body)
-        inside[f.name] = {k for span in spans for k in _lambda_bodies(tokens, span)}
-        f.collective = f.name in ENTRIES or bool(spans)
+        bodies = [_lambda_bodies(tokens, span) for span in spans]
+        for body in bodies or [set(f.body)]:
+            check_scatters(tokens, sorted(body), f.env, dtypes or {})
+        inside[f.name] = set().union(*bodies)
+        f.collective = f.name in entries or bool(spans)
         f.touches = bool(f.env) and not f.collective
     for f in functions.values():
         for k in f.body:

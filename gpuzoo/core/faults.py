@@ -91,14 +91,22 @@ def _sentence(program: Program, fault: Any) -> str:
     """Where, which index of what, and how many there are."""
     files = {_hashed(name): name for name in re.findall(r'^#line \d+ "(.*)"$', program.code, re.M)}
     name, part = program.indexed[fault["array"]], int(fault["part"])
-    describe = _stored if name in program.fields or name in program.tables else _of_agents
+    describe = _stored if name in _shapes(program) else _of_agents
     access, extent = describe(program, name, part, int(fault["index"]), int(fault["other"]))
     return f"{files.get(int(fault['file']), 'unknown')}:{fault['line']}: {access} is out of range: {extent}"
 
 
+def _shapes(program: Program) -> dict[str, tuple[int, ...]]:
+    """Of what rules reach by an index that is no agent's."""
+    state = program.layout.state_space
+    shapes = {} if state is None else {"state": (flat_size(state),)}
+    shapes |= {name: table.shape for name, table in program.tables.items()}
+    return shapes | {name: field.sizes for name, field in (program.fields | program.scratch).items()}
+
+
 def _stored(program: Program, name: str, part: int, index: int, other: int) -> tuple[str, str]:
     """An access to a field or a table as the rules write it, and what there is."""
-    shape = program.fields[name].sizes if name in program.fields else program.tables[name].shape
+    shape = _shapes(program)[name]
     size = math.prod(shape)
     if part == _ROW:
         return f"e.{name}({index}, {other})", f"{name} has {_count(size // shape[-1], 'row')}"

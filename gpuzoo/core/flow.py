@@ -209,6 +209,8 @@ class Walk:
             return
         if tokens[at].text in _DRAWS and opened == at + 1:
             self._draw(at, path)
+        if tokens[at].text == "in_random_order":
+            self._order(at, path)
         self.calls.append(Call(at, tokens[at].text, path))
 
     def _lambda(self, at: int, end: int, path: Branches) -> None:
@@ -363,17 +365,29 @@ class Walk:
         agent, everywhere, names = "the env", True, list[Name]()
         if len(parts) - behind == 3:
             agent, everywhere = self._same(parts[1], names)
-        draw = parts[len(parts) - behind - 1]
-        first, fixed = self._same(draw, [])
-        if not first or not fixed or "lane" in first:
+        draws = self._numbers(parts[len(parts) - behind - 1], count)
+        if not draws:
             return
-        number = whole_number(self._tokens[draw[0]]) if len(draw) == 1 else None
-        draws = [str(number + k) if number is not None else first + f" + {k}" * (k > 0) for k in range(count)]
         inner = self._loops[-1] if self._loops else range(0)
         varies = any(name.at in inner for name in names)
         branches = [choice for choice, _ in path if choice in inner]
         repeated = bool(agent) and bool(inner) and not varies and not branches
-        self.draws.append(Draw(at, agent, everywhere, frozenset(draws), path, repeated))
+        self.draws.append(Draw(at, agent, everywhere, draws, path, repeated))
+
+    def _order(self, at: int, path: Branches) -> None:
+        """A region in a random order takes one draw of each of its lanes."""
+        parts = list(self._parts(range(at + 2, closing(self._tokens, at + 1))))
+        draws = self._numbers(parts[2], 1) if len(parts) == 4 else frozenset[str]()
+        if draws:
+            self.draws.append(Draw(at, "lane 0", True, draws, path, False))
+
+    def _numbers(self, draw: range, count: int) -> frozenset[str]:
+        """``count`` draws from this one on; none where they cannot be known."""
+        first, fixed = self._same(draw, [])
+        if not first or not fixed or "lane" in first:
+            return frozenset()
+        number = whole_number(self._tokens[draw[0]]) if len(draw) == 1 else None
+        return frozenset(str(number + k) if number is not None else first + f" + {k}" * (k > 0) for k in range(count))
 
     def _same(self, part: range, names: list[Name]) -> tuple[str, bool]:
         """A text that is the same for the same value, or "", and whether it is so in every function."""

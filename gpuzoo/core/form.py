@@ -56,7 +56,7 @@ def choose(env: EnvDef, lay: Layout, fields: Mapping[str, Field], lanes: int, ru
         obstacles.append(f"It has {lanes} lanes per env, which work on the agents of one env.")
     arrays = [name for name, field in fields.items() if field.shape != ()]
     if arrays:
-        obstacles.append(f"Its state has arrays ({', '.join(arrays)}), which are not held in registers.")
+        obstacles.append(f"It has arrays ({', '.join(arrays)}), which are not held in registers.")
     single = type(env).single()
     if not single:
         if lay.agents > MOST_AGENTS:

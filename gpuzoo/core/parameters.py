@@ -48,26 +48,33 @@ def layout_of_all(env: EnvDef, cfg: Config, per_env: Values) -> Layout:
             refused.append(error)
     if not found:
         raise refused[0]
+    every = [_named(lay) for lay in found]
+    union = {name: _union(f"{env.id}: {name}", [named.get(name) for named in every]) for name in every[0]}
     return dataclasses.replace(
         found[0],
-        observation_spaces=_unions(env, [lay.observation_spaces for lay in found]),
-        action_spaces=_unions(env, [lay.action_spaces for lay in found]),
+        observation_spaces={group: union[f"the observation space of {group}"] for group in found[0].groups},
+        action_spaces={group: union[f"the action space of {group}"] for group in found[0].groups},
+        state_space=union.get("the state space"),  # type: ignore[arg-type]
     )
 
 
-def _unions(env: EnvDef, found: list[dict[str, spaces.Space[Any]]]) -> dict[str, spaces.Space[Any]]:
-    out = {}
-    for group, first in found[0].items():
-        every = [by_group[group] for by_group in found]
-        if all(space == first for space in every):
-            out[group] = first
-            continue
-        boxes = [space for space in every if isinstance(space, spaces.Box) and space.shape == first.shape]
-        if len(boxes) < len(every):
-            raise ValueError(f"{env.id}: a parameter given per env changes more than the bounds of a space of {group}.")
-        low, high = np.min([box.low for box in boxes], 0), np.max([box.high for box in boxes], 0)
-        out[group] = spaces.Box(low, high, dtype=boxes[0].dtype.type)
-    return out
+def _named(lay: Layout) -> dict[str, spaces.Space[Any]]:
+    """All spaces of a layout, as messages call them."""
+    out = {f"the observation space of {group}": space for group, space in lay.observation_spaces.items()}
+    out |= {f"the action space of {group}": space for group, space in lay.action_spaces.items()}
+    return out if lay.state_space is None else {**out, "the state space": lay.state_space}
+
+
+def _union(what: str, every: list[spaces.Space[Any] | None]) -> spaces.Space[Any]:
+    first = every[0]
+    assert first is not None
+    if all(space == first for space in every):
+        return first
+    boxes = [space for space in every if isinstance(space, spaces.Box) and space.shape == first.shape]
+    if len(boxes) < len(every):
+        raise ValueError(f"{what}: a parameter given per env changes more than its bounds.")
+    low, high = np.min([box.low for box in boxes], 0), np.max([box.high for box in boxes], 0)
+    return spaces.Box(low, high, dtype=boxes[0].dtype.type)
 
 
 def _wider(new: spaces.Space[Any], made: spaces.Space[Any]) -> bool:
@@ -128,14 +135,11 @@ def changed_parameters(
     per_env = {name: values for name, values in {**current, **changed}.items() if values.shape != (1,)}
     cfg = dataclasses.replace(cfg, **plain, **{name: float(values.max()) for name, values in per_env.items()})
     check_relations(env, cfg, per_env)
-    after = layout_of_all(env, cfg, per_env)
-    for kind in ("observation", "action"):
-        have, want = getattr(made, f"{kind}_spaces"), getattr(after, f"{kind}_spaces")
-        for group, space in want.items():
-            if _wider(space, have[group]):
-                raise ValueError(
-                    f"{env.id}: with {', '.join(sorted(new))} so, the {kind} space of {group} would be {space}, which "
-                    f"goes beyond {have[group]}, and spaces stay as they were made: make a new env, with the values "
-                    "that need the widest space."
-                )
+    have = _named(made)
+    for name, space in _named(layout_of_all(env, cfg, per_env)).items():
+        if _wider(space, have[name]):
+            raise ValueError(
+                f"{env.id}: with {', '.join(sorted(new))} so, {name} would be {space}, which goes beyond {have[name]}, "
+                "and spaces stay as they were made: make a new env, with the values that need the widest space."
+            )
     return cfg, changed

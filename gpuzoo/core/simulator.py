@@ -29,6 +29,8 @@ _NO_LIMIT: Final = 2**31 - 1
 _STATE: Final = ("elapsed_steps", "alive")
 #: arrays that carry nothing from one step to the next
 _TRANSIENT: Final = frozenset({"over", "reset_mask", "reset_seed", "action", "final_observation", "final_action_mask"})
+#: outputs that are written only where somebody gave them a place
+_WANTED: Final = frozenset({"state", "final_state"})
 
 _generation = 0  #: forks between the first process and this one
 
@@ -174,6 +176,7 @@ class Simulator:
         kernels = self.backend.compile(self.program)
         self.arrays: dict[str, Any] = {}
         self._owned: list[Any] = []
+        self._told: Any = None  # the global state, once somebody has asked for it
         self._pointers: dict[str, int] = {"num_envs": self.num_envs}
         with self.backend.ordered():
             self._allocate(per_env)
@@ -214,6 +217,12 @@ class Simulator:
                 self.arrays[name] = self.xp.moveaxis(whole, -1, 0)
             else:
                 self.arrays[name] = self._array(f"field_{name}", (n, *field.sizes), field.dtype)
+        if lay.state_space is not None:  # nobody wants it at every step yet
+            self._pointers |= dict.fromkeys(_WANTED, 0)
+        for name, field in self.program.scratch.items():
+            self._pointers[f"field_{name}"] = 0
+            if self.backend.scratch_per_env:
+                self._array(f"field_{name}", (n, *field.sizes), field.dtype)
         self._params: dict[str, Any] = {}
         for name in self.program.params:
             array = self._array(f"param_{name}", (n,) if name in per_env else (1,), "float32")
@@ -241,7 +250,8 @@ class Simulator:
         """From now on the kernels write these outputs here, in full at each step: no copy is needed to keep them.
 
         It fits what every step writes for every env, in next-step and same-step mode: ``observation``, ``reward``,
-        ``terminated``, ``truncated``; and ``action``, which a step reads.
+        ``terminated``, ``truncated``; and ``action``, which a step reads. A game's own global state is written at every
+        step where ``state`` has a place, and in same-step mode that of an episode's end where ``final_state`` has one.
         """
         self._store, self._address = outputs.store, outputs.address
         self.arrays.update(outputs.arrays)
@@ -557,6 +567,26 @@ class Simulator:
             where = slice(None) if envs is None else self._index(envs)
             return {name: self.xp.ascontiguousarray(self.arrays[name][where]).copy() for name in names}
 
+    def global_state(self) -> Any:
+        """The game's own global state now (`EnvDef.state_space`), in memory that the next call writes again.
+
+        Returns:
+            An array (num_envs, *shape of the space) on the device. It costs one launch, and nothing is waited for.
+
+        Raises:
+            ValueError: the game declares no ``state_space``.
+            RuntimeError: not reset yet, closed, or used after a fork.
+        """
+        self.check_begun("global_state")
+        space = self.layout.state_space
+        if space is None:
+            raise ValueError(f"{self.env.id} declares no state_space: its global state is all observations together.")
+        if self._told is None:
+            with self.backend.ordered():
+                self._told = self._array("told", (self.num_envs, *(space.shape or ())), str(space.dtype))
+        self._launch("state", self.num_envs, self.backend.address(self._told))
+        return self._told
+
     def set_state(self, values: Mapping[str, Any], envs: Any = None) -> None:
         """Writes fields of the state, and observes these envs anew, with those agents acting that are alive now.
 
@@ -593,7 +623,7 @@ class Simulator:
             arrays = {
                 name: self.xp.ascontiguousarray(array[where]).copy()
                 for name, array in self.arrays.items()
-                if name not in _TRANSIENT
+                if name not in _TRANSIENT | _WANTED
             }
             n = len(arrays["elapsed_steps"])
             for name, array in self._params.items():
@@ -632,7 +662,7 @@ class Simulator:
                 f"this is a snapshot of {snapshot.id} with {snapshot.constants}, which does not fit "
                 f"{self.env.id} with {self.constants()}."
             )
-        kept = [name for name in self.arrays if name not in _TRANSIENT]
+        kept = [name for name in self.arrays if name not in _TRANSIENT | _WANTED]
         for name in (*kept, *(f"param_{name}" for name in self._params)):
             if name not in snapshot.arrays:
                 raise ValueError(f"{self.env.id}: the snapshot has no array {name!r}.")
@@ -681,7 +711,7 @@ class Simulator:
             "max_episode_steps": self._limit,
             **self._made_with,
         }
-        arrays = {name: self.backend.to_numpy(array) for name, array in self.arrays.items()}
+        arrays = {n: self.backend.to_numpy(a) for n, a in self.arrays.items() if n not in _WANTED}
         return _copied, (arguments, self.cfg, self.params, arrays, self._seeded)
 
     def close(self) -> None:
@@ -697,6 +727,7 @@ class Simulator:
     def _free(self) -> None:
         self._closed = True
         self.arrays, self._params, self._owned = _Freed(self._closed_message()), {}, []
+        self._told = None
 
 
 def _copied(

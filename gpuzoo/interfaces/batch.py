@@ -15,9 +15,10 @@ from gpuzoo.core.backend import Device
 from gpuzoo.core.definition import EnvDef, flat_size, unknown
 from gpuzoo.core.simulator import Simulator, parse_autoreset_mode
 from gpuzoo.interfaces.arrays import ActionSlot
+from gpuzoo.interfaces.global_state import global_state, global_state_space
 from gpuzoo.interfaces.interface import Interface
 from gpuzoo.interfaces.spaces import agent_observation_space
-from gpuzoo.render import Canvas, need_display
+from gpuzoo.render import Canvas, need_display, picture_size
 
 Output = Literal["numpy", "torch", "cupy"]
 Masks = Literal["observation", "info"]
@@ -72,10 +73,10 @@ def _canvas(size: tuple[int, int]) -> Canvas:
     return canvas
 
 
-def draw(simulator: Simulator, index: int, size: tuple[int, int] = (480, 480)) -> np.ndarray[Any, Any]:
-    """A picture of one env, (height, width, 3) uint8."""
+def draw(simulator: Simulator, index: int, side: int = 480) -> np.ndarray[Any, Any]:
+    """A picture of one env, (height, width, 3) uint8; its longer side has ``side`` pixels."""
     state = {name: simulator.backend.to_numpy(array)[0] for name, array in simulator.state(index).items()}
-    canvas = _canvas(size)
+    canvas = _canvas(picture_size(simulator.env.aspect(simulator.cfg), side))
     simulator.env.render(simulator.config(index), state, canvas)
     return canvas.array()
 
@@ -102,6 +103,7 @@ class BatchEnv(Interface):
         groups: number of agents by group.
         observation_spaces: one agent's observation, by group.
         action_spaces: one agent's action, by group.
+        state_space: of an env's global state.
         simulator: the engine below, with every array by name.
     """
 
@@ -126,6 +128,7 @@ class BatchEnv(Interface):
         self.groups = dict(sim.layout.groups)
         self.observation_spaces = {g: agent_observation_space(sim.layout, g) for g in self.groups}
         self.action_spaces = dict(sim.layout.action_spaces)
+        self.state_space = global_state_space(sim.layout)
         self._slots = {g: self._slot(g, n) for g, n in self.groups.items()}
         self._all = ActionSlot(
             sim,
@@ -308,6 +311,15 @@ class BatchEnv(Interface):
             space = self.action_spaces[group]
             out[group] = action[..., 0] if not space.shape else action[..., : flat_size(space)]
         return out
+
+    def state(self) -> Any:
+        """The global state of each env, (num_envs, *shape of `state_space`), as a central critic sees it.
+
+        It is the game's own where it declares one; it is computed by this call, and valid until the next one. Otherwise
+        it is the observations of all agents, one after the other, float32.
+        """
+        found = global_state(self.simulator)
+        return self._out(tensors.as_tensor(found) if self.output == "torch" else found)
 
     def render(self, index: int = 0) -> np.ndarray[Any, Any]:
         """A picture of env ``index``, (height, width, 3) uint8."""

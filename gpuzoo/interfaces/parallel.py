@@ -14,6 +14,7 @@ from gpuzoo.core.definition import EnvDef, flat_size, unknown
 from gpuzoo.core.simulator import Simulator
 from gpuzoo.interfaces.arrays import ActionSlot
 from gpuzoo.interfaces.batch import apply_options, check_render_mode, draw
+from gpuzoo.interfaces.global_state import global_state, global_state_space
 from gpuzoo.interfaces.interface import OneEnv
 from gpuzoo.interfaces.spaces import agent_observation_space
 
@@ -116,22 +117,11 @@ class AgentView(OneEnv):
 
     def state_space(self) -> spaces.Box:
         """Space of `state`."""
-        lay = self.simulator.layout
-        low, high = [], []
-        for agent in self.names:
-            space = lay.observation_spaces[self.groups[agent]]
-            n = flat_size(space)
-            low.append(np.ravel(space.low) if isinstance(space, spaces.Box) else np.zeros(n))
-            high.append(np.ravel(space.high) if isinstance(space, spaces.Box) else np.full(n, 2.0**31 - 1))
-        return spaces.Box(
-            np.concatenate(low).astype(np.float32), np.concatenate(high).astype(np.float32), dtype=np.float32
-        )
+        return global_state_space(self.simulator.layout)
 
     def state(self) -> np.ndarray[Any, Any]:
-        """The observations of all agents, one after the other, float32."""
-        lay, everything = self.simulator.layout, self.read("observation")
-        parts = [everything[k][: flat_size(lay.observation_spaces[self.groups[a]])] for a, k in self.index.items()]
-        return np.concatenate(parts).astype(np.float32)
+        """The game's own global state, or the observations of all agents, one after the other, float32."""
+        return np.asarray(self.simulator.backend.to_numpy(global_state(self.simulator))[0])
 
     def render(self) -> Any:
         """A picture (height, width, 3) uint8, or None in human mode, which shows it in a window."""
@@ -178,7 +168,7 @@ class ViewedEnv(OneEnv):
         return self.action_spaces[agent]
 
     def state(self) -> np.ndarray[Any, Any]:
-        """The observations of all agents, one after the other, float32."""
+        """The game's own global state, or the observations of all agents, one after the other, float32."""
         return self._view.state()
 
     def render(self) -> Any:

@@ -57,6 +57,38 @@ def check_spaces(env: EnvLike, **config: Any) -> None:
         random_step(sim)
 
 
+@promise
+def check_global_state(env: EnvLike, **config: Any) -> None:
+    """A game's own global state is in its space, and the same from a step and on demand, where episodes end as well."""
+    asked = simulator(env, 5, autoreset_mode="disabled", **config)
+    space = asked.layout.state_space
+    if space is None:
+        return
+    written = simulator(env, 5, **config)
+    shape = (5, *(space.shape or ()))
+    rows = {name: written.backend.zeros(shape, str(space.dtype)) for name in ("state", "final_state")}
+    written.use_outputs(written.new_outputs(rows))
+    for sim in (asked, written):
+        sim.reset(seed=SEED)
+    for step in range(100):
+        for array in rows.values():
+            array[...] = np.full(array.nbytes, 0xA5 if step % 2 else 0x3C, np.uint8).view(array.dtype).reshape(shape)
+        if step:
+            for sim in (asked, written):
+                random_step(sim)
+            ended = asked.arrays["ended"].copy()
+            final = {"final_state": asked.global_state()[ended]}
+            assert_same(f"the state at an end, after {step} steps", final, {"final_state": rows["final_state"][ended]})
+            if ended.any():
+                asked.reset(mask=ended)
+        else:
+            written.reset(seed=SEED)
+        found = np.array(asked.global_state())
+        assert_same(f"on demand and by the step, after {step} steps", {"state": found}, {"state": rows["state"]})
+        bad = ~_contains(space, found.reshape(5, -1))
+        assert not bad.any(), f"after {step} steps the state of env {first_of(bad)[0]} is not in {space}"
+
+
 def _check_masks(sim: Simulator) -> None:
     masks, lay = sim.arrays["action_mask"], sim.layout
     assert np.isin(masks, (0, 1)).all(), "an action mask holds something other than 0 and 1"

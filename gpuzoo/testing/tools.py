@@ -44,7 +44,7 @@ def simulator(env: EnvLike, num_envs: int, **kwargs: Any) -> Simulator:
 
 
 def read(sim: Simulator, envs: Any = None) -> dict[str, Array]:
-    """Copies of all that a step leaves: outputs, and the game's fields. Padding of observations is left out."""
+    """Copies of all that a step leaves: outputs, the game's fields, its own global state. Padding is left out."""
     lay = sim.layout
     where = slice(None) if envs is None else envs
     host = {
@@ -66,6 +66,8 @@ def read(sim: Simulator, envs: Any = None) -> dict[str, Array]:
             if name.startswith("final_"):  # valid where an agent has just finished
                 part = np.where(done[where, agents, None], part, np.zeros((), part.dtype))
             out[f"{name} of {group}"] = part
+    if lay.state_space is not None:
+        out["global state"] = sim.backend.to_numpy(sim.global_state())[where]
     return out
 
 

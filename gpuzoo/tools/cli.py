@@ -408,7 +408,7 @@ def record(
     num_envs: Annotated[int, typer.Option(min=1, max=64, help="Envs, side by side.")] = 4,
     steps: Annotated[int, typer.Option(min=0, help="Steps.")] = 120,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the first env.")] = 0,
-    size: Annotated[int, typer.Option(min=32, max=4096, help="Pixels of one env's sides.")] = 240,
+    size: Annotated[int, typer.Option(min=32, max=4096, help="Pixels of the longer side of an env's picture.")] = 240,
     fps: Annotated[float | None, typer.Option(help="Frames per second.  [default: the game's]")] = None,
     config: Annotated[
         list[str] | None, typer.Option("--config", "-c", metavar="NAME=VALUE", help="A parameter of the game.")
@@ -441,7 +441,7 @@ def record(
                         if k:
                             sim.random_actions()
                             sim.step()
-                        yield tile([draw(sim, i, (size, size)) for i in range(num_envs)])
+                        yield tile([draw(sim, i, size) for i in range(num_envs)])
                         progress.advance(task)
                 finally:
                     sim.close()

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from gymnasium import spaces
 
 from gpuzoo import registry
@@ -14,7 +15,7 @@ from gpuzoo.core.definition import Layout, choices, config_types, layout, split_
 try:
     import torch
     from benchmarl.environments import TaskClass
-    from torchrl.data import Categorical
+    from torchrl.data import Categorical, Composite
     from torchrl.envs import DTypeCastTransform, FlattenObservation, Transform
 
     from gpuzoo.wrappers.torchrl import GpuZooEnv
@@ -85,6 +86,14 @@ class GpuZooTask(TaskClass):
     def get_env_transforms(self, env: Any) -> list[Any]:
         """What brings observations and actions into the form of BenchMARL's models."""
         out: list[Any] = []
+        if (state := env.simulator.layout.state_space) is not None:
+            if state.dtype != np.float32:
+                dtype = env.full_observation_spec_unbatched["state"].dtype
+                out.append(DTypeCastTransform(dtype, torch.float32, in_keys=["state"]))
+            seen = env.simulator.layout.observation_spaces.values()
+            picture = len(state.shape) == 3 and any(len(space.shape or ()) == 3 for space in seen)  # one model for both
+            if len(state.shape) != 1 and not picture:
+                out.append(FlattenObservation(-len(state.shape), -1, in_keys=["state"]))
         for group, action_space in zip(env.group_map, env.simulator.layout.action_spaces.values(), strict=True):
             key, spec = (group, "observation"), env.full_observation_spec_unbatched[group, "observation"]
             if spec.dtype != torch.float32:
@@ -128,6 +137,8 @@ class GpuZooTask(TaskClass):
     def _specs(self, env: Any, name: str) -> Any:
         """The observation spec with this entry of each group alone."""
         spec = env.full_observation_spec_unbatched.clone()
+        if env.simulator.layout.state_space is not None:
+            del spec["state"]
         for group in env.group_map:
             for key in [key for key in spec[group].keys() if key != name]:  # noqa: SIM118
                 del spec[group, key]
@@ -145,8 +156,11 @@ class GpuZooTask(TaskClass):
         """Action masks by group, or None."""
         return self._specs(env, "action_mask") if env.simulator.layout.mask_size else None
 
-    def state_spec(self, env: Any) -> None:
-        """None: BenchMARL's central critics then see the observations of all agents, which are gpuzoo's state."""
+    def state_spec(self, env: Any) -> Any:
+        """The game's own global state, or None: central critics then see the observations of all agents."""
+        if env.simulator.layout.state_space is None:
+            return None
+        return Composite({"state": env.full_observation_spec_unbatched["state"].clone()}, device=env.device)
 
     def info_spec(self, env: Any) -> None:
         """None."""

@@ -27,7 +27,7 @@ except ImportError as error:
 _RETURNED = ("observation", "reward", "alive", "terminated", "truncated")
 
 #: keys at the root that TorchRL's collectors and replay buffers write, and steps and resets
-_TAKEN = frozenset({"collector", "index", "next", "done", "terminated", "truncated"})
+_TAKEN = frozenset({"collector", "index", "next", "done", "terminated", "truncated", "state"})
 
 
 class GpuZooEnv(EnvBase):
@@ -40,6 +40,8 @@ class GpuZooEnv(EnvBase):
     ignored. Its flags, once set, stay set until its env is reset. The flags at the root say that the env is over: no
     agent is left (``terminated``), or time is up (``truncated``); they alone decide about resets. A group whose name is
     a key of TorchRL's own has an ``s`` at its end: ``"collectors"`` for ``"collector"``.
+
+    A game with a global state of its own (`EnvDef.state_space`) has it at the root as ``"state"``.
 
     Rewards and flags have a last dimension of size 1. Discrete actions are categorical int64; masks are bool.
     The random actions of ``rand_action`` and ``rollout`` are legal ones. After ``set_seed(seed)``, the next reset of
@@ -140,6 +142,9 @@ class GpuZooEnv(EnvBase):
             ends = _bools({name: (count, 1) for name in flags}, device)
             for whole, part in ((action, acts), (observation, sees), (reward, gets), (done, ends)):
                 whole[_key(group)] = Composite(part, shape=lead, device=device)
+        if lay.state_space is not None:
+            dtype = tensors.as_tensor(np.zeros(0, lay.state_space.dtype)).dtype
+            observation["state"] = _spec(lay.state_space, (), dtype, device)
         self.full_action_spec_unbatched = action
         self.full_observation_spec_unbatched = observation
         self.full_reward_spec_unbatched = reward
@@ -161,6 +166,8 @@ class GpuZooEnv(EnvBase):
             "terminated": terminated.all(1, keepdim=True),
             "truncated": truncated.any(1, keepdim=True),
         }
+        if lay.state_space is not None:
+            out["state"] = tensors.as_tensor(self.simulator.global_state()).clone()
         for group, count in lay.groups.items():
             agents = slice(lay.first[group], lay.first[group] + count)
             lead = (n, *self._lead(group))

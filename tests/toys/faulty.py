@@ -35,11 +35,19 @@ class Faulty(EnvDef):
     def observation_space(self, cfg, group):
         return spaces.Box(-1e6, 1e6, (2,), np.float32)
 
+    def state_space(self, cfg):
+        return spaces.Box(0, 0, (4,), np.float32) if {state} else None
+
     def action_space(self, cfg, group):
         return spaces.Discrete(3)
 
     def fields(self, cfg):
-        return {"x": Field("float32", ("agents",)), "old": Field("float32", ("agents",))}
+        return {
+            "x": Field("float32", ("agents",)),
+            "old": Field("float32", ("agents",)),
+            "note": Field("float32", ("agents",), scratch=True),
+            "mark": Field("int32", scratch=True),
+        }
 
     def tables(self, cfg):
         return {"gains": np.full(2, cfg.gain, np.float32)}
@@ -63,6 +71,7 @@ GZ void observe(Env e) {{
     {mask}
   }});
 }}
+{state}
 """
 
 _MOVE = "e.x[a] += e.cfg.gain * (float)(e.action[a] - 1); e.old[a] = e.x[a]; e.reward[a] = e.x[a];"
@@ -87,6 +96,17 @@ FAULTS: dict[str, tuple[str, dict[str, str]]] = {
         "lane_order",
         {"step": "e.x[a] = e.x[(a + 1) % 4] + (float)e.action[a]; e.old[a] = 0.f;"},
     ),
+    "a state out of its space": ("global_state", {"state": "e.state[a] = (float)(e.t < 9);"}),
+    "a state not written": ("global_state", {"state": "if (a < 3) e.state[a] = 0.f;"}),
+    "a state of what a step leaves in scratch": (
+        "lane_order",
+        {"step": _MOVE + "e.note[a] = 0.f;", "state": "e.state[a] = e.note[a];"},
+    ),
+    "scratch is remembered": (
+        "lane_order",
+        {"step": _MOVE + "e.note[a] = e.x[a];", "observe": _SEE + "e.x[a] += e.note[a];"},
+    ),
+    "scratch is read first": ("lane_order", {"step": _MOVE + "e.x[a] += (float)(e.mark & 3);"}),
     "an index out of range": ("indices", {"step": _MOVE + "if (e.t == 5) e.old[a + 1] = 0.f;"}),
     "a run-time parameter in a table": ("parameters", {"step": _MOVE + "e.x[a] += e.gains[0];"}),
 }
@@ -96,9 +116,13 @@ def make(fault: str, folder: Path) -> tuple[str, type[EnvDef]]:
     """The check that finds a fault, and a game that has it."""
     check, parts = FAULTS[fault]
     mask = "mask" in parts
-    rules = {"reset": "e.old[a] = 0.f;", "step": _MOVE, "observe": _SEE, "mask": _MASK if mask else ""} | parts
+    rules = {"reset": "e.old[a] = 0.f;", "step": _MOVE, "observe": _SEE, "mask": _MASK if mask else "", "state": ""}
+    rules |= parts
+    if rules["state"]:
+        rules["state"] = f"GZ void state(Env e) {{ lanes(e, AGENTS, [=](int a) {{ {rules['state']} }}); }}"
     (folder / "faulty.cuh").write_text(_RULES.format(**rules))
-    (folder / "faulty.py").write_text(_DECLARATION.replace("{mask}", str(mask)))
+    text = _DECLARATION.replace("{mask}", str(mask)).replace("{state}", str("state" in parts))
+    (folder / "faulty.py").write_text(text)
     spec = importlib.util.spec_from_file_location(f"faulty_{len(sys.modules)}", folder / "faulty.py")
     assert spec is not None
     assert spec.loader is not None

@@ -96,6 +96,7 @@ template <class Held> GZ void advance_branchless(const Store &s, int max_steps, 
   Env e = bind(s, v, i, s.episode[i], t, max_steps);
   unrolled<0, AGENTS>([&](int a) { v.reward[a] = 0.f; });
   v.terminated = v.over = 0;
+  forget(e);
   step(e);
   // Not `idle ? ... : ...`, which g++ takes for stores that are made or not. Nor `over != 0`, which becomes a conversion
   // to bool where rules write 0 or 1, and is not vectorised.
@@ -110,6 +111,7 @@ template <class Held> GZ void advance_branchless(const Store &s, int max_steps, 
     s.truncated[k] = (s.truncated[k] & stays) | truncated;
   });
   v = keep(idle, before, v);
+  forget(e);
   if constexpr (!APART) observe(e);
   save(s, i, v);
   s.elapsed_steps[i] = t;
@@ -135,7 +137,9 @@ template <class Held> GZ void advance_general(const Store &s, bool finals, int m
     s.reward[k] = 0.f;
     s.terminated[k] = 0;
   });
+  forget(e);
   step(e);
+  forget(e);
   observe(e);
   const bool out_of_time = t >= max_steps;
   // bit 0: somebody plays on; bit 1: somebody has just finished
@@ -187,8 +191,10 @@ GZ_SELDOM void restart(const Store &s, i64 i, u32 episode, int max_steps, Start 
   if (start != REFRESH) {
     lanes(e, AGENTS, [=](int a) { join(s, i * AGENTS + a, true, start == SILENT); });
     once(e, [=] { begin(s, i, true, episode); });
+    forget(e);
     reset(e);
   }
+  forget(e);
   observe(e);
   save(s, i, v);
 }
@@ -207,6 +213,33 @@ GZ void settle(const Store &s, int mode, bool finals, int max_steps, i64 i) {
   barrier();
 }
 
+// ---- the game's own global state, where it has one ----
+
+// Writes the state of env i into its row of `rows`, which is null where nobody wants it.
+template <class S, class T> GZ void write_state(const S &s, T *rows, int max_steps, i64 i) {
+  if (!rows) return;
+  barrier();
+  State v = load(s, i);
+  auto e = bind(s, v, i, s.episode[i], s.elapsed_steps[i], max_steps);
+  see_state(e, rows + i * STATE_SIZE);
+  forget(e);
+  state(e);
+  barrier();
+}
+// Between the halves of a step: the last state of an episode, before the next one begins.
+template <class S> GZ void keep_last_state(const S &s, bool finals, int max_steps, i64 i) {
+  if constexpr (STATE_SIZE > 0)
+    if (finals && s.ended[i]) write_state(s, s.final_state, max_steps, i);
+}
+// Behind a step.
+template <class S> GZ void show_state(const S &s, int max_steps, i64 i) {
+  if constexpr (STATE_SIZE > 0) write_state(s, s.state, max_steps, i);
+}
+// On demand; `rows` is an address.
+template <class S> GZ void tell_state(const S &s, i64 rows, i64 i) {
+  if constexpr (STATE_SIZE > 0) write_state(s, (StateNumber *)rows, s.control->max_steps, i);
+}
+
 // ---- resets that the caller asks for ----
 
 // What the reset kernel does with the envs of the mask.
@@ -221,6 +254,7 @@ GZ void reset_env(const Store &s, int max_steps, i64 i, int reset) {
     s.ended[i] = s.waiting[i] = 0;
   }
   restart(s, i, episode, max_steps, reset == NO_RESET ? REFRESH : SILENT);
+  show_state(s, max_steps, i);
 }
 
 // ---- random legal actions ----

@@ -57,6 +57,21 @@ struct Max {
   template <class T> GZ_MEMBER static T combine(T a, T b) { return b > a ? b : a; }
 };
 
+struct Or {
+  template <class T> GZ_MEMBER static T combine(T a, T b) { return a | b; }
+};
+struct Plus {  // as Sum, but what does not fit goes round on a CPU, too, as it does on GPUs
+  GZ_MEMBER static int combine(int a, int b) { return (int)((u32)a + (u32)b); }
+  GZ_MEMBER static u32 combine(u32 a, u32 b) { return a + b; }
+  GZ_MEMBER static u64 combine(u64 a, u64 b) { return a + b; }
+};
+
+// Integers that GPUs add to in one instruction.
+template <class T> constexpr bool is_cell = false;
+template <> inline constexpr bool is_cell<int> = true;
+template <> inline constexpr bool is_cell<u32> = true;
+template <> inline constexpr bool is_cell<u64> = true;
+
 // Combines the second half of v with the first, and so on. (NVRTC does not unroll a loop over the halves, and would
 // keep v in memory.)
 template <class Op, int HALF, class T> GZ void fold(T *v) {
@@ -123,6 +138,10 @@ template <class E> GZ void end_region(const E &e) {
   barrier();
   count_region(e, 0);
 }
+
+// Regions of the engine, which have no Env.
+struct Store;
+GZ void end_region(const Store &) { barrier(); }
 
 template <class E, class F> GZ void lanes(const E &e, int n, F f) {
   for (int a = lane(); a < n; a += LANES) f(a);
@@ -212,9 +231,34 @@ template <class E, int K, class F, class G> GZ void lanes_smallest(const E &e, i
   end_region(e);
 }
 
-GZ void atomic_add(int &x, int v) { atomicAdd(&x, v); }
-GZ void atomic_min(int &x, int v) { atomicMin(&x, v); }
-GZ void atomic_max(int &x, int v) { atomicMax(&x, v); }
+template <class T> GZ void combine_in(Plus, T &x, T v) { atomicAdd(&x, v); }
+template <class T> GZ void combine_in(Min, T &x, T v) { atomicMin(&x, v); }
+template <class T> GZ void combine_in(Max, T &x, T v) { atomicMax(&x, v); }
+template <class T> GZ void combine_in(Or, T &x, T v) { atomicOr(&x, v); }
+template <class Op, class T> GZ void combine_in_cell(T &x, T v) {
+  if constexpr (LANES == 1)
+    x = Op::combine(x, v);
+  else
+    combine_in(Op(), x, v);
+}
+
+template <class E, class F> GZ void in_random_order(const E &e, int n, int draw, F f) {
+  for (int a = lane(); a < n; a += LANES) e.random_order(0, a) = random_bits(e, a, draw);
+  barrier();
+  for (int a = lane(); a < n; a += LANES) {
+    const u32 key = e.random_order(0, a);
+    int rank = 0;
+    for (int b = 0; b < n; ++b) {
+      const u32 other = e.random_order(0, b);
+      rank += (other < key) | ((other == key) & (b < a));
+    }
+    e.random_order(1, rank) = (u32)a;
+  }
+  barrier();
+  if (lane() == 0)
+    for (int k = 0; k < n; ++k) f((int)e.random_order(1, k));
+  end_region(e);
+}
 
 #else  // CPU: the lanes of an env are the iterations of a loop, which are independent of each other by the dialect
 
@@ -339,17 +383,32 @@ GZ void lanes_smallest(const E &, Const<A>, int m, Const<K>, F f, G found) {
 }
 
 // Volatile, because two iterations may well meet in one place: this loop must stay as it is.
-GZ void atomic_add(int &x, int v) {
-  volatile int &place = x;
-  place = place + v;
+template <class Op, class T> GZ void combine_in_cell(T &x, T v) {
+  volatile T &place = x;
+  place = Op::combine((T)place, v);
 }
-GZ void atomic_min(int &x, int v) {
-  volatile int &place = x;
-  place = min((int)place, v);
-}
-GZ void atomic_max(int &x, int v) {
-  volatile int &place = x;
-  place = max((int)place, v);
+
+// Keys are spread evenly, so that of as many buckets each gets one on average: what is left to sort lies close together.
+template <class E, class F> GZ void in_random_order(const E &e, int n, int draw, F f) {
+  u32 *keys = &e.random_order(0, 0), *order = &e.random_order(1, 0), *places = &e.random_order(2, 0);
+  each(n, [=](int a) {
+    keys[a] = random_bits(e, a, draw);
+    places[a] = 0;
+  });
+  for (int a = 0; a < n; ++a) ++places[mulhi(keys[a], (u32)n)];
+  for (u32 k = 0, first = 0; k < (u32)n; ++k) {
+    const u32 count = places[k];
+    places[k] = first;
+    first += count;
+  }
+  for (int a = 0; a < n; ++a) order[places[mulhi(keys[a], (u32)n)]++] = (u32)a;
+  for (int k = 1; k < n; ++k) {
+    const u32 a = order[k], key = keys[a];
+    int place = k;
+    for (; place > 0 && keys[order[place - 1]] > key; --place) order[place] = order[place - 1];
+    order[place] = a;
+  }
+  for (int k = 0; k < n; ++k) f((int)order[k]);
 }
 
 #endif
@@ -360,6 +419,38 @@ template <class E, class F> GZ auto lane_max(const E &e, int n, F f) -> decltype
 template <class E, class F> GZ bool lane_any(const E &e, int n, F f) {
   return reduce<Any>(e, n, [=](int a) { return (int)(bool)f(a); }) != 0;
 }
+
+// What scratch holds when rules are called, in the forms that find out whether they look at it.
+#ifdef GZ_LANE_ORDER
+constexpr u64 GARBAGE = GZ_LANE_ORDER == 1 ? 0xA5A5A5A5A5A5A5A5ull : 0x3C3C3C3C3C3C3C3Cull;
+#else
+constexpr u64 GARBAGE = 0xA5A5A5A5A5A5A5A5ull;
+#endif
+template <class T> GZ T garbage() {
+  if constexpr (Rounds<T>::value)
+    return as_float((u32)GARBAGE);
+  else
+    return (T)GARBAGE;
+}
+
+// Inside a region: changes a cell that other iterations may change in the same way. The order makes no difference.
+template <class Op, class T, class V> GZ void scatter(T &cell, V value) {
+  static_assert(is_cell<T>, "a scatter changes cells of int32, uint32 or uint64");
+  combine_in_cell<Op>(cell, (T)value);
+}
+template <class T, class V> GZ void scatter_add(T &cell, V value) { scatter<Plus>(cell, value); }
+template <class T, class V> GZ void scatter_min(T &cell, V value) { scatter<Min>(cell, value); }
+template <class T, class V> GZ void scatter_max(T &cell, V value) { scatter<Max>(cell, value); }
+template <class T, class V> GZ void scatter_or(T &cell, V value) { scatter<Or>(cell, value); }
+// Deleted, as a compiler then names the author's line; an assertion would name one of this file.
+struct a_scatter_takes_integers;
+template <class T> a_scatter_takes_integers scatter_add(T &, float) = delete;
+template <class T> a_scatter_takes_integers scatter_min(T &, float) = delete;
+template <class T> a_scatter_takes_integers scatter_max(T &, float) = delete;
+template <class T> a_scatter_takes_integers scatter_or(T &, float) = delete;
+
+// in_random_order(e, n, draw, f): f(a) once for each a in 0..n-1, one after the other on one lane, in ascending order of
+// random_bits(e, a, draw) and then of a.
 
 // A value of the state for all lanes, to be used outside of a region.
 template <class E, class F> GZ auto broadcast(const E &e, F f) -> decltype(f()) {

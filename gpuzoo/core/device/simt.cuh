@@ -43,15 +43,16 @@ template <class T> static T __shfl_xor_sync(u32, T value, int offset) {
   return value;
 }
 
-GZ int atomicAdd(int *x, int v) { return __atomic_fetch_add(x, v, __ATOMIC_RELAXED); }
-static int atomicMin(int *x, int v) {
-  int old = __atomic_load_n(x, __ATOMIC_RELAXED);
+template <class T> static T atomicAdd(T *x, T v) { return __atomic_fetch_add(x, v, __ATOMIC_RELAXED); }
+template <class T> static T atomicOr(T *x, T v) { return __atomic_fetch_or(x, v, __ATOMIC_RELAXED); }
+template <class T> static T atomicMin(T *x, T v) {
+  T old = __atomic_load_n(x, __ATOMIC_RELAXED);
   while (v < old && !__atomic_compare_exchange_n(x, &old, v, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
   }
   return old;
 }
-static int atomicMax(int *x, int v) {
-  int old = __atomic_load_n(x, __ATOMIC_RELAXED);
+template <class T> static T atomicMax(T *x, T v) {
+  T old = __atomic_load_n(x, __ATOMIC_RELAXED);
   while (v > old && !__atomic_compare_exchange_n(x, &old, v, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
   }
   return old;

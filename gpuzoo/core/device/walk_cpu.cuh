@@ -13,6 +13,7 @@ struct Call {
   i64 steps;
   bool random;
   int reset;
+  i64 rows;
 };
 
 // For a tile of envs, in two passes: random bits, which are always drawn in vector instructions, and the choices, which
@@ -50,6 +51,7 @@ GZ void look(const Store &s, int mode, bool finals, int max_steps, i64 begin, i6
       State v = load(s, i);
       Env e = bind(s, v, i, s.episode[i], s.elapsed_steps[i], max_steps);
       if (begins) see_final(s, e, i);
+      forget(e);
       observe(e);
     }
 }
@@ -75,8 +77,10 @@ template <class Held> GZ void settle_all(const Store &s, int mode, bool finals, 
     Held v = load(s, i);
     const Held before = v;
     Env e = bind(s, v, i, episode, t, max_steps);
+    forget(e);
     reset(e);
     v = keep(!now.begins, before, v);
+    forget(e);
     if constexpr (!APART) observe(e);
     save(s, i, v);
   }
@@ -91,6 +95,7 @@ GZ void step_tile(const Call &call, const Store &s, int mode, bool finals, int m
     GZ_INDEPENDENT
     for (i64 i = low; i < high; ++i) advance<Held>(s, finals, max_steps, i);  // loop over envs: rules
     look(s, mode, finals, max_steps, low, high);
+    for (i64 i = low; finals && i < high; ++i) keep_last_state(*call.store, finals, max_steps, i);
     int news = 0;
     for (i64 i = low; i < high; ++i) news += s.ended[i] | s.waiting[i];
     if constexpr (GZ_SHORT)
@@ -101,6 +106,7 @@ GZ void step_tile(const Call &call, const Store &s, int mode, bool finals, int m
     for (i64 k = low; k < high; ++k) {
       const i64 i = call.envs ? call.envs[k] : k;
       advance<Held>(s, finals, max_steps, i);
+      keep_last_state(*call.store, finals, max_steps, i);
       settle(*call.store, mode, finals, max_steps, i);
     }
   }
@@ -117,6 +123,7 @@ template <class Held> GZ void run_tiles(const void *pointer, i64 begin, i64 end)
       if (call.random) act(s, low, high);
       step_tile<Held>(call, s, mode, finals, max_steps, low, high);
     }
+    for (i64 k = low; k < high; ++k) show_state(*call.store, max_steps, call.envs ? call.envs[k] : k);
   }
 }
 
@@ -137,7 +144,7 @@ static void run_range(const void *pointer, i64 begin, i64 end) {
 static void some_range(const void *pointer, i64 begin, i64 end) {
   constexpr i64 LONG = 8;
   const Call &call = *(const Call *)pointer;
-  const Call whole = {call.store, nullptr, 1, false, 0};
+  const Call whole = {call.store, nullptr, 1, false, 0, 0};
   const Store s = *call.store;
   const int mode = s.control->mode, max_steps = s.control->max_steps;
   const bool finals = finals_after(mode, 0, 1);
@@ -151,7 +158,9 @@ static void some_range(const void *pointer, i64 begin, i64 end) {
     for (i64 i = first; i < first + (next - k); ++i) {
       advance(s, finals, max_steps, i);
       look(s, mode, finals, max_steps, i, i + 1);
+      keep_last_state(*call.store, finals, max_steps, i);
       if (s.ended[i] | s.waiting[i]) settle(*call.store, mode, finals, max_steps, i);
+      show_state(*call.store, max_steps, i);
     }
   }
 }
@@ -162,26 +171,35 @@ static void reset_range(const void *pointer, i64 begin, i64 end) {
   for (i64 i = begin; i < end; ++i) reset_env(*call.store, max_steps, i, call.reset);
 }
 
+static void state_range(const void *pointer, i64 begin, i64 end) {
+  const Call &call = *(const Call *)pointer;
+  for (i64 i = begin; i < end; ++i) tell_state(*call.store, call.rows, i);
+}
+
 static void act_range(const void *pointer, i64 begin, i64 end) {
   const Store s = *((const Call *)pointer)->store;
   for (i64 low = begin; low < end; low += TILE) act(s, low, low + TILE < end ? low + TILE : end);
 }
 
 extern "C" void gz_launch_reset(const Store *store, i64 reset, i64 count, int threads) {
-  const Call call = {store, nullptr, 0, false, (int)reset};
+  const Call call = {store, nullptr, 0, false, (int)reset, 0};
   parallel(reset_range, &call, count, TILE, threads);
 }
 extern "C" void gz_launch_step(const Store *store, i64 envs, i64 count, int threads) {
-  const Call call = {store, (const i64 *)envs, 1, false, 0};
+  const Call call = {store, (const i64 *)envs, 1, false, 0, 0};
   parallel(GZ_BRANCHLESS && envs ? some_range : run_range, &call, count, TILE, threads);
 }
 extern "C" void gz_launch_rollout(const Store *store, i64 steps, i64 count, int threads) {
-  const Call call = {store, nullptr, steps, true, 0};
+  const Call call = {store, nullptr, steps, true, 0, 0};
   parallel(run_range, &call, count, TILE, threads);
 }
 extern "C" void gz_launch_act(const Store *store, i64, i64 count, int threads) {
-  const Call call = {store, nullptr, 0, true, 0};
+  const Call call = {store, nullptr, 0, true, 0, 0};
   parallel(act_range, &call, count, TILE, threads);
+}
+extern "C" void gz_launch_state(const Store *store, i64 rows, i64 count, int threads) {
+  const Call call = {store, nullptr, 0, false, 0, rows};
+  parallel(state_range, &call, count, TILE, threads);
 }
 
 }  // namespace gz

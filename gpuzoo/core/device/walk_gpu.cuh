@@ -28,7 +28,9 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 1) gz_step(const Store *stor
   const int mode = s.control->mode, max_steps = s.control->max_steps;
   const bool finals = finals_after(mode, 0, 1);
   advance(s, finals, max_steps, i);
+  keep_last_state(s, finals, max_steps, i);
   settle(s, mode, finals, max_steps, i);
+  show_state(s, max_steps, i);
 }
 
 // A thread of its own for an env has the pointers of its Store in registers throughout a rollout. With several lanes
@@ -49,14 +51,22 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 1) gz_rollout(const Store *s
     const bool finals = finals_after(mode, k, steps);
     act(s, i);
     advance(s, finals, max_steps, i);
+    keep_last_state(s, finals, max_steps, i);
     settle(s, mode, finals, max_steps, i);
   }
+  show_state(s, max_steps, i);
 }
 
 extern "C" __global__ void gz_act(const Store *store, i64, i64 count) {
   const Store s = *store;
   const i64 i = env_index();
   if (i < count) act(s, i);
+}
+
+extern "C" __global__ void __launch_bounds__(BLOCK, 1) gz_state(const Store *store, i64 rows, i64 count) {
+  const Store s = *store;
+  const i64 i = env_index();
+  if (i < count) tell_state(s, rows, i);
 }
 
 }  // namespace gz
@@ -82,6 +92,7 @@ extern "C" void gz_launch_reset(const Store *s, i64 reset, i64 count, int) { sim
 extern "C" void gz_launch_step(const Store *s, i64 envs, i64 count, int) { simt_run(gz_step, s, envs, count); }
 extern "C" void gz_launch_rollout(const Store *s, i64 steps, i64 count, int) { simt_run(gz_rollout, s, steps, count); }
 extern "C" void gz_launch_act(const Store *s, i64, i64 count, int) { simt_run(gz_act, s, 0, count); }
+extern "C" void gz_launch_state(const Store *s, i64 rows, i64 count, int) { simt_run(gz_state, s, rows, count); }
 
 }  // namespace gz
 

@@ -86,7 +86,7 @@ GZ void measure_queues(Env e) {
   lanes(e, AGENTS, [=](int a) {
     int robot = e.ahead[a];
     for (int length = 1; length < AGENTS && robot >= 0 && robot != a; ++length) {
-      atomic_max(e.queue[robot], length);
+      scatter_max(e.queue[robot], length);
       robot = e.ahead[robot];
     }
   });

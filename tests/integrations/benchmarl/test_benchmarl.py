@@ -18,12 +18,13 @@ from torchrl.envs import Compose, TransformedEnv
 from torchrl.envs.utils import check_env_specs
 from toys.herd import Herd
 from toys.nim import Nim
+from toys.orchard import Orchard
 
 import gpuzoo
 from gpuzoo.wrappers.benchmarl import GpuZooTask
 from gpuzoo.wrappers.torchrl import GpuZooEnv
 
-for toy in (Herd, Nim):
+for toy in (Herd, Nim, Orchard):
     gpuzoo.register(toy)
 
 
@@ -123,6 +124,16 @@ def test_action_masks_reach_the_policy(tmp_path: Path) -> None:
             mask, action = batch[group, "action_mask"], batch[group, "action"]
             assert mask.gather(-1, action[..., None]).all()
             assert not mask.all()
+
+
+def test_a_central_critic_sees_the_games_own_state(tmp_path: Path) -> None:
+    run = experiment(GpuZooTask("Orchard-v0", {"max_episode_steps": 6}), tmp_path)
+    assert run.state_spec["state"].shape == (8, 16, 2), "as the game has it"
+    batches: list[Any] = []
+    run._on_batch_collected = batches.append
+    run.run()
+    assert all(batch["state"].shape[-3:] == (8, 16, 2) and batch["state"].any() for batch in batches)
+    assert "state" in run.losses["picker"].critic_network.in_keys
 
 
 def test_a_task_survives_pickle() -> None:

@@ -17,6 +17,7 @@ from torchrl.envs import ActionMask, GymWrapper, PettingZooWrapper, RewardSum, S
 from torchrl.envs.utils import check_env_specs, check_marl_grouping
 from toys.herd import Herd
 from toys.nim import Nim
+from toys.orchard import Orchard
 
 import gpuzoo
 from gpuzoo.interfaces.batch import BatchEnv
@@ -260,6 +261,16 @@ def test_time_limit(game: Any, limit: int) -> None:
         assert (agents["truncated"] | agents["terminated"]).all()
         assert agents["done"].all()
         assert not agents["mask"].any()
+
+
+def test_the_games_own_state_is_at_the_root() -> None:
+    env, other = make(Orchard, max_episode_steps=4), make(Herd)
+    assert env.full_observation_spec["state"].shape == (N, 8, 16, 2)
+    env.set_seed(3)
+    data = env.rollout(6, break_when_any_done=False)
+    equal(data["next", "state"][:, -1], env.simulator.global_state(), "the last state")
+    equal(data["state"][:, 1:4], data["next", "state"][:, :3], "the states between")
+    assert "state" not in other.full_observation_spec.keys()  # noqa: SIM118
 
 
 def test_agents_that_die() -> None:

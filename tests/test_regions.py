@@ -1,0 +1,138 @@
+"""Regions that give something to whole groups of agents: scratch, scatters into cells, a random order."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from draws import bits
+from toys.orchard import Orchard
+from toys.tally import Tally
+
+from gpuzoo import Simulator
+from gpuzoo.core.backend_cpu import CpuBackend
+from gpuzoo.core.codegen import program
+from gpuzoo.core.dialect import DialectError
+from gpuzoo.testing.tools import assert_same, read
+
+VOTERS, CELLS = 100, 7
+
+
+def backend(kind: str) -> CpuBackend:
+    flags = {"backward": ("-DGZ_LANE_ORDER=1", "-O1"), "shuffled": ("-DGZ_LANE_ORDER=2", "-O1"), "simt": ("-O1",)}
+    return CpuBackend(simt=kind == "simt", flags=flags.get(kind, ()))
+
+
+# ---- scatters ----
+
+
+@pytest.mark.parametrize(
+    ("kind", "lanes"),
+    [("cpu", 8), ("cpu", 1), ("backward", 8), ("shuffled", 8), ("simt", 8), ("simt", 64), ("simt", 1)],
+)
+def test_scatters(kind, lanes):
+    """All operations on all types give what NumPy's do, though many agents name the same cell."""
+    sim = Simulator(Tally, 3, backend=backend(kind), lanes=lanes)
+    sim.reset(seed=5)
+    for _ in range(2):
+        words = np.stack([bits(sim, 0, agent=a) for a in range(VOTERS)], 1)
+        sim.random_actions()
+        sim.step()
+        for env, who in itertools.product(range(3), ("int", "word", "long")):
+            kind_of = {"int": np.int32, "word": np.uint32, "long": np.uint64}[who]
+            votes = words[env].astype(np.uint32).astype(kind_of)
+            if who == "long":
+                votes = words[env] << np.uint64(32) | np.arange(VOTERS, dtype=np.uint64)
+            one = np.ones(VOTERS, kind_of) << (np.arange(VOTERS) % {"int": 31, "word": 32, "long": 64}[who]).astype(
+                kind_of
+            )
+            start = {"add": 0, "min": np.iinfo(kind_of).max, "max": 0, "any": 0}
+            ways = {"add": np.add, "min": np.minimum, "max": np.maximum, "any": np.bitwise_or}
+            for way, function in ways.items():
+                want = np.full(CELLS, start[way], kind_of)
+                with np.errstate(over="ignore"):
+                    function.at(want, sim.arrays["action"][env, :, 0], one if way == "any" else votes)
+                assert_same(f"env {env}", {f"{way}_{who}": want}, {f"{way}_{who}": sim.arrays[f"{way}_{who}"][env]})
+
+
+# ---- a random order ----
+
+
+def order(sim: Simulator, n: int) -> np.ndarray:
+    """Who acts when in the next step, (envs, n): in ascending order of the documented key, and of the index."""
+    return np.argsort(np.stack([bits(sim, 2, agent=a) for a in range(n)], 1), axis=1, kind="stable")
+
+
+@pytest.mark.parametrize(("kind", "n"), [("cpu", 1), ("cpu", VOTERS), ("cpu", 1000), ("simt", VOTERS)])
+def test_order_is_that_of_the_documented_keys(kind, n):
+    sim = Simulator(Tally, 5, backend=backend(kind), num_voters=n)
+    sim.reset(seed=11)
+    for _ in range(3):
+        want = order(sim, n)
+        sim.step()
+        assert np.array_equal(np.argsort(sim.arrays["turn_of"], axis=1), want)
+
+
+def test_every_order_is_equally_likely():
+    """The chi-square statistic of 24 orders over 40,000 draws; 23 degrees of freedom, so 50 is beyond p = 0.001."""
+    sim = Simulator(Tally, 4000, device="cpu", num_voters=4)
+    sim.reset(seed=0)
+    seen = np.zeros(256)
+    for _ in range(10):
+        sim.step()
+        seen += np.bincount(sim.arrays["turn_of"] @ [64, 16, 4, 1], minlength=256)
+    found = seen[seen > 0]
+    expected = 40_000 / 24
+    assert len(found) == 24
+    assert ((found - expected) ** 2 / expected).sum() < 50
+
+
+@pytest.mark.parametrize("kind", ["cpu", "simt"])
+def test_equal_keys_go_by_the_index(kind):
+    sim = Simulator(Tally, 5, backend=backend(kind), kinds=3)
+    sim.reset(seed=3)
+    sim.step()
+    seen = np.argsort(sim.arrays["turn_of"], axis=1)
+    sim.reset(seed=3)
+    keys = np.stack([bits(sim, 2, agent=a) % np.uint64(3) for a in range(VOTERS)], 1)
+    assert np.array_equal(seen, np.argsort(keys, axis=1, kind="stable"))
+
+
+def test_the_number_in_an_order_must_be_known(tmp_path):
+    rules = Tally.source().read_text()
+    old = "in_random_order(e, AGENTS, 2"
+    assert old in rules
+    for number, known in (("e.t", False), ("VOTERS", True), ("e.cfg.num_voters", True), ("3", True)):
+        path = tmp_path / f"{len(number)}.cuh"
+        path.write_text(rules.replace(old, f"in_random_order(e, {number}, 2"))
+        game = type("Wrong", (Tally,), {"source": classmethod(lambda cls, path=path: path)})
+        if known:
+            assert program(game(), game.Config()).scratch["random_order"].shape == (3, 3 if number == "3" else VOTERS)
+            continue
+        with pytest.raises(
+            DialectError, match=r"\.cuh:\d+: in_random_order\(e, e\.t, \.\.\.\): give AGENTS, the size of"
+        ):
+            program(game(), game.Config())
+
+
+# ---- scratch ----
+
+
+def test_scratch_is_no_state():
+    sim = Simulator(Orchard, 4, device="cpu")
+    sim.reset(seed=0)
+    scratch = {"picker_at", "hit", "around"}
+    assert scratch <= set(sim.program.scratch)
+    for names in (sim.state(), sim.snapshot().arrays, sim.program.fields, read(sim)):
+        assert not scratch & set(names)
+    with pytest.raises(KeyError, match="no field 'hit'"):
+        sim.set_state({"hit": np.zeros((4, 128), np.uint32)})
+
+
+def test_scratch_takes_no_memory_per_env_on_a_cpu():
+    def grows(**where):
+        return Simulator(Orchard, 2, **where).nbytes - Simulator(Orchard, 1, **where).nbytes
+
+    cpu, simt = grows(device="cpu"), grows(backend=backend("simt"))
+    assert simt - cpu == 4 * (3 * 128 + 3 * 6), "three arrays of 128 cells, and the order of 6 pickers"
