@@ -10,7 +10,8 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 
 from gpuzoo.core.definition import EnvDef, Field, Layout
-from gpuzoo.core.dialect import Piece, names
+from gpuzoo.core.dialect import names
+from gpuzoo.core.tokens import Piece
 
 #: more agents' rewards than these do not fit into registers
 MOST_AGENTS = 4
