@@ -14,7 +14,7 @@ from gpuzoo import registry, tensors
 from gpuzoo.core.backend import Device
 from gpuzoo.core.definition import EnvDef, flat_size, unknown
 from gpuzoo.core.simulator import Simulator, parse_autoreset_mode
-from gpuzoo.interfaces.actions import ActionSlot
+from gpuzoo.interfaces.arrays import ActionSlot
 from gpuzoo.interfaces.interface import Interface
 from gpuzoo.interfaces.spaces import agent_observation_space
 from gpuzoo.render import Canvas, need_display

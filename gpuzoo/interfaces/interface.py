@@ -22,14 +22,17 @@ class Interface:
     if not TYPE_CHECKING:  # else attributes would have no types
 
         def __setattr__(self, name: str, value: Any) -> None:
-            if name not in vars(self) and not hasattr(type(self), name) and self._is_parameter(name):
+            if self._is_parameter(name) and not hasattr(type(self), name) and name not in vars(self):
                 self._set_parameter(name, value)
             else:
                 object.__setattr__(self, name, value)
 
     def _is_parameter(self, name: str) -> bool:
-        simulator = vars(self).get("simulator")
-        return simulator is not None and name in type(simulator.cfg).__dataclass_fields__
+        try:  # not in vars(self): attributes are slower once it was asked for
+            simulator = object.__getattribute__(self, "simulator")
+        except AttributeError:
+            return False
+        return name in type(simulator.cfg).__dataclass_fields__
 
     def _set_parameter(self, name: str, value: Any) -> None:
         raise AttributeError(
@@ -45,7 +48,8 @@ class Interface:
         return {**vars(self), **{name: make() for name, make in self._NOT_COPIED.items()}}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state)
+        for name, value in state.items():
+            object.__setattr__(self, name, value)
 
 
 class OneEnv(Interface):

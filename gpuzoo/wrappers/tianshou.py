@@ -16,7 +16,7 @@ from gpuzoo import registry
 from gpuzoo.core.backend import Device
 from gpuzoo.core.definition import EnvDef, unknown
 from gpuzoo.core.simulator import Simulator, parse_autoreset_mode
-from gpuzoo.interfaces.actions import ActionSlot
+from gpuzoo.interfaces.arrays import ActionSlot
 from gpuzoo.interfaces.batch import apply_options, check_options, check_render_mode, draw
 from gpuzoo.interfaces.spaces import common_spaces
 
