@@ -48,7 +48,7 @@ def fill(root: Path, games: int) -> None:
         folder = envs / f"copy_{k}"
         folder.mkdir()
         (folder / "__init__.py").touch()
-        (folder / path.name).write_text(re.sub(r'^    id = "', f'    id = "Copy{k}-', path.read_text(), flags=re.M))
+        (folder / path.name).write_text(re.sub(r'"([A-Z][\w-]*-v\d+)"', rf'"Copy{k}-\1"', path.read_text()))
         shutil.copy(path.with_suffix(".cuh"), folder)
 
 

@@ -156,6 +156,13 @@ def test_offline(server, cache):
     assert asset(server.url).read() == CONTENT, "it can be put there by hand"
 
 
+def test_a_cache_that_cannot_be_written(server, tmp_path, monkeypatch):
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("GPUZOO_CACHE_DIR", str(tmp_path / "file"))
+    with pytest.raises(OSError, match=r"cannot be written .*: set GPUZOO_CACHE_DIR to a folder that can"):
+        asset(server.url).path()
+
+
 def test_a_server_that_does_not_have_it(server):
     server.status = 404
     with pytest.raises(ConnectionError, match=r"cannot fetch .*Not Found"):

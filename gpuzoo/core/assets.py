@@ -12,6 +12,8 @@ import time
 from pathlib import Path
 from typing import IO
 
+from gpuzoo.core.cache import cache_root
+
 TIMEOUT = 20.0  # seconds without a byte
 SLOWEST = 10_000  # bytes per second of a transfer that is not given up
 
@@ -54,6 +56,7 @@ class Asset:
         Raises:
             FileNotFoundError: a file of the package is missing.
             ConnectionError: the URL cannot be reached, or its answer does not end in time.
+            OSError: the cache cannot be written.
             RuntimeError: the file is not the one that was declared.
         """
         if isinstance(self.source, Path):
@@ -63,12 +66,19 @@ class Asset:
             if found != self._wanted:
                 raise RuntimeError(f"{self.source} has {found}, not {self._wanted}: install the package again.")
             return self.source
-        from gpuzoo.core.backend_cpu import cache_dir
-
         name = re.sub(r"[^\w.-]", "_", self.source.rpartition("/")[2])[-80:] or "asset"
-        target = cache_dir("assets") / f"{self.sha256[:20]}-{name}"
+        target = cache_root() / "assets" / f"{self.sha256[:20]}-{name}"
         if not target.is_file() or self._describe(target) != self._wanted:
-            _fetch(self, self.source, target)
+            try:
+                target.parent.mkdir(parents=True, exist_ok=True)
+                _fetch(self, self.source, target)
+            except ConnectionError:
+                raise
+            except OSError as error:
+                why = error.strerror or error
+                raise OSError(
+                    f"{target} cannot be written ({why}): set GPUZOO_CACHE_DIR to a folder that can."
+                ) from error
         return target
 
     def read(self) -> bytes:
