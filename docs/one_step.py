@@ -27,8 +27,11 @@ def tables() -> list[list[list[str]]]:
 
 
 def substitutions() -> dict[str, str]:
-    """``files_of_a_step``, and ``lines_NAME`` for each file, ``NAME`` being its name without folder and ending."""
+    """``files_of_a_step``, and ``lines_FOLDER_NAME`` for each file."""
     step, *others = tables()
     files = [file for rows in (step, *others) for row in rows for file in row]
-    lines = {f"lines_{Path(f).stem}": str(len((PACKAGE / f).read_text().splitlines())) for f in files}
+    lines = {
+        f"lines_{'_'.join(Path(file).with_suffix('').parts[-2:])}": str(len((PACKAGE / file).read_text().splitlines()))
+        for file in files
+    }
     return {"files_of_a_step": str(len(step)), **lines}

@@ -18,7 +18,7 @@ PACKAGE = ROOT / "gpuzoo"
 ADAPTED = {
     "gpuzoo.core",
     "gpuzoo.registry",
-    "gpuzoo.interfaces.actions",
+    "gpuzoo.interfaces.arrays",
     "gpuzoo.interfaces.global_state",
     "gpuzoo.interfaces.interface",
     "gpuzoo.interfaces.spaces",
@@ -32,8 +32,7 @@ MAY = {
     "gpuzoo.interfaces.global_state": {"gpuzoo.core"},
     "gpuzoo.interfaces.spaces": {"gpuzoo.core"},
     "gpuzoo.tensors": {"gpuzoo.core"},
-    "gpuzoo.interfaces.actions": {"gpuzoo.core", "gpuzoo.tensors"},
-    "gpuzoo.interfaces.recycling": {"gpuzoo.core"},
+    "gpuzoo.interfaces.arrays": {"gpuzoo.core", "gpuzoo.tensors"},
     "gpuzoo.interfaces.interface": {"gpuzoo.core"},
     "gpuzoo.interfaces.attributes": {"gpuzoo.core", "gpuzoo.interfaces.interface"},
     "gpuzoo.interfaces.batch": ADAPTED | {"gpuzoo.render"},

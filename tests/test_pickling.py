@@ -75,6 +75,15 @@ def test_vector_env(case, way):
     twin.close()
 
 
+def test_a_shallow_copy_is_independent_too(way):
+    env = VectorEnv("CartPole-v1", 2, device="cpu")
+    env.reset(seed=0)
+    twin = copy.copy(WAYS[way](env))
+    assert twin.simulator is not env.simulator
+    twin.close()
+    env.step(np.ones(2, int))
+
+
 def test_vector_env_of_tensors(way):
     pytest.importorskip("torch")
     env = VectorEnv("CartPole-v1", 3, device="cpu", output="torch", copy=False)
@@ -167,6 +176,17 @@ def test_simulator(way):
     for one in (sim, twin):
         one.rollout(100)
     assert_same("after a rollout", sim.arrays, twin.arrays)
+
+
+def test_a_copy_has_the_spaces_that_were_made(way):
+    env = VectorEnv("CartPole-v1", 2, device="cpu", x_threshold=np.array([1.0, 3.0], np.float32))
+    env.simulator.set_params(x_threshold=0.5)
+    twin = WAYS[way](env)
+    assert twin.single_observation_space == env.single_observation_space
+    twin.simulator.set_params(x_threshold=2.0)
+    with pytest.raises(ValueError, match="spaces stay as they were made"):
+        twin.simulator.set_params(x_threshold=4.0)
+    np.testing.assert_array_equal(env.simulator.params["x_threshold"], [0.5, 0.5])
 
 
 @pytest.mark.parametrize("kind", ["gymnasium", "dm"])

@@ -240,7 +240,7 @@ class HostQueue:
             elif count == 0:
                 raise RuntimeError(_NOTHING)
             for outputs in self._sets.get(count, ()):
-                # Nobody else holds one of these arrays or a view of them: as in gpuzoo.interfaces.recycling.
+                # Nobody else holds one of these arrays or a view of them: as in gpuzoo.interfaces.arrays.
                 if list(map(sys.getrefcount, outputs.rows)) == outputs.idle:
                     break
             else:

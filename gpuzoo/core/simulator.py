@@ -161,12 +161,10 @@ class Simulator:
             raise ValueError(f"num_envs must be at least 1, not {num_envs}.")
         self.num_envs = int(num_envs)
         self.debug = debug
-        self._options = {"threads": threads, "lanes": lanes, "debug": debug}
         mode = parse_autoreset_mode(autoreset_mode)
         cfg, per_env = split_config(self.env, self.num_envs, config)
-        #: the configuration that the spaces follow from, and with them random and clipped actions
-        self._made = {f.name: getattr(cfg, f.name) for f in dataclasses.fields(cfg)}
-        self._made |= {name: values.copy() for name, values in per_env.items()}
+        given = {**vars(cfg), **{name: values.copy() for name, values in per_env.items()}}
+        self._made_with = {"threads": threads, "lanes": lanes, "debug": debug, **given}
         self.backend = make_backend(device, threads) if backend is None else backend
         self.device = self.backend.device
         if lanes is None and self.device == "cpu" and type(self.env).single():
@@ -414,6 +412,7 @@ class Simulator:
         return self.xp.asarray(mask)
 
     def _seeds(self, seed: Any, count: int) -> Any:
+        seed = host_seed(seed)
         if isinstance(seed, int) and not isinstance(seed, bool):
             if seed < 0:
                 raise ValueError(f"seed must not be negative: {seed}.")
@@ -710,8 +709,7 @@ class Simulator:
             "device": self.device,
             "autoreset_mode": self._mode,
             "max_episode_steps": self._limit,
-            **self._options,
-            **self._made,
+            **self._made_with,
         }
         arrays = {n: self.backend.to_numpy(a) for n, a in self.arrays.items() if n not in _WANTED}
         return _copied, (arguments, self.cfg, self.params, arrays, self._seeded)
@@ -735,7 +733,7 @@ class Simulator:
 def _copied(
     arguments: dict[str, Any], cfg: Any, params: dict[str, Any], arrays: dict[str, Any], seeded: bool
 ) -> Simulator:
-    simulator = Simulator(**arguments)
+    simulator = Simulator(**arguments)  # with the parameters that the spaces follow from, and then the present ones
     simulator._set_params(cfg, params)
     with simulator.backend.ordered():
         for name, array in arrays.items():

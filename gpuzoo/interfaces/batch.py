@@ -14,7 +14,7 @@ from gpuzoo import registry, tensors
 from gpuzoo.core.backend import Device
 from gpuzoo.core.definition import EnvDef, flat_size, unknown
 from gpuzoo.core.simulator import Simulator, parse_autoreset_mode
-from gpuzoo.interfaces.actions import ActionSlot
+from gpuzoo.interfaces.arrays import ActionSlot
 from gpuzoo.interfaces.global_state import global_state, global_state_space
 from gpuzoo.interfaces.interface import Interface
 from gpuzoo.interfaces.spaces import agent_observation_space
@@ -351,7 +351,7 @@ def apply_options(
     options: Mapping[str, Any] | None,
     known: Collection[str] = ("params", "reset_mask"),
 ) -> None:
-    """Resets all envs or those of ``options["reset_mask"]``, after setting ``options["params"]``.
+    """Resets all envs or those of ``options["reset_mask"]`` with ``options["params"]``.
 
     Raises:
         TypeError, ValueError: as `check_options`, `Simulator.reset` and `Simulator.set_params`.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -9,7 +10,7 @@ from gpuzoo.core.simulator import Simulator
 
 
 class Interface:
-    """A view of a simulator. Pickling and ``copy.deepcopy`` give an independent env in the same state.
+    """A view of a simulator. Pickling and copying, deep or not, give an independent env in the same state.
 
     A game's parameters are no attributes of a batch: setting one raises AttributeError, and names what sets it.
     """
@@ -21,14 +22,17 @@ class Interface:
     if not TYPE_CHECKING:  # else attributes would have no types
 
         def __setattr__(self, name: str, value: Any) -> None:
-            if name not in vars(self) and not hasattr(type(self), name) and self._is_parameter(name):
+            if self._is_parameter(name) and not hasattr(type(self), name) and name not in vars(self):
                 self._set_parameter(name, value)
             else:
                 object.__setattr__(self, name, value)
 
     def _is_parameter(self, name: str) -> bool:
-        simulator = vars(self).get("simulator")
-        return simulator is not None and name in type(simulator.cfg).__dataclass_fields__
+        try:  # not in vars(self): attributes are slower once it was asked for
+            simulator = object.__getattribute__(self, "simulator")
+        except AttributeError:
+            return False
+        return name in type(simulator.cfg).__dataclass_fields__
 
     def _set_parameter(self, name: str, value: Any) -> None:
         raise AttributeError(
@@ -36,12 +40,16 @@ class Interface:
             "reset(options={'params': ...})."
         )
 
+    def __copy__(self) -> Interface:
+        return copy.deepcopy(self)  # two views of one simulator would step it for each other, and close it
+
     def __getstate__(self) -> dict[str, Any]:
         self.simulator.check_usable()
         return {**vars(self), **{name: make() for name, make in self._NOT_COPIED.items()}}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state)
+        for name, value in state.items():
+            object.__setattr__(self, name, value)
 
 
 class OneEnv(Interface):

@@ -13,7 +13,7 @@ from gymnasium import spaces
 from gpuzoo import tensors
 from gpuzoo.core.definition import flat_size
 from gpuzoo.core.simulator import Simulator
-from gpuzoo.interfaces.actions import ActionSlot
+from gpuzoo.interfaces.arrays import ActionSlot
 from gpuzoo.interfaces.spaces import common_spaces
 
 Policy = Literal["random"] | Callable[..., Any]

@@ -12,7 +12,7 @@ from gpuzoo import registry
 from gpuzoo.core.backend import Device
 from gpuzoo.core.definition import EnvDef, flat_size, unknown
 from gpuzoo.core.simulator import Simulator
-from gpuzoo.interfaces.actions import ActionSlot
+from gpuzoo.interfaces.arrays import ActionSlot
 from gpuzoo.interfaces.batch import apply_options, check_render_mode, draw
 from gpuzoo.interfaces.global_state import global_state, global_state_space
 from gpuzoo.interfaces.interface import OneEnv

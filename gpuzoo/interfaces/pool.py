@@ -24,11 +24,10 @@ from gpuzoo.core.backend_cpu import available_threads
 from gpuzoo.core.definition import EnvDef
 from gpuzoo.core.pool import Column, HostQueue, Queue, Rows, StreamQueue
 from gpuzoo.core.simulator import Simulator
-from gpuzoo.interfaces.actions import ActionSlot
+from gpuzoo.interfaces.arrays import ActionSlot, Recycler
 from gpuzoo.interfaces.attributes import BatchAttributes
 from gpuzoo.interfaces.batch import Output, check_options, check_output, check_render_mode, draw
 from gpuzoo.interfaces.dm import COLUMNS, DmPool
-from gpuzoo.interfaces.recycling import Recycler
 from gpuzoo.interfaces.spaces import common_spaces
 
 #: what a step of the whole batch writes in full
@@ -176,7 +175,6 @@ class EnvPool(BatchAttributes, gymnasium.vector.VectorEnv[Any, Any, Any]):
         rows_of = functools.partial(_recycled, self.num_envs, received[: len(_WRITTEN)])
         self._recycler = None if on_gpu else Recycler(sim, _WRITTEN, rows_of)
         self._converts = on_gpu or self._output != "numpy" or sim.debug
-        self._lent = False  # whether the caller has the arrays that the next step would write
         self._config = {
             "num_envs": self.num_envs,
             "batch_size": self.batch_size,

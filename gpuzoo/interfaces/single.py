@@ -13,7 +13,7 @@ from gpuzoo import registry
 from gpuzoo.core.backend import Device
 from gpuzoo.core.definition import EnvDef
 from gpuzoo.core.simulator import Simulator, host_seed
-from gpuzoo.interfaces.actions import ActionSlot
+from gpuzoo.interfaces.arrays import ActionSlot
 from gpuzoo.interfaces.batch import Masks, apply_options, check_masks, check_render_mode, draw
 from gpuzoo.interfaces.interface import OneEnv
 from gpuzoo.interfaces.spaces import common_spaces, converted_dtype, plain_space

@@ -21,7 +21,7 @@ from gpuzoo import registry, tensors
 from gpuzoo.core.backend import Device
 from gpuzoo.core.definition import EnvDef, Layout, flat_size, layout, split_config, unknown
 from gpuzoo.core.simulator import Simulator, host_seed
-from gpuzoo.interfaces.actions import ActionSlot
+from gpuzoo.interfaces.arrays import ActionSlot, Recycler, Rows
 from gpuzoo.interfaces.attributes import BatchAttributes
 from gpuzoo.interfaces.batch import (
     Masks,
@@ -34,7 +34,6 @@ from gpuzoo.interfaces.batch import (
     draw,
 )
 from gpuzoo.interfaces.opponents import Opponents, Policy
-from gpuzoo.interfaces.recycling import Recycler, Rows
 from gpuzoo.interfaces.spaces import common_spaces, converted_dtype, plain_space
 
 #: what a step returns, in arrays that a caller may keep
@@ -58,7 +57,8 @@ class VectorEnv(BatchAttributes, gymnasium.vector.VectorEnv[Any, Any, Any]):
         autoreset_mode: Gymnasium's three modes, as enum or name. In disabled mode a finished env stands still
             (reward 0) until it is reset by ``options={"reset_mask": ...}``.
         output: kind of the returned arrays: ``"numpy"``, ``"torch"`` or ``"cupy"``, the latter two on the device.
-        copy: True: returned arrays stay as they are. False: they are the simulator's memory, valid until the next call.
+        copy: True: returned arrays stay as they are. False: they are the simulator's memory, valid until the next call
+            (but for Discrete and MultiDiscrete observations, which are int32 there and returned as int64).
         group: only the agents of this group (or the one agent of this name) are rows.
         opponents: who plays the agents that are no rows: ``"random"`` (random legal actions), or a function of the
             batch ``f(observations, action_masks) -> actions`` with arrays (envs, other agents, ...) in ``output`` kind
@@ -129,7 +129,6 @@ class VectorEnv(BatchAttributes, gymnasium.vector.VectorEnv[Any, Any, Any]):
         self._choices = flat_size(space["action_mask"]) if isinstance(space, spaces.Dict) else 0
         self.single_observation_space = space if self._masks_in == "observation" else plain
         self._dtype = converted_dtype(sim.layout, space)
-        self._as_it_is = self._dtype is None and self._masks_in != "observation"
         self._observation_shape = plain.shape or ()
         self._observation_size = flat_size(plain)
         action_shape = self.single_action_space.shape or ()
@@ -155,7 +154,7 @@ class VectorEnv(BatchAttributes, gymnasium.vector.VectorEnv[Any, Any, Any]):
         self._same_step = sim.autoreset_mode == AutoresetMode.SAME_STEP
         self._stepped = False
         # Most often there is nothing to add to what the kernel wrote.
-        self._bare = self._as_it_is and not (
+        self._bare = not (
             self._multi or self._same_step or statistics or self._masks_in or render_mode == "rgb_array_list"
         )
         self._frames: list[list[Any]] | None = None
@@ -240,13 +239,16 @@ class VectorEnv(BatchAttributes, gymnasium.vector.VectorEnv[Any, Any, Any]):
         array = self._rows_of(name)
         return array.copy() if self._recycler is not None else array
 
+    def _converted(self, observation: Any) -> Any:
+        if type(observation) is np.ndarray:
+            return observation.astype(self._dtype)
+        with self.simulator.backend.ordered():
+            return tensors.converted(observation, self._dtype)
+
     def _presented(self, observation: Any, mask: str) -> Any:
         """An observation in its space's dtype, with its mask if that is part of it."""
-        if self._as_it_is:
-            return observation
         if self._dtype is not None:
-            with self.simulator.backend.ordered():
-                observation = tensors.converted(observation, self._dtype)
+            observation = self._converted(observation)
         if self._masks_in != "observation":
             return observation
         return {"observation": observation, "action_mask": self._kept(mask)}  # the next step reads and rewrites it
@@ -333,6 +335,8 @@ class VectorEnv(BatchAttributes, gymnasium.vector.VectorEnv[Any, Any, Any]):
             rows = tuple(self._rows_of(name) for name in _RETURNED)
         observations, rewards, terminations, truncations = rows
         if self._bare:
+            if self._dtype is not None:
+                observations = self._converted(observations)
             return observations, rewards, terminations, truncations, {}
         infos = self._infos(terminations, truncations)
         if self._frames is not None:

@@ -16,7 +16,7 @@ from gymnasium.vector import AutoresetMode
 from gpuzoo import registry
 from gpuzoo.core.definition import EnvDef, flat_size, layout, split_config
 from gpuzoo.core.simulator import Simulator, parse_autoreset_mode
-from gpuzoo.interfaces.actions import ActionSlot
+from gpuzoo.interfaces.arrays import ActionSlot
 from gpuzoo.interfaces.batch import apply_options, check_render_mode, draw
 from gpuzoo.interfaces.spaces import with_mask
 from gpuzoo.interfaces.vector import VectorEnv
@@ -233,7 +233,7 @@ class RLlibMultiAgentVectorEnv(VectorMultiAgentEnv):  # type: ignore[misc]
         if isinstance(seed, (int, np.integer)):
             super().reset(seed=int(seed))
             seed = int(seed) + self._first_seed
-        apply_options(self.simulator, seed, {"params": (options or {}).get("params")})
+        apply_options(self.simulator, seed, options, known=("params",))
         self._find_acting()
         return self._observations(self._acting), [{} for _ in range(self.num_envs)]
 

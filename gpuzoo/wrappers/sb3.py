@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from gpuzoo.core.backend import Device
 from gpuzoo.core.definition import EnvDef
 from gpuzoo.interfaces.opponents import Policy
 from gpuzoo.wrappers.rows import Array, make_rows
@@ -62,7 +63,7 @@ class SB3VecEnv(VecEnv):
         num_envs: int | None = None,
         *,
         num_worlds: int | None = None,
-        device: str = "auto",
+        device: Device = "auto",
         group: str | None = None,
         opponents: Policy = "random",
         seed: int | None = None,

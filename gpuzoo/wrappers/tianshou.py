@@ -13,10 +13,11 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 
 from gpuzoo import registry
+from gpuzoo.core.backend import Device
 from gpuzoo.core.definition import EnvDef, unknown
 from gpuzoo.core.simulator import Simulator, parse_autoreset_mode
-from gpuzoo.interfaces.actions import ActionSlot
-from gpuzoo.interfaces.batch import apply_options, check_render_mode, draw
+from gpuzoo.interfaces.arrays import ActionSlot
+from gpuzoo.interfaces.batch import apply_options, check_options, check_render_mode, draw
 from gpuzoo.interfaces.spaces import common_spaces
 
 try:
@@ -71,7 +72,7 @@ class TianshouVectorEnv(BaseVectorEnv):
         env: str | EnvDef | type[EnvDef],
         num_envs: int = 1,
         *,
-        device: str = "auto",
+        device: Device = "auto",
         autoreset_mode: str | AutoresetMode = AutoresetMode.DISABLED,
         render_mode: str | None = None,
         max_episode_steps: int | Literal["default"] | None = "default",
@@ -174,7 +175,8 @@ class TianshouVectorEnv(BaseVectorEnv):
         if len(ids) < self.env_num:
             mask = np.zeros(self.env_num, np.bool_)
             mask[ids] = True
-        apply_options(self.simulator, seed, {"params": (options or {}).get("params"), "reset_mask": mask})
+        check_options(self.simulator, options, ("params",))
+        apply_options(self.simulator, seed, {**(options or {}), "reset_mask": mask})
         return self._observe(ids), self._infos(ids)
 
     def step(self, action: Any, id: Ids = None) -> Returned:

@@ -11,7 +11,7 @@ from gymnasium import spaces
 from gpuzoo import registry, tensors
 from gpuzoo.core.definition import EnvDef, choices, flat_size
 from gpuzoo.core.simulator import Simulator
-from gpuzoo.interfaces.actions import ActionSlot
+from gpuzoo.interfaces.arrays import ActionSlot
 from gpuzoo.interfaces.batch import draw
 
 try:
