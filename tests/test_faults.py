@@ -266,6 +266,7 @@ def test_the_other_form_has_no_checks():
         assert ("faults" in checked.store) == debug
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("name", ["Many", "One"])
 def test_nvrtc_compiles_it(name, faulty):
     if sys.platform != "linux":  # where the dev extra brings NVRTC
