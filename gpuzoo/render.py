@@ -97,11 +97,11 @@ def _font(size: float) -> tuple[ImageFont.FreeTypeFont, float]:
 
 
 @functools.lru_cache(maxsize=1024)
-def _extent(string: str, em: float, anchor: str, pen: float) -> tuple[int, int, int, int]:
-    """Left, top, width and height of a text in pixels, relative to its place."""
-    box = _font(em)[0].getbbox(string, anchor=anchor, stroke_width=pen)
-    left, top = math.floor(box[0]), math.floor(box[1])
-    return left, top, math.ceil(box[2]) - left + 1, math.ceil(box[3]) - top + 1
+def _extent(string: str, em: float, anchor: str, pen: int, scale: int) -> tuple[int, int, int, int]:
+    """Left, top, width and height of a text in pixels, relative to its place; it is drawn ``scale`` times larger."""
+    left, top, right, bottom = _font(em * scale)[0].getbbox(string, anchor=anchor, stroke_width=pen)
+    x, y = math.floor(left / scale), math.floor(top / scale)
+    return x, y, math.ceil(right / scale) - x + 1, math.ceil(bottom / scale) - y + 1
 
 
 def fade(colour: str, alpha: float) -> str:
@@ -565,22 +565,23 @@ class Canvas:
 
     def _write(self, px: float, py: float, string: str, em: float, colour: str, anchor: str, bold: bool) -> None:
         px, py, em = px / self._ss, py / self._ss, max(em / self._ss, 1.0)
-        font, cap = _font(em)
         if anchor[1:] == "m":  # the optical middle: half a capital letter above the baseline
-            anchor, py = anchor[0] + "s", py + cap / 2
-        pen = em * 0.025 if bold else 0
-        left, top, *extent = _extent(string, em, anchor, pen)
+            anchor, py = anchor[0] + "s", py + _font(em)[1] / 2
+        scale = self._ss if bold else 1  # a pen is whole pixels wide, so bold letters are drawn larger
+        pen = max(1, round(em * scale * 0.025)) if bold else 0
+        left, top, *extent = _extent(string, em, anchor, pen, scale)
         size = (extent[0], extent[1])
         rgba = _rgba(colour)
 
         def make() -> Image.Image:
             from PIL import Image, ImageDraw
 
-            mask = Image.new("L", size)
-            ImageDraw.Draw(mask).text((-left, -top), string, rgba[3], font, anchor=anchor, stroke_width=pen)
-            return mask
+            mask = Image.new("L", (size[0] * scale, size[1] * scale))
+            place, font = (-left * scale, -top * scale), _font(em * scale)[0]
+            ImageDraw.Draw(mask).text(place, string, rgba[3], font, anchor=anchor, stroke_width=pen)
+            return mask.reduce(scale) if scale > 1 else mask
 
-        key = ("text", string, em, anchor, bold, rgba[3])
+        key = ("text", string, em, anchor, scale, pen, rgba[3])
         self._strokes.append(_Stroke(rgba[:3], (round(px) + left, round(py) + top), key, size, make))
 
     def hud(self, left: str = "", right: str = "", *, colour: str = "ink", fill: str = "#ffffffd0") -> None:
