@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 import gpuzoo
 from gpuzoo import registry
 from gpuzoo.core.codegen import program
-from gpuzoo.tools import bench, cli, doctor
+from gpuzoo.tools import bench, cli, doctor, listing
 
 ROOT = Path(gpuzoo.__file__).parents[1]
 
@@ -101,7 +101,7 @@ def test_list_takes_a_pattern():
     ],
 )
 def test_first_sentence(doc, sentence):
-    assert cli.first_sentence(doc) == sentence
+    assert listing.first_sentence(doc) == sentence
 
 
 # ---- doctor ----
@@ -262,6 +262,22 @@ def test_step_bytes_of_cartpole():
     state, observation, action = 4 * 4 * 2, 4 * 4, 4
     engine = 4 + 1 + 1 + 2 * 4 + 2 * 4 + 1 + 1  # reward, two flags, return, time, waiting, ended
     assert bench.step_bytes(program(cartpole, cartpole.Config())) == state + observation + action + engine
+
+
+def test_the_list_is_remembered_until_a_declaration_changes(tmp_path, monkeypatch):
+    monkeypatch.setenv("GPUZOO_CACHE_DIR", str(tmp_path))
+    first = listing.games()
+    assert [game["id"] for game in first] == registry.ids()
+    file = tmp_path / "registry" / "listing.json"
+    kept = json.loads(file.read_bytes())
+    kept["games"][0]["description"] = "remembered"
+    file.write_text(json.dumps(kept))
+    assert listing.games()[0]["description"] == "remembered"
+    kept["stamp"][2][0][1] += 1  # one file's time
+    file.write_text(json.dumps(kept))
+    assert listing.games() == first
+    file.write_bytes(b"{ damaged")
+    assert listing.games() == first
 
 
 @pytest.mark.parametrize(

@@ -22,8 +22,6 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 from rich.table import Table
 
 if TYPE_CHECKING:
-    from gymnasium import spaces
-
     from gpuzoo.core.definition import EnvDef
 
 app = typer.Typer(
@@ -118,50 +116,11 @@ def _common(
 # ---- list ----
 
 
-def _brief(space: spaces.Space[Any]) -> str:
-    """A space in a few characters: ``Box(4)``, ``Box(8x8x3, uint8)``, ``Discrete(2)``, ``MultiDiscrete(21, 21)``."""
-    from gymnasium import spaces
-
-    from gpuzoo.core.definition import choices
-
-    if isinstance(space, spaces.Box):
-        shape = "x".join(map(str, space.shape)) or "1"
-        return f"Box({shape})" if str(space.dtype) == "float32" else f"Box({shape}, {space.dtype})"
-    sizes = choices(space)
-    if len(sizes) > 3 and len(set(sizes)) == 1:
-        return f"MultiDiscrete({len(sizes)} x {sizes[0]})"
-    return f"{type(space).__name__}({', '.join(map(str, sizes))})"
-
-
 def _by_group(found: dict[str, str]) -> str:
     """The same for all groups, or each group's own."""
     if len(set(found.values())) == 1:
         return next(iter(found.values()))
     return "\n".join(f"{group}: {text}" for group, text in found.items())
-
-
-def first_sentence(doc: str | None) -> str:
-    """The first sentence of a docstring, on one line and without markup."""
-    paragraph = " ".join((doc or "").strip().split("\n\n")[0].split()).replace("**", "").replace("`", "")
-    found = re.match(r".+?[.!?](?=\s+[A-Z]|$)", paragraph)
-    return found.group() if found else paragraph
-
-
-def _described(env: EnvDef) -> dict[str, Any]:
-    from gpuzoo.core.definition import layout
-
-    lay = layout(env, env.Config())
-    return {
-        "id": env.id,
-        "agents": dict(lay.groups),
-        "observation": {g: _brief(s) for g, s in lay.observation_spaces.items()},
-        "action": {g: _brief(s) for g, s in lay.action_spaces.items()},
-        "action_mask": env.action_mask,
-        "turn_based": env.turn is not None,
-        "max_episode_steps": env.max_episode_steps,
-        "reference": env.reference,
-        "description": first_sentence(type(env).__doc__),
-    }
 
 
 @app.command("list")
@@ -170,14 +129,13 @@ def list_(
     as_json: JsonOption = False,
 ) -> None:
     """List the games."""
-    from gpuzoo import registry
+    from gpuzoo.tools.listing import games as all_games
 
     with _errors():
         try:
-            found = [i for i in registry.ids() if re.search(pattern, i, re.IGNORECASE)]
+            games = [game for game in all_games() if re.search(pattern, game["id"], re.IGNORECASE)]
         except re.error as error:
             raise ValueError(f"{pattern!r} is no regular expression: {error}.") from None
-        games = [_described(registry.get(i)) for i in found]
     if as_json:
         print(json.dumps(games, indent=2))
         return

@@ -1,0 +1,76 @@
+"""What ``gpuzoo list`` shows. It is remembered on disk, as importing 200 games for their spaces takes half a second."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+
+import gpuzoo
+from gpuzoo import registry
+from gpuzoo.core.cache import cache_root
+from gpuzoo.core.definition import EnvDef, choices, layout
+from gpuzoo.core.files import replacing
+
+PACKAGE = Path(gpuzoo.__file__).parent
+
+
+def _brief(space: spaces.Space[Any]) -> str:
+    """A space in a few characters: ``Box(4)``, ``Box(8x8x3, uint8)``, ``Discrete(2)``, ``MultiDiscrete(21, 21)``."""
+    if isinstance(space, spaces.Box):
+        shape = "x".join(map(str, space.shape)) or "1"
+        return f"Box({shape})" if str(space.dtype) == "float32" else f"Box({shape}, {space.dtype})"
+    sizes = choices(space)
+    if len(sizes) > 3 and len(set(sizes)) == 1:
+        return f"MultiDiscrete({len(sizes)} x {sizes[0]})"
+    return f"{type(space).__name__}({', '.join(map(str, sizes))})"
+
+
+def first_sentence(doc: str | None) -> str:
+    """The first sentence of a docstring, on one line and without markup."""
+    paragraph = " ".join((doc or "").strip().split("\n\n")[0].split()).replace("**", "").replace("`", "")
+    found = re.match(r".+?[.!?](?=\s+[A-Z]|$)", paragraph)
+    return found.group() if found else paragraph
+
+
+def described(env: EnvDef) -> dict[str, Any]:
+    """What ``gpuzoo list`` says of a game with default parameters."""
+    lay = layout(env, env.Config())
+    return {
+        "id": env.id,
+        "agents": dict(lay.groups),
+        "observation": {g: _brief(s) for g, s in lay.observation_spaces.items()},
+        "action": {g: _brief(s) for g, s in lay.action_spaces.items()},
+        "action_mask": env.action_mask,
+        "turn_based": env.turn is not None,
+        "max_episode_steps": env.max_episode_steps,
+        "reference": env.reference,
+        "description": first_sentence(type(env).__doc__),
+    }
+
+
+def _stamp() -> list[Any]:
+    """What the listing depends on: the declarations, the engine, and the libraries that spaces come from."""
+    files = sorted([*(PACKAGE / "envs").rglob("*.py"), *(PACKAGE / "core").glob("*.py"), Path(__file__)])
+    stats = [(str(path), path.stat()) for path in files]
+    return [gymnasium.__version__, np.__version__, [[name, s.st_mtime_ns, s.st_size] for name, s in stats]]
+
+
+def games() -> list[dict[str, Any]]:
+    """What is said of each game of the collection, in the order of their ids."""
+    ids, stamp = registry.ids(), json.loads(json.dumps(_stamp()))
+    file = cache_root() / "registry" / "listing.json"
+    with contextlib.suppress(OSError, ValueError, TypeError, KeyError):  # none yet, or damaged
+        kept = json.loads(file.read_bytes())
+        if kept["stamp"] == stamp and [game["id"] for game in kept["games"]] == ids:
+            return list(kept["games"])
+    found = [described(registry.get(env_id)) for env_id in ids]
+    with contextlib.suppress(OSError), replacing(file) as part:
+        part.write(json.dumps({"stamp": stamp, "games": found}).encode())
+    return found
