@@ -425,8 +425,8 @@ def test_check_env_names_the_check(tmp_path):
 @pytest.mark.parametrize(
     ("envs", "error", "message"),
     [
-        ([1, 1], ValueError, "names one twice"),
-        ([0, -3], ValueError, "names one twice"),
+        ([1, 1], ValueError, "each env can be named once"),
+        ([0, -3], ValueError, "each env can be named once"),
         ([3], IndexError, "below 3"),
         ([0.5], TypeError, "indices"),
         ([True, False], ValueError, "shape \\(3,\\)"),
