@@ -104,12 +104,12 @@ class RLlibVectorEnv(VectorEnv):
         )
         self._flatten = flatten and isinstance(lay.observation_spaces["agent"], spaces.Box)
 
-    def _with_mask(self, observation: Any) -> Any:
+    def _presented(self, observation: Any, mask: str) -> Any:
+        shown = super()._presented(observation, mask)
+        plain = shown["observation"] if isinstance(shown, dict) else shown
         if self._flatten:
-            observation = observation.reshape(self.num_envs, -1).astype(np.float32, copy=False)
-        if not self.simulator.layout.mask_size:
-            return observation
-        return {"observations": observation, "action_mask": self.action_mask}
+            plain = plain.reshape(self.num_envs, -1).astype(np.float32, copy=False)
+        return {"observations": plain, "action_mask": shown["action_mask"]} if isinstance(shown, dict) else plain
 
     def reset(
         self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
