@@ -573,7 +573,7 @@ class Simulator:
         """The game's own global state now (`EnvDef.state_space`), in memory that the next call writes again.
 
         Returns:
-            An array (num_envs, *shape of the space) on the device. It costs one launch, and nothing is waited for.
+            An array ``(num_envs, *state_space.shape)`` on the device. It costs one launch, and nothing is waited for.
 
         Raises:
             ValueError: the game declares no ``state_space``.
