@@ -159,6 +159,8 @@ class Simulator:
             raise TypeError(f"num_envs must be an int, not {num_envs!r}.")
         if num_envs < 1:
             raise ValueError(f"num_envs must be at least 1, not {num_envs}.")
+        if lanes is not None and (isinstance(lanes, bool) or not isinstance(lanes, (int, np.integer))):
+            raise TypeError(f"lanes must be an int or None, not {lanes!r}.")
         self.num_envs = int(num_envs)
         self.debug = debug
         mode = parse_autoreset_mode(autoreset_mode)
