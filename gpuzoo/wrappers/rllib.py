@@ -103,6 +103,7 @@ class RLlibVectorEnv(VectorEnv):
             lay.observation_spaces["agent"], self.single_action_space, bool(lay.mask_size), flatten
         )
         self._flatten = flatten and isinstance(lay.observation_spaces["agent"], spaces.Box)
+        self._bare = self._bare and not self._flatten
 
     def _presented(self, observation: Any, mask: str) -> Any:
         shown = super()._presented(observation, mask)
