@@ -39,10 +39,9 @@ MAY = {
     "gpuzoo.interfaces.single": ADAPTED | {"gpuzoo.interfaces.batch", "gpuzoo.render"},
     "gpuzoo.interfaces.opponents": ADAPTED,
     "gpuzoo.interfaces.vector": ADAPTED
-    | {f"gpuzoo.interfaces.{name}" for name in ("attributes", "batch", "opponents", "recycling")},
+    | {f"gpuzoo.interfaces.{name}" for name in ("attributes", "batch", "opponents")},
     "gpuzoo.interfaces.dm": {"gpuzoo.core"},
-    "gpuzoo.interfaces.pool": ADAPTED
-    | {f"gpuzoo.interfaces.{name}" for name in ("attributes", "batch", "dm", "recycling")},
+    "gpuzoo.interfaces.pool": ADAPTED | {f"gpuzoo.interfaces.{name}" for name in ("attributes", "batch", "dm")},
     "gpuzoo.interfaces.parallel": ADAPTED | {"gpuzoo.interfaces.batch", "gpuzoo.render"},
     "gpuzoo.interfaces.aec": {"gpuzoo.core", "gpuzoo.registry", "gpuzoo.interfaces.parallel"},
 }

@@ -98,18 +98,17 @@ class RLlibVectorEnv(VectorEnv):
             )
         self.closed = False
         super().__init__(definition, **kwargs)
-        lay = self.simulator.layout
-        self.single_observation_space = _observation_space(
-            lay.observation_spaces["agent"], self.single_action_space, bool(lay.mask_size), flatten
-        )
-        self._flatten = flatten and isinstance(lay.observation_spaces["agent"], spaces.Box)
+        space, masked = self.simulator.layout.observation_spaces["agent"], self._masks_in == "observation"
+        self.single_observation_space = _observation_space(space, self.single_action_space, masked, flatten)
+        self._flatten = flatten and isinstance(space, spaces.Box)
+        self._bare &= not self._flatten
 
-    def _with_mask(self, observation: Any) -> Any:
+    def _presented(self, observation: Any, mask: str) -> Any:
+        found = super()._presented(observation, mask)
+        plain = found["observation"] if isinstance(found, dict) else found
         if self._flatten:
-            observation = observation.reshape(self.num_envs, -1).astype(np.float32, copy=False)
-        if not self.simulator.layout.mask_size:
-            return observation
-        return {"observations": observation, "action_mask": self.action_mask}
+            plain = plain.reshape(self.num_envs, -1).astype(np.float32, copy=False)
+        return {"observations": plain, "action_mask": found["action_mask"]} if isinstance(found, dict) else plain
 
     def reset(
         self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
