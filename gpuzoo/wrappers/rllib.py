@@ -176,7 +176,7 @@ class RLlibMultiAgentVectorEnv(VectorMultiAgentEnv):  # type: ignore[misc]
         self.single_observation_space = spaces.Dict(self.single_observation_spaces)
         self.single_action_space = spaces.Dict(self.single_action_spaces)
         self._slots = [
-            ActionSlot(sim, k, 1, space, (num_envs, *(space.shape or ())), name)
+            ActionSlot(sim, k, 1, space, (num_envs, *(space.shape or ())), f"actions of {name}")
             for k, (name, space) in enumerate(self.single_action_spaces.items())
         ]
         self._no_action = [np.zeros(s.shape or (), s.dtype) for s in self.single_action_spaces.values()]
