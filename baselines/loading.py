@@ -69,14 +69,19 @@ def load(
         held = "one member, number 0" if members == 1 else f"{members} members, numbered from 0"
         raise ValueError(f"{file} has {held}, and no {member!r}.")
     k = int(member or 0)
-    _check_sizes(found[kept]["form"], weights, members, file)
+    image = len(lay.observation_spaces[group].shape or ()) == 3
+    _check_sizes(found[kept]["form"], weights, members, image, file)
     return found[kept]["form"], {n: v[k : k + 1] for n, v in weights.items()}
 
 
-def _check_sizes(form: Mapping[str, Any], weights: Mapping[str, Tensor], members: int, file: str) -> None:
-    """Refuses a form whose layers have more weights than there are, before they are allocated."""
+def _check_sizes(form: Mapping[str, Any], weights: Mapping[str, Tensor], members: int, image: bool, file: str) -> None:
+    """Refuses a form whose layers have more weights than there are, before they are allocated.
+
+    The channels of a CNN count only where observations are images: other policies have them in their form unused.
+    """
     numbers = sum(x[:1].numel() for x in weights.values() if x.ndim and len(x) == members)
-    for sizes in (form["hidden"], form["channels"], [form["memory"]] * 2, [form["state_size"]], [form["seats"]]):
+    channels = form["channels"] if image and form["encoder"] != "mlp" else []
+    for sizes in (form["hidden"], channels, [form["memory"]] * 2, [form["state_size"]], [form["seats"]]):
         if max((a * b for a, b in itertools.pairwise([1, *sizes])), default=0) > numbers:
             raise ValueError(f"{file} was changed: its weights, {numbers} numbers, do not have the form {dict(form)}.")
 

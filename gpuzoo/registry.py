@@ -83,6 +83,12 @@ def ids() -> list[str]:
     return sorted(_REGISTRY)
 
 
+def module_of(env_id: str) -> str:
+    """Name of the module that declares a game, which is not imported for this."""
+    found = _REGISTRY[env_id]
+    return found if isinstance(found, str) else found.__module__
+
+
 def get(env: str | EnvDef | type[EnvDef]) -> EnvDef:
     """The game with an id: ``"CartPole-v1"``, ``"gpuzoo/CartPole-v1"``, or without version for the newest one.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import http.server
 import os
@@ -161,6 +162,17 @@ def test_a_cache_that_cannot_be_written(server, tmp_path, monkeypatch):
     monkeypatch.setenv("GPUZOO_CACHE_DIR", str(tmp_path / "file"))
     with pytest.raises(OSError, match=r"cannot be written .*: set GPUZOO_CACHE_DIR to a folder that can"):
         asset(server.url).path()
+
+
+def test_a_full_disk_is_not_told_as_a_missing_connection(server, cache, monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match=r"cannot be written \(No space left on device\)") as refused:
+        asset(server.url).path()
+    assert not isinstance(refused.value, ConnectionError)
+    assert os.listdir(cache) == []
 
 
 def test_a_server_that_does_not_have_it(server):

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
+from toys.glide import Glide
 from typer.testing import CliRunner
 
 import gpuzoo
@@ -270,9 +271,18 @@ def test_the_list_is_remembered_until_a_declaration_changes(tmp_path, monkeypatc
     assert [game["id"] for game in first] == registry.ids()
     file = tmp_path / "registry" / "listing.json"
     kept = json.loads(file.read_bytes())
-    kept["games"][0]["description"] = "remembered"
+    kept["games"]["CartPole-v1"]["description"] = "remembered"
     file.write_text(json.dumps(kept))
-    assert listing.games()[0]["description"] == "remembered"
+
+    def said():
+        return {game["id"]: game["description"] for game in listing.games()}
+
+    assert said()["CartPole-v1"] == "remembered"
+    with monkeypatch.context() as more:  # a user's game, which may change at any time
+        for words in ("One.", "Another."):
+            mine = type("Mine", (Glide,), {"id": "Mine-v0", "__doc__": words})
+            more.setitem(registry._REGISTRY, "Mine-v0", mine)
+            assert (said()["Mine-v0"], said()["CartPole-v1"]) == (words, "remembered")
     kept["stamp"][2][0][1] += 1  # one file's time
     file.write_text(json.dumps(kept))
     assert listing.games() == first

@@ -146,6 +146,7 @@ UNCLEAR = {
             id = "Game-v0"
     """,
     "alias of a base": "Base = EnvDef\nclass Game(Base):\n    id = 'Game-v0'",
+    "base from elsewhere": "from toys.glide import Glide\nclass Game(Glide):\n    id = 'Game-v0'",
     "everything imported": "from gpuzoo import *\nclass Game(EnvDef):\n    id = 'Game-v0'",
     "own single": "class Game(EnvDef):\n    id = 'Game-v0'\n    @classmethod\n    def single(cls): return False",
     "own agents": "class Game(EnvDef):\n    id = 'Game-v0'\n    agents = lambda self, cfg: {'player': 2}",
@@ -336,6 +337,11 @@ def test_variants_are_registered_with_their_game(empty_registry):
 def test_a_faulty_variant_is_refused_where_it_is_declared(changes, error, words):
     with pytest.raises(error, match=words):
         type("Bad", (Glide,), {"id": "Bad-v0", "variants": classmethod(lambda cls: {"Bad-v1": changes})})
+
+
+def test_a_variant_has_not_the_id_of_its_game():
+    with pytest.raises(ValueError, match=r"Bad\.variants: Bad-v0 is the id of Bad itself"):
+        type("Bad", (Glide,), {"id": "Bad-v0", "variants": classmethod(lambda cls: {"Bad-v0": {"wind": 0.5}})})
 
 
 def test_a_variant_of_the_collection():

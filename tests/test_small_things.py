@@ -12,6 +12,7 @@ import gymnasium
 import numpy as np
 import pytest
 from toys.glide import Glide
+from toys.orchard import Orchard
 
 import gpuzoo
 from gpuzoo import Simulator, SingleEnv
@@ -50,6 +51,13 @@ def test_changed_rules_are_a_new_program(tmp_path):
     assert "// another" in Simulator(game, 1, device="cpu").program.code
 
 
+def test_lanes_that_are_no_int_are_refused_and_not_remembered():
+    for lanes in (True, 1.0, [1]):
+        with pytest.raises(TypeError, match="lanes must be an int or None, not"):
+            Simulator(Glide, 1, device="cpu", lanes=lanes, past=7)
+    assert "#define LANES 1\n" in Simulator(Glide, 1, device="cpu", lanes=np.int64(1), past=7).program.code
+
+
 def test_envs_share_no_space():
     """Spaces hold random generators, and bounds that somebody may change."""
     for make in (lambda: SingleEnv("Pendulum-v1"), lambda: gpuzoo.make_vec("Pendulum-v1", 2, device="cpu")):
@@ -62,6 +70,9 @@ def test_envs_share_no_space():
         one.observation_space.low[...] = 0
         assert other.observation_space.low.min() < 0
         assert make().observation_space.low.min() < 0
+    ours, theirs = (Simulator(Orchard, 1, device="cpu").layout.state_space for _ in range(2))
+    assert ours == theirs
+    assert ours is not theirs
 
 
 def test_small_arrays_share_no_cache_line():
@@ -109,6 +120,20 @@ def test_faulty_arguments_are_refused_by_each_make():
             SingleEnv("CartPole-v1", gravity=float("nan"))
         with pytest.raises(TypeError, match="has no parameter 'gravit'"):
             SingleEnv("CartPole-v1", gravit=1.0)
+    SingleEnv("FrozenLake-v1", is_slippery=True)
+    with pytest.raises(TypeError, match="is_slippery must be a bool, not 1"):
+        SingleEnv("FrozenLake-v1", is_slippery=1)
+
+
+def test_a_fault_of_the_first_use_is_told_at_each_use(monkeypatch):
+    SingleEnv("CartPole-v1", gravity=9.0)
+    env = SingleEnv("CartPole-v1", gravity=9.0)
+    with monkeypatch.context() as broken:
+        broken.setenv("CXX", "no-such-compiler")
+        for _ in range(2):
+            with pytest.raises(RuntimeError, match="'no-such-compiler' was not found"):
+                env.reset(seed=0)
+    assert env.reset(seed=0)[0].shape == (4,)
 
 
 def seconds(name, count=300):

@@ -5,17 +5,17 @@ from __future__ import annotations
 import dataclasses
 import functools
 import hashlib
-import os
 import re
-import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
-from typing import IO
 
 from gpuzoo.core.cache import cache_root
+from gpuzoo.core.files import replacing
 
 TIMEOUT = 20.0  # seconds without a byte
 SLOWEST = 10_000  # bytes per second of a transfer that is not given up
+STALE = 6 * 3600.0  # seconds after which an unfinished file is what a killed process left
 
 
 @dataclasses.dataclass(frozen=True)
@@ -70,7 +70,6 @@ class Asset:
         target = cache_root() / "assets" / f"{self.sha256[:20]}-{name}"
         if not target.is_file() or self._describe(target) != self._wanted:
             try:
-                target.parent.mkdir(parents=True, exist_ok=True)
                 _fetch(self, self.source, target)
             except ConnectionError:
                 raise
@@ -109,41 +108,40 @@ def _digest(path: Path, changed: int) -> str:
 
 def _fetch(asset: Asset, url: str, target: Path) -> None:
     """Puts the file into its place in the cache, whole or not at all."""
-    from http.client import HTTPException
-
-    with tempfile.TemporaryDirectory(dir=target.parent) as folder:
-        part = Path(folder) / "part"
-        try:
-            with part.open("wb") as file:
-                size, digest = _copy(url, file, asset.size)
-                file.flush()
-                os.fsync(file.fileno())
-        except (OSError, HTTPException) as error:
-            reason = getattr(error, "reason", None) or error
-            raise ConnectionError(
-                f"cannot fetch {url} ({reason}): connect this machine once, or put a copy of the file at {target}."
-            ) from error
-        found = _words(size, digest)
+    digest, size = hashlib.sha256(), 0
+    with replacing(target, STALE) as file:
+        for block in _blocks(url, asset.size, target):
+            file.write(block)
+            digest.update(block)
+            size += len(block)
+        found = _words(size, digest.hexdigest())
         if size > asset.size:
             found = f"more than {asset.size} bytes"
         if found != asset._wanted:
             raise RuntimeError(
                 f"{url} gave {found}, not {asset._wanted}: it has changed or was damaged on the way; nothing was kept."
             )
-        os.replace(part, target)
 
 
-def _copy(url: str, file: IO[bytes], limit: int) -> tuple[int, str]:
-    """Copies what a URL answers, up to a byte beyond the limit; its size and checksum."""
+def _blocks(url: str, limit: int, target: Path) -> Iterator[bytes]:
+    """What a URL answers, up to some bytes beyond the limit.
+
+    Raises:
+        ConnectionError: it cannot be reached, or its answer does not end in time.
+    """
+    from http.client import HTTPException
     from urllib.request import Request, urlopen
 
-    end = time.monotonic() + TIMEOUT + limit / SLOWEST
-    found, size = hashlib.sha256(), 0
-    with urlopen(Request(url, headers={"User-Agent": "gpuzoo"}), timeout=TIMEOUT) as answer:
-        while size <= limit and (block := answer.read1(1 << 16)):
-            if time.monotonic() > end:
-                raise TimeoutError(f"after {size} of {limit} bytes it is too slow")
-            file.write(block)
-            found.update(block)
-            size += len(block)
-    return size, found.hexdigest()
+    end, size = time.monotonic() + TIMEOUT + limit / SLOWEST, 0
+    try:
+        with urlopen(Request(url, headers={"User-Agent": "gpuzoo"}), timeout=TIMEOUT) as answer:
+            while size <= limit and (block := answer.read1(1 << 16)):
+                if time.monotonic() > end:
+                    raise TimeoutError(f"after {size} of {limit} bytes it is too slow")
+                size += len(block)
+                yield block
+    except (OSError, HTTPException) as error:
+        reason = getattr(error, "reason", None) or error
+        raise ConnectionError(
+            f"cannot fetch {url} ({reason}): connect this machine once, or put a copy of the file at {target}."
+        ) from error

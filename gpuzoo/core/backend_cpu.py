@@ -21,7 +21,6 @@ from typing import Any
 import numpy as np
 
 from gpuzoo.core.backend import KERNELS, Event, Kernels, Stream, Unit
-from gpuzoo.core.cache import cache_root
 from gpuzoo.core.codegen import Program
 from gpuzoo.core.compiled import compiled
 
@@ -47,13 +46,6 @@ class _Memory(np.ndarray[Any, Any]):
 def _lines(shape: tuple[int, ...], dtype: str) -> int:
     """Bytes of an array, in whole cache lines."""
     return -(-math.prod(shape) * np.dtype(dtype).itemsize // LINE) * LINE
-
-
-def cache_dir(kind: str) -> Path:
-    """Where compiled programs are kept: ``$GPUZOO_CACHE_DIR`` or the user's cache directory."""
-    path = cache_root() / kind
-    path.mkdir(parents=True, exist_ok=True)
-    return path
 
 
 def find_compiler() -> list[str]:

@@ -17,14 +17,14 @@ import hashlib
 import json
 import os
 import re
-import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from gpuzoo.core.cache import cache_root
-from gpuzoo.core.definition import VARIED, EnvDef
+from gpuzoo.core.definition import ID, VARIED, EnvDef
+from gpuzoo.core.files import replacing
 
 #: facts that a class statement gives as literals
 _LITERALS = ("id", "turn", "max_episode_steps", "reward_threshold")
@@ -147,6 +147,8 @@ class _Texts:
     def games(self, module: str) -> Iterator[Facts]:
         for label, found in self.outline(module).items():
             facts = self.facts(f"{module}:{label}")
+            if facts is None and ID.match(str(found["facts"].get("id"))):  # perhaps a base from elsewhere is a game
+                raise UnclearError
             if facts is None or "id" not in found["facts"]:
                 continue
             variants = facts.pop("variants")
@@ -160,12 +162,8 @@ class _Texts:
         if not self._changed and self._known.keys() <= self.stamps.keys():
             return
         kept = {"head": self._head, "files": {k: v for k, v in self._known.items() if k in self.stamps}}
-        with contextlib.suppress(OSError):
-            self._file.parent.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryDirectory(dir=self._file.parent) as folder:
-                part = Path(folder) / self._file.name
-                part.write_text(json.dumps(kept))
-                os.replace(part, self._file)
+        with contextlib.suppress(OSError), replacing(self._file) as file:
+            file.write(json.dumps(kept).encode())
 
 
 def _stamp(stat: os.stat_result) -> list[int]:

@@ -38,7 +38,8 @@ C_TYPES: Mapping[str, str] = {
 #: what of a game a variant may change, beside the parameters
 VARIED = ("max_episode_steps", "reward_threshold", "reference")
 
-_ID = re.compile(r"^[A-Z][A-Za-z0-9-]*-v\d+$")
+#: what ids look like
+ID = re.compile(r"^[A-Z][A-Za-z0-9-]*-v\d+$")
 _NAME = re.compile(r"^[a-z][a-z0-9_]*$")
 _CONSTANT = re.compile(r"^[A-Z][A-Z0-9_]*$")
 _LARGEST = float(np.finfo(np.float32).max)
@@ -227,6 +228,8 @@ class EnvDef:
 def _variant(game: type[EnvDef], env_id: str, changes: Mapping[str, Any]) -> type[EnvDef]:
     """A subclass with another id and other defaults."""
     owner, name = f"{game.__name__}.variants: {env_id}", re.sub(r"\W", "_", env_id)
+    if env_id == game.id:
+        raise ValueError(f"{owner} is the id of {game.__name__} itself: choose another name or version.")
     kinds, fields = config_types(game.Config), {f.name: f for f in dataclasses.fields(game.Config)}
     varied = {key: value for key, value in changes.items() if key in VARIED}
     defaults = []
@@ -570,7 +573,7 @@ def check_class(env: EnvDef) -> None:
     cls = type(env)
     if cls in _CHECKED:
         return
-    if not _ID.match(getattr(cls, "id", "")):
+    if not ID.match(getattr(cls, "id", "")):
         raise ValueError(f"{cls.__name__}.id must look like 'Name-v0', not {getattr(cls, 'id', None)!r}.")
     if not (dataclasses.is_dataclass(cls.Config) and issubclass(cls.Config, Config)):
         raise ValueError(f"{cls.__name__}.Config must be a frozen dataclass derived from gpuzoo.Config.")

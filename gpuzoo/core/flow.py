@@ -1,6 +1,7 @@
 """The ways through a function of the rules: which draws and calls lie on one, and what names stand for.
 
-The text alone is looked at: what it does not decide counts as unknown, and is not refused.
+The text alone is looked at: what it does not decide counts as unknown, and is not refused. One file, as it is one walk:
+statements, expressions and names share what is known at each place.
 """
 
 from __future__ import annotations

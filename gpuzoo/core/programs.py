@@ -16,6 +16,7 @@ from gpuzoo.core.definition import Config, EnvDef
 from gpuzoo.core.dialect import inline_includes
 
 T = TypeVar("T")
+S = TypeVar("S", bound=spaces.Space[Any])
 
 _MOST = 64
 #: arguments of `codegen.program` -> the rules' files with time and size, and what it returned
@@ -38,7 +39,12 @@ def program(env: EnvDef, cfg: Config, per_env: Mapping[str, np.ndarray[Any, Any]
             _made.pop(next(iter(_made)), None)
         _made[key] = stamps, made
     lay = made.layout
-    own = _changed(lay, observation_spaces=_copies(lay.observation_spaces), action_spaces=_copies(lay.action_spaces))
+    own = _changed(
+        lay,
+        observation_spaces=_copies(lay.observation_spaces),
+        action_spaces=_copies(lay.action_spaces),
+        state_space=None if lay.state_space is None else _copy(lay.state_space),
+    )
     return _changed(made, env=env, layout=own)
 
 
@@ -51,7 +57,7 @@ def _copies(found: Mapping[str, spaces.Space[Any]]) -> dict[str, spaces.Space[An
     return {group: _copy(space) for group, space in found.items()}
 
 
-def _copy(space: spaces.Space[Any]) -> spaces.Space[Any]:
+def _copy(space: S) -> S:
     return _changed(space, **{k: v.copy() for k, v in vars(space).items() if isinstance(v, np.ndarray)})
 
 

@@ -159,6 +159,8 @@ class Simulator:
             raise TypeError(f"num_envs must be an int, not {num_envs!r}.")
         if num_envs < 1:
             raise ValueError(f"num_envs must be at least 1, not {num_envs}.")
+        if lanes is not None and (isinstance(lanes, bool) or not isinstance(lanes, (int, np.integer))):
+            raise TypeError(f"lanes must be an int or None, not {lanes!r}.")
         self.num_envs = int(num_envs)
         self.debug = debug
         mode = parse_autoreset_mode(autoreset_mode)
@@ -571,7 +573,7 @@ class Simulator:
         """The game's own global state now (`EnvDef.state_space`), in memory that the next call writes again.
 
         Returns:
-            An array (num_envs, *shape of the space) on the device. It costs one launch, and nothing is waited for.
+            An array ``(num_envs, *state_space.shape)`` on the device. It costs one launch, and nothing is waited for.
 
         Raises:
             ValueError: the game declares no ``state_space``.

@@ -313,7 +313,7 @@ class BatchEnv(Interface):
         return out
 
     def state(self) -> Any:
-        """The global state of each env, (num_envs, *shape of `state_space`), as a central critic sees it.
+        """The global state of each env, of shape ``(num_envs, *state_space.shape)``, as a central critic sees it.
 
         It is the game's own where it declares one; it is computed by this call, and valid until the next one. Otherwise
         it is the observations of all agents, one after the other, float32.

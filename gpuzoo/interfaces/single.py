@@ -76,7 +76,7 @@ class SingleEnv(OneEnv, gymnasium.Env[Any, Any]):
         self._unbuilt: Any = functools.partial(Simulator, definition, 1, autoreset_mode="disabled", **arguments), masks
         key: Hashable = None
         with contextlib.suppress(TypeError):  # an array, say
-            key = type(definition), frozenset(arguments.items())
+            key = type(definition), frozenset((name, type(v), v) for name, v in arguments.items())  # True is not 1 here
         if key not in _BUILT or vars(definition):
             self._build()
             if key is not None:
@@ -97,8 +97,9 @@ class SingleEnv(OneEnv, gymnasium.Env[Any, Any]):
 
     def _build(self) -> None:
         """Everything that `_LATER` names."""
-        (make, masks), self._unbuilt = self._unbuilt, None
+        make, masks = self._unbuilt
         self.simulator = sim = make()
+        self._unbuilt = None
         space, self.action_space = common_spaces(sim.layout, ["agent"])
         self._plain = plain_space(space)
         self._masks_in = masks if sim.layout.mask_size else None

@@ -167,10 +167,11 @@ def _check_compiler() -> Check:
 
 
 def _check_cache() -> Check:
-    from gpuzoo.core.backend_cpu import cache_dir
+    from gpuzoo.core.cache import cache_root
 
     try:
-        root = cache_dir("cpu").parent
+        root = cache_root()
+        root.mkdir(parents=True, exist_ok=True)
         probe = root / f".probe-{os.getpid()}"
         probe.write_bytes(b"")
         probe.unlink()

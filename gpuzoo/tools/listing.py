@@ -63,14 +63,21 @@ def _stamp() -> list[Any]:
 
 
 def games() -> list[dict[str, Any]]:
-    """What is said of each game of the collection, in the order of their ids."""
-    ids, stamp = registry.ids(), json.loads(json.dumps(_stamp()))
+    """What is said of each game, in the order of their ids. Games from outside of the collection are looked at anew."""
+    ids = registry.ids()
+    known = _remembered([env_id for env_id in ids if registry.module_of(env_id).startswith("gpuzoo.envs.")])
+    return [known[env_id] if env_id in known else described(registry.get(env_id)) for env_id in ids]
+
+
+def _remembered(ids: list[str]) -> dict[str, dict[str, Any]]:
+    """What is said of the games of the collection, by id."""
+    stamp = json.loads(json.dumps(_stamp()))
     file = cache_root() / "registry" / "listing.json"
     with contextlib.suppress(OSError, ValueError, TypeError, KeyError):  # none yet, or damaged
         kept = json.loads(file.read_bytes())
-        if kept["stamp"] == stamp and [game["id"] for game in kept["games"]] == ids:
-            return list(kept["games"])
-    found = [described(registry.get(env_id)) for env_id in ids]
+        if kept["stamp"] == stamp and [*kept["games"]] == ids:
+            return dict(kept["games"])
+    found = {env_id: described(registry.get(env_id)) for env_id in ids}
     with contextlib.suppress(OSError), replacing(file) as part:
         part.write(json.dumps({"stamp": stamp, "games": found}).encode())
     return found

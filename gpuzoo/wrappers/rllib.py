@@ -104,11 +104,11 @@ class RLlibVectorEnv(VectorEnv):
         self._bare &= not self._flatten
 
     def _presented(self, observation: Any, mask: str) -> Any:
-        found = super()._presented(observation, mask)
-        plain = found["observation"] if isinstance(found, dict) else found
+        shown = super()._presented(observation, mask)
+        plain = shown["observation"] if isinstance(shown, dict) else shown
         if self._flatten:
             plain = plain.reshape(self.num_envs, -1).astype(np.float32, copy=False)
-        return {"observations": plain, "action_mask": found["action_mask"]} if isinstance(found, dict) else plain
+        return {"observations": plain, "action_mask": shown["action_mask"]} if isinstance(shown, dict) else plain
 
     def reset(
         self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
