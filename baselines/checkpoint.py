@@ -130,7 +130,7 @@ def load_run(path: str | os.PathLike[str]) -> tuple[dict[str, Tensor], dict[str,
         ValueError: as `load`; or one that does not say what trainers say, such as a negative number of steps.
     """
     tensors, about = load(path)
-    seconds = about.get("seconds", 0.0)
+    seconds = about.setdefault("seconds", 0.0)  # a trainer that saves by itself tells none
     wrong = next(_faults(about, _ABOUT, ""), "")
     if not wrong and (type(seconds) not in (int, float) or not 0 <= seconds < math.inf):
         wrong = f"seconds cannot be {seconds!r}"

@@ -26,7 +26,7 @@ from baselines.learner import Learner
 from baselines.losses import Loss
 from baselines.trainer import Trainer
 
-if TYPE_CHECKING:  # not before `baselines`, which has something to say to torch
+if TYPE_CHECKING:  # `baselines` must set OMP_WAIT_POLICY before torch is imported
     from torch import Tensor
 
 

@@ -17,7 +17,7 @@ import math
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -125,17 +125,17 @@ class _Mask:
     Attributes:
         solid: the rectangle to fill: left, top, right, bottom, or None.
         parts: box and mask of the rest.
-        size: number of bytes.
+        size: bytes that it takes in `_Masks`, about: small shapes take less memory for pixels than for all the rest.
     """
 
     __slots__ = ("parts", "size", "solid")
 
-    def __init__(self, mask: Image.Image) -> None:
+    def __init__(self, mask: Image.Image, key: tuple[Any, ...]) -> None:
         width, height = mask.size
-        self.size = width * height
+        self.size = width * height + 1500 + 120 * len(key)
         self.solid: Box | None = None
         self.parts = [((0, 0, width, height), mask)]
-        if self.size < 6000:
+        if width * height < 6000:
             return
         for share in (0.0, 0.04, 0.08, 0.15, 0.25):  # a circle's largest square leaves 0.15 free on each side
             x, y = max(1, math.ceil(share * width)), max(1, math.ceil(share * height))
@@ -161,17 +161,17 @@ class _Masks:
     LIMIT = 16_000_000  # bytes
 
     def __init__(self) -> None:
-        self._masks: OrderedDict[Hashable, _Mask] = OrderedDict()
+        self._masks: OrderedDict[tuple[Any, ...], _Mask] = OrderedDict()
         self._bytes = 0
         self._lock = threading.Lock()
 
-    def get(self, key: Hashable, make: Callable[[], Image.Image]) -> _Mask:
+    def get(self, key: tuple[Any, ...], make: Callable[[], Image.Image]) -> _Mask:
         with self._lock:
             mask = self._masks.get(key)
             if mask is not None:
                 self._masks.move_to_end(key)
                 return mask
-        mask = _Mask(make())
+        mask = _Mask(make(), key)
         with self._lock:
             if key not in self._masks:
                 self._masks[key] = mask
@@ -198,7 +198,7 @@ class _Stroke:
 
     ink: tuple[int, ...] | Image.Image
     place: tuple[int, int]
-    key: Hashable
+    key: tuple[Any, ...]
     size: tuple[int, int]
     make: Callable[[], Image.Image] | None = dataclasses.field(default=None, compare=False)
 
@@ -375,7 +375,7 @@ class Canvas:
 
     def background(self, colour: str = "paper") -> None:
         """Fill the whole canvas, erasing what was drawn before (alpha is ignored)."""
-        self._strokes = [_Stroke(_rgba(colour)[:3], (0, 0), None, self._image.size)]
+        self._strokes = [_Stroke(_rgba(colour)[:3], (0, 0), (), self._image.size)]
 
     def _rectangle(self, box: Box, rgba: RGBA, radius: float = 0.0, pen: int = 0) -> None:
         """Paint a rectangle on the fine grid, or with a ``pen`` its outline alone."""

@@ -405,6 +405,14 @@ def test_large_shapes_are_filled_as_small_ones_are():
     np.testing.assert_array_equal(frame, np.asarray(expected))
 
 
+def test_many_small_masks_take_little_memory():
+    """A mask of a few pixels takes far more than those: an agent that turns must not fill the memory."""
+    masks, few = render._Masks(), Image.new("L", (3, 3))
+    for k in range(20_000):
+        masks.get(("polygon", k), lambda: few)
+    assert 5_000 < len(masks._masks) < 11_000
+
+
 def test_importing_the_module_imports_no_drawing_library():
     code = (
         "import importlib.util as u, sys\n"

@@ -269,6 +269,8 @@ def test_the_whole_file_is_taken(trainer: PPO, whole: bytes, tmp_path: Path) -> 
     path.write_bytes(whole)
     assert trainer.restore(path)["steps"] == trainer.steps == 128
     again = tmp_path / "again.safetensors"
+    trainer.save(again)
+    assert trainer.restore(again)["seconds"] == 0, "a file that tells no seconds can be gone on from"
     trainer.save(again, seconds=1.5)
     first_, second = checkpoint.load(path), checkpoint.load(again)
     assert first_[1] == second[1]

@@ -25,7 +25,7 @@ struct Results {
   float *grad_x;
 };
 
-// What makes of outputs, where they lie, their gradients, for the rows from begin to end of all members'.
+// Callback: turns the outputs of the rows [begin, end) of all members into gradients, in place.
 struct Loss {
   void (*rows)(const void *arguments, i64 offset, i64 begin, i64 end);
   const void *arguments;

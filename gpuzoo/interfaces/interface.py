@@ -36,8 +36,7 @@ class Interface:
 
     def _set_parameter(self, name: str, value: Any) -> None:
         raise AttributeError(
-            f"{name} is a parameter of {self.simulator.env.id}: set it with simulator.set_params({name}=...) or "
-            "reset(options={'params': ...})."
+            f"{name} is a parameter of {self.simulator.env.id}: set it with simulator.set_params({name}=...)."
         )
 
     def __copy__(self) -> Interface:

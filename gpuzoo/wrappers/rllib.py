@@ -98,12 +98,10 @@ class RLlibVectorEnv(VectorEnv):
             )
         self.closed = False
         super().__init__(definition, **kwargs)
-        lay = self.simulator.layout
-        self.single_observation_space = _observation_space(
-            lay.observation_spaces["agent"], self.single_action_space, bool(lay.mask_size), flatten
-        )
-        self._flatten = flatten and isinstance(lay.observation_spaces["agent"], spaces.Box)
-        self._bare = self._bare and not self._flatten
+        space, masked = self.simulator.layout.observation_spaces["agent"], self._masks_in == "observation"
+        self.single_observation_space = _observation_space(space, self.single_action_space, masked, flatten)
+        self._flatten = flatten and isinstance(space, spaces.Box)
+        self._bare &= not self._flatten
 
     def _presented(self, observation: Any, mask: str) -> Any:
         shown = super()._presented(observation, mask)
@@ -178,7 +176,7 @@ class RLlibMultiAgentVectorEnv(VectorMultiAgentEnv):  # type: ignore[misc]
         self.single_observation_space = spaces.Dict(self.single_observation_spaces)
         self.single_action_space = spaces.Dict(self.single_action_spaces)
         self._slots = [
-            ActionSlot(sim, k, 1, space, (num_envs, *(space.shape or ())), name)
+            ActionSlot(sim, k, 1, space, (num_envs, *(space.shape or ())), f"actions of {name}")
             for k, (name, space) in enumerate(self.single_action_spaces.items())
         ]
         self._no_action = [np.zeros(s.shape or (), s.dtype) for s in self.single_action_spaces.values()]

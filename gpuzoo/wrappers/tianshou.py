@@ -118,7 +118,7 @@ class TianshouVectorEnv(BaseVectorEnv):
         self._names = np.array(self.agents, object)
         self._all = np.arange(sim.num_envs)
         shape = (sim.num_envs, len(self.agents), *(self._action_space.shape or ()))
-        self._slot = ActionSlot(sim, 0, len(self.agents), self._action_space, shape, f"{sim.num_envs} envs")
+        self._slot = ActionSlot(sim, 0, len(self.agents), self._action_space, shape, f"actions of {sim.num_envs} envs")
 
     # ---- ids ----
 

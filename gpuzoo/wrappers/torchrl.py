@@ -117,7 +117,9 @@ class GpuZooEnv(EnvBase):
         lay = self.simulator.layout
         space = lay.action_spaces[group]
         shape = (self.simulator.num_envs, *self._lead(group), *(space.shape or ()))
-        return ActionSlot(self.simulator, lay.first[group], lay.groups[group], space, shape, f"group {group!r}")
+        return ActionSlot(
+            self.simulator, lay.first[group], lay.groups[group], space, shape, f"actions of group {group!r}"
+        )
 
     def _make_specs(self) -> None:
         lay, device = self.simulator.layout, self.device

@@ -43,7 +43,7 @@ class SwitchRiddle(EnvDef):
     **Reward.** The same for all: `reward_all_live` or `reward_all_die` at a tell, 0 otherwise.
 
     **End.** A tell, or 4 `num_agents` - 6 days: that is a rule of the riddle, so it terminates.
-    Who is in the room at a tell has been there.
+    The prisoner who tells counts as a visitor.
 
     The numbers of days and of agents, and who is drawn, are those of JaxMARL: the next one is drawn
     from all, so the same prisoner may come again on the next day.

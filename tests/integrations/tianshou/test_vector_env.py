@@ -400,7 +400,7 @@ def test_render_and_close():
     envs = TianshouVectorEnv("CartPole-v1", 2, device="cpu", render_mode="rgb_array")
     envs.reset(seed=0)
     pictures = envs.render()
-    assert [p.shape for p in pictures] == [(600, 600, 3)] * 2
+    assert [p.shape for p in pictures] == [(480, 480, 3)] * 2
     assert not np.array_equal(*pictures)
     envs.close()
     envs.close()

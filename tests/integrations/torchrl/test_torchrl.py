@@ -484,7 +484,7 @@ def test_close() -> None:
 def test_render() -> None:
     env = make("CartPole-v1")
     env.reset()
-    assert env.render().shape == (600, 600, 3)
+    assert env.render().shape == (480, 480, 3)
     with pytest.raises(ValueError, match="mode must be 'rgb_array', not 'human'"):
         env.render("human")
 
