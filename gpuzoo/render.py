@@ -182,6 +182,8 @@ class _Masks:
 
 
 _masks = _Masks()
+if hasattr(os, "register_at_fork"):  # another thread of the parent may hold the lock
+    os.register_at_fork(after_in_child=_masks.__init__)  # type: ignore[misc]
 
 
 @dataclasses.dataclass(slots=True)

@@ -18,6 +18,9 @@ FIELDS = {
 }
 
 
+ASPECT = 1.5
+
+
 def height(x: Any) -> Any:
     """Of the ground."""
     return 0.45 * np.sin(3 * x) + 0.55
@@ -28,8 +31,8 @@ def draw(title: str, cfg: Any, state: Mapping[str, NDArray[Any]], canvas: Canvas
     low, high = cfg.min_position, cfg.max_position
     half = (high - low) / 2
     canvas.background("water")
-    canvas.view(low, 0.45 - half, high, 0.45 + half, hud=True)
-    ground = np.linspace(low - half, high + half, 240)
+    canvas.view(low, 0.67 - half / ASPECT, high, 0.67 + half / ASPECT, hud=True)
+    ground = np.linspace(low - half, high + half, 120)
     line = np.stack([ground, height(ground)], 1)
     foot = 0.45 - 2 * half
     canvas.polygon([(ground[0], foot), *line.tolist(), (ground[-1], foot)], fill="grass")

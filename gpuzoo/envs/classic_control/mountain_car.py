@@ -65,5 +65,8 @@ class MountainCar(EnvDef):
     def fields(self, cfg: MountainCarConfig) -> dict[str, Field]:
         return hill.FIELDS
 
+    def aspect(self, cfg: MountainCarConfig) -> float:
+        return hill.ASPECT
+
     def render(self, cfg: MountainCarConfig, state: Mapping[str, NDArray[Any]], canvas: Canvas) -> None:
         hill.draw("MountainCar", cfg, state, canvas)

@@ -67,5 +67,8 @@ class MountainCarContinuous(EnvDef):
     def fields(self, cfg: MountainCarContinuousConfig) -> dict[str, Field]:
         return hill.FIELDS
 
+    def aspect(self, cfg: MountainCarContinuousConfig) -> float:
+        return hill.ASPECT
+
     def render(self, cfg: MountainCarContinuousConfig, state: Mapping[str, NDArray[Any]], canvas: Canvas) -> None:
         hill.draw("MountainCarContinuous", cfg, state, canvas)

@@ -66,9 +66,12 @@ class Blackjack(EnvDef):
             "dealer_hidden": Field("int32", doc="the dealer's card that is face down"),
         }
 
+    def aspect(self, cfg: BlackjackConfig) -> float:
+        return 0.8
+
     def render(self, cfg: BlackjackConfig, state: Mapping[str, NDArray[Any]], canvas: Canvas) -> None:
         canvas.background("#2f7d57")
-        canvas.view(0, 0, 10, 10, y_down=True, hud=True)
+        canvas.view(1, 0, 9, 10, y_down=True, hud=True)
         canvas.sector(5, -7.2, 13.2, 0.15 * np.pi, 0.85 * np.pi, fill="#37895f")
         canvas.sector(5, -7.2, 12.9, 0.15 * np.pi, 0.85 * np.pi, fill="#2f7d57")
         canvas.text(5, 0.55, "DEALER", height=0.5, colour="#cfe6d9")
@@ -110,5 +113,5 @@ class Blackjack(EnvDef):
         front = 3.9 + 0.42 * (fan - 1) / 2
         canvas.text(front + 1.1, 7.5, str(total), height=1.5, colour="red" if total > 21 else "ink", bold=True)
         canvas.text(front + 1.1, 8.75, "bust" if total > 21 else "soft" if ace else "sum", height=0.45, colour="slate")
-        canvas.text(8.6, 7.5, f"{cards} cards", height=0.5, colour="#cfe6d9")
+        canvas.text(5, 9.65, f"{cards} cards", height=0.5, colour="#cfe6d9")
         canvas.hud(left="Blackjack", right=f"step {int(state['elapsed_steps'])}")
