@@ -106,12 +106,11 @@ class Blackjack(EnvDef):
         total = int(state["player_sum"]) + 10 * ace
         cards = int(state["player_cards"])
         fan = min(cards, 9)
-        for k in range(fan):
-            x = 3.9 + 0.42 * (k - (fan - 1) / 2)
-            canvas.rect(x + 0.05, 6.09, x + 2.25, 9.29, fill="#1f1f1f40", radius=0.2)
+        first, last = 3.9 - 0.21 * (fan - 1), 3.9 + 0.21 * (fan - 1)
+        canvas.rect(first + 0.05, 6.09, last + 2.25, 9.29, fill="#2b6549", radius=0.2)
+        for x in np.linspace(first, last, fan).tolist():
             canvas.rect(x, 6.0, x + 2.2, 9.2, fill="white", outline="grey", width=1.2, radius=0.2)
-        front = 3.9 + 0.42 * (fan - 1) / 2
-        canvas.text(front + 1.1, 7.5, str(total), height=1.5, colour="red" if total > 21 else "ink", bold=True)
-        canvas.text(front + 1.1, 8.75, "bust" if total > 21 else "soft" if ace else "sum", height=0.45, colour="slate")
+        canvas.text(last + 1.1, 7.5, str(total), height=1.5, colour="red" if total > 21 else "ink", bold=True)
+        canvas.text(last + 1.1, 8.75, "bust" if total > 21 else "soft" if ace else "sum", height=0.45, colour="slate")
         canvas.text(5, 9.65, f"{cards} cards", height=0.5, colour="#cfe6d9")
         canvas.hud(left="Blackjack", right=f"step {int(state['elapsed_steps'])}")
