@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from types import ModuleType
 from typing import Any, Protocol
@@ -12,22 +12,27 @@ from gpuzoo.core.codegen import Program
 
 KERNELS = ("reset", "step", "rollout", "act", "state")
 
+#: ``launch(store, argument, count, threads)``; see `Kernels`
+Launch = Callable[[Any, int, int, int], None]
+
 
 class Kernels(Protocol):
-    """A compiled program."""
+    """A compiled program.
 
-    def launch(self, kernel: str, store: Any, count: int, argument: int = 0) -> None:
-        """Runs one of `KERNELS` for all envs, or ``step`` for some.
+    Attributes:
+        launches: by the name of one of `KERNELS`, the function that runs it for all envs, or ``step`` for some. It
+            returns before the work is done where the device has a queue of its own. Its arguments are
 
-        Returns before the work is done where the device has a queue of its own.
+            - ``store``: device address of the struct `Store`;
+            - ``argument``: what ``reset`` does and how many steps ``rollout`` makes; for ``step`` 0, or the device
+              address of ``count`` int64 indices of the envs to step, all different; for ``state`` where to write;
+            - ``count``: number of envs;
+            - ``threads``: how many threads of a CPU share them.
+        threads: what to give as that.
+    """
 
-        Args:
-            kernel: its name.
-            store: device address of the struct `Store`.
-            count: number of envs.
-            argument: what ``reset`` does and how many steps ``rollout`` makes; for ``step`` 0, or the device address of
-                ``count`` int64 indices of the envs to step, all different; for ``state`` the address to write to.
-        """
+    launches: Mapping[str, Launch]
+    threads: int
 
 
 class Unit(Protocol):

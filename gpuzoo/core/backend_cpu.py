@@ -12,7 +12,7 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from types import ModuleType
@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from gpuzoo.core.backend import KERNELS, Event, Kernels, Stream, Unit
+from gpuzoo.core.backend import KERNELS, Event, Kernels, Launch, Stream, Unit
 from gpuzoo.core.codegen import Program
 from gpuzoo.core.compiled import compiled
 
@@ -149,14 +149,12 @@ def _compiled(code: str, name: str, flags: tuple[str, ...], *places: str | None)
 
 class _CpuKernels:
     def __init__(self, path: Path, threads: int) -> None:
-        self._functions, self._threads = _load(path), threads
-
-    def launch(self, kernel: str, store: Any, count: int, argument: int = 0) -> None:
-        self._functions[kernel](store, argument, count, self._threads)
+        self.launches: Mapping[str, Launch] = _load(path)
+        self.threads = threads
 
     def address(self, kernel: str) -> int:
         """Of a kernel's entry, for other host code."""
-        return int(ctypes.cast(self._functions[kernel], ctypes.c_void_p).value or 0)  # type: ignore[arg-type]
+        return int(ctypes.cast(self.launches[kernel], ctypes.c_void_p).value or 0)  # type: ignore[arg-type]
 
 
 class _CpuUnit:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib.util
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 from gpuzoo.core import nvrtc
-from gpuzoo.core.backend import KERNELS, Event, Kernels, Stream, Unit
+from gpuzoo.core.backend import KERNELS, Event, Kernels, Launch, Stream, Unit
 from gpuzoo.core.codegen import Program
 
 _MISSING = "device='cuda' needs CuPy: pip install 'gpuzoo[cuda13]', or 'gpuzoo[cuda12]' for a CUDA 12 driver."
@@ -36,12 +37,16 @@ class _CudaKernels:
         module = backend.xp.RawModule(path=path)
         self._backend, self._lanes = backend, lanes
         self._block = 128 if lanes <= 32 else lanes
-        self._functions = {kernel: module.get_function(f"gz_{kernel}") for kernel in KERNELS}
+        functions = {kernel: module.get_function(f"gz_{kernel}") for kernel in KERNELS}
+        self.launches: Mapping[str, Launch] = {
+            kernel: functools.partial(self._launch, function) for kernel, function in functions.items()
+        }
+        self.threads = 0
 
-    def launch(self, kernel: str, store: Any, count: int, argument: int = 0) -> None:
+    def _launch(self, function: Any, store: Any, argument: int, count: int, threads: int) -> None:
         grid = (-(-count * self._lanes // self._block),)
         with self._backend.ordered():
-            self._functions[kernel](grid, (self._block,), (np.uint64(store), np.int64(argument), np.int64(count)))
+            function(grid, (self._block,), (np.uint64(store), np.int64(argument), np.int64(count)))
 
 
 class _CudaUnit:

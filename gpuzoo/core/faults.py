@@ -6,13 +6,15 @@ each lane. `CheckedKernels` looks after every launch and raises it.
 
 from __future__ import annotations
 
+import functools
 import math
 import re
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from gpuzoo.core.backend import Backend, Kernels
+from gpuzoo.core.backend import Backend, Kernels, Launch
 from gpuzoo.core.codegen import Program
 from gpuzoo.core.definition import choices, flat_size
 
@@ -50,14 +52,14 @@ class CheckedKernels:
 
     def __init__(self, kernels: Kernels, program: Program, backend: Backend, faults: Any) -> None:
         self._kernels, self._program, self._backend, self._faults = kernels, program, backend, faults
+        self.threads = kernels.threads
+        #: as `Kernels.launches`, but they wait for the device and raise what `check` raises
+        self.launches: Mapping[str, Launch] = {
+            kernel: functools.partial(self._launch, launch) for kernel, launch in kernels.launches.items()
+        }
 
-    def launch(self, kernel: str, store: Any, count: int, argument: int = 0) -> None:
-        """As `Kernels.launch`, but waits for the device.
-
-        Raises:
-            IndexError: the first access of the lowest env that was out of range.
-        """
-        self._kernels.launch(kernel, store, count, argument)
+    def _launch(self, launch: Launch, store: Any, argument: int, count: int, threads: int) -> None:
+        launch(store, argument, count, threads)
         self.check()
 
     def address(self, kernel: str) -> int:
@@ -66,7 +68,7 @@ class CheckedKernels:
         return int(kernels.address(kernel))
 
     def check(self) -> None:
-        """Raises IndexError for what was out of range since the last check, and forgets it."""
+        """Raises IndexError for the lowest env's first access out of range since the last check, and forgets it."""
         with self._backend.ordered():
             if not bool(self._faults[..., 0].any()):
                 return

@@ -369,7 +369,7 @@ class Simulator:
         with self.in_use:
             if self._closed:  # by another thread, since it was looked at
                 self.check_usable()
-            self._kernels.launch(kernel, self._address, count, argument)
+            self._kernels.launches[kernel](self._address, argument, count, self._kernels.threads)
 
     def reset(self, seed: int | Any | None = None, mask: Any = None, params: Mapping[str, Any] | None = None) -> None:
         """Begins new episodes, or on an error changes nothing.
