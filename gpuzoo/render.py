@@ -775,6 +775,10 @@ class Window:
         self._screen: Any = None
         self._clock: Any = None
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A copy is another window, which is not open yet."""
+        return Window, (self.title, self.fps)
+
     def show(self, frame: Frame) -> bool:
         """Show a frame (H, W, 3) uint8; return False once the window has been closed.
 

@@ -146,6 +146,12 @@ def test_infinities_are_refused_when_made(value: Any) -> None:
 # ---- spaces ----
 
 
+def test_values_are_given_by_name() -> None:
+    sim = gpuzoo.make("CartPole-v1", 2, device="cpu").simulator
+    with pytest.raises(TypeError, match=r"set_params takes values by name, set_params\(name=value\), not a dictionary"):
+        sim.set_params({"gravity": 5.0})
+
+
 def test_spaces_hold_for_both_ends() -> None:
     """The smallest of ``min_position`` is what needs the widest space."""
     sim = Simulator(

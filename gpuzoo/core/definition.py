@@ -228,6 +228,8 @@ class EnvDef:
 def _variant(game: type[EnvDef], env_id: str, changes: Mapping[str, Any]) -> type[EnvDef]:
     """A subclass with another id and other defaults."""
     owner, name = f"{game.__name__}.variants: {env_id}", re.sub(r"\W", "_", env_id)
+    if not hasattr(game, "id"):
+        raise TypeError(f"{owner} is a variant of a class without an id: give {game.__name__} one.")
     if env_id == game.id:
         raise ValueError(f"{owner} is the id of {game.__name__} itself: choose another name or version.")
     kinds, fields = config_types(game.Config), {f.name: f for f in dataclasses.fields(game.Config)}
