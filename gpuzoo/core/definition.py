@@ -13,7 +13,7 @@ import dataclasses
 import inspect
 import re
 import typing
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -323,7 +323,12 @@ def checked_values(env: EnvDef, name: str, values: Any) -> NDArray[np.float32]:
     return array
 
 
-def check_relations(env: EnvDef, cfg: Config, per_env: Mapping[str, NDArray[np.float32]]) -> None:
+def check_relations(
+    env: EnvDef,
+    cfg: Config,
+    per_env: Mapping[str, NDArray[np.float32]],
+    check: Callable[[Config], object] | None = None,
+) -> None:
     """Calls `EnvDef.check` with the configuration of each env.
 
     Envs that have the same values of all that `EnvDef.check` reads are checked once.
@@ -332,12 +337,15 @@ def check_relations(env: EnvDef, cfg: Config, per_env: Mapping[str, NDArray[np.f
         env: the game.
         cfg: the configuration; what it says of parameters given per env does not matter.
         per_env: those, (num_envs,) each.
+        check: what is called in place of `EnvDef.check`.
 
     Raises:
         ValueError: values do not fit together; the message names the first env concerned.
     """
-    if not per_env or type(env).check is EnvDef.check:
-        return env.check(cfg)
+    if check is None:
+        if not per_env or type(env).check is EnvDef.check:
+            return env.check(cfg)
+        check = env.check
     reads: set[str] = set()
 
     class Watched(type(cfg)):  # type: ignore[misc]
@@ -345,13 +353,16 @@ def check_relations(env: EnvDef, cfg: Config, per_env: Mapping[str, NDArray[np.f
             reads.add(name)
             return super().__getattribute__(name)
 
-    fixed = {f.name: getattr(cfg, f.name) for f in dataclasses.fields(cfg) if f.name not in per_env}
+    def shortest(value: Any) -> Any:  # a number given for one env is equal to the same number given for all
+        return float(str(np.float32(value))) if isinstance(value, (float, np.float32)) else value
+
+    fixed = {f.name: shortest(getattr(cfg, f.name)) for f in dataclasses.fields(cfg) if f.name not in per_env}
     names: list[str] = []
     while True:
         unlike = np.unique(np.stack([per_env[n] for n in names], 1), axis=0, return_index=True)[1] if names else [0]
         for k in sorted(map(int, unlike)):
             try:
-                env.check(Watched(**fixed, **{name: float(values[k]) for name, values in per_env.items()}))
+                check(Watched(**fixed, **{name: shortest(values[k]) for name, values in per_env.items()}))
             except ValueError as error:
                 raise ValueError(f"env {k}: {error}") from error
         found = sorted(reads & per_env.keys())

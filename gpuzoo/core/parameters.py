@@ -32,7 +32,8 @@ def layout_of_all(env: EnvDef, cfg: Config, per_env: Values) -> Layout:
     with the smallest and the largest values, and with one parameter at a time at its other end.
 
     Raises:
-        ValueError: a space's shape or number of choices depends on a parameter given per env.
+        ValueError: an env's values give no space, or a space's shape or number of choices depends on a parameter given
+            per env.
     """
     low = {name: float(values.min()) for name, values in per_env.items()}
     high = {name: float(values.max()) for name, values in per_env.items()}
@@ -46,8 +47,8 @@ def layout_of_all(env: EnvDef, cfg: Config, per_env: Values) -> Layout:
             found.append(layout(env, dataclasses.replace(cfg, **corner)))
         except ValueError as error:  # perhaps its values do not fit together, and no env has them
             refused.append(error)
-    if not found:
-        raise refused[0]
+    if refused:
+        check_relations(env, cfg, per_env, check=lambda own: layout(env, own))
     every = [_named(lay) for lay in found]
     union = {name: _union(f"{env.id}: {name}", [named.get(name) for named in every]) for name in every[0]}
     return dataclasses.replace(

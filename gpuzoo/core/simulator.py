@@ -556,7 +556,8 @@ class Simulator:
         else:
             bad = new != given
         if bool(bad.any()):
-            raise ValueError(f"{self.env.id}: {name} cannot be {given[bad][0]}: its dtype is {target.dtype}.")
+            why = "it counts from 0" if name == "elapsed_steps" else f"its dtype is {target.dtype}"
+            raise ValueError(f"{self.env.id}: {name} cannot be {given[bad][0]}: {why}.")
         return new
 
     def state(self, envs: Any = None) -> dict[str, Any]:
