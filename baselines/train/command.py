@@ -11,9 +11,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from baselines.args import Args
 from gpuzoo import registry
 from gpuzoo.core.definition import config_types, unknown
+
+from .args import Args
 
 
 def pairs(text: str) -> dict[str, str]:
