@@ -1,14 +1,12 @@
-"""PQN-VDN: parallelised Q-learning for teams, in one file. No replay buffer, no target network.
+"""PQN-VDN: parallelised Q-learning for teams, without a replay buffer and without target networks.
 
     python -m baselines.simple.pqn_vdn SimpleSpread-v0 --seed 1
 
-Gallici et al., "Simplifying Deep Temporal Difference Learning" (2024), https://arxiv.org/abs/2407.04811, with the value
-decomposition of Sunehag et al. (2017), https://arxiv.org/abs/1706.05296: every agent has a Q-function of what it has
-seen, and their sum learns from the mean of the agents' rewards. What takes the place of buffer and target network:
-[1] many envs at once, [2] LayerNorm in every layer, [3] targets of Q(lambda) from rollouts of the present policy,
-[4] several epochs of minibatches on each rollout, [5] RAdam.
-
-Shapes: T steps, N envs, A agents of all groups.
+Every agent has a Q-function of what it has seen, and the sum of the values of their actions learns from the mean of
+their rewards: Sunehag et al., "Value-Decomposition Networks" (2017), https://arxiv.org/abs/1706.05296. It learns as in
+Gallici et al., "Simplifying Deep Temporal Difference Learning" (2024), https://arxiv.org/abs/2407.04811: [1] many envs
+side by side, [2] LayerNorm in every layer, [3] targets of Q(lambda) from rollouts of the present policy, [4] several
+epochs of minibatches on each rollout, [5] RAdam. Shapes: T steps, N envs, A agents of all groups.
 """
 
 from __future__ import annotations
@@ -18,11 +16,9 @@ import dataclasses
 import json
 import math
 import time
-from collections import defaultdict
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import torch
 import torch.nn.functional as F  # noqa: N812
 from gymnasium import spaces
@@ -39,7 +35,7 @@ def option(default: Any, text: str) -> Any:
 class Args:
     """Options of a run."""
 
-    game: str | type[gpuzoo.EnvDef] = option("SimpleSpread-v0", "id of the game; `gpuzoo list` names all")
+    game: str = option("SimpleSpread-v0", "id of the game; `gpuzoo list` names all")
     config: Any = option(None, "the game's parameters, as JSON")
     seed: int = option(1, "seed of envs, weights and actions")
     total_steps: int = option(1_000_000, "steps of all envs together")
@@ -64,142 +60,102 @@ class Args:
         for name in ("num_envs", "num_steps", "epochs", "minibatches", "hidden", "threads"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}.")
-        divided = "num_envs" if self.memory else "num_envs * num_steps"
-        if (self.num_envs if self.memory else self.num_envs * self.num_steps) % self.minibatches:
-            raise ValueError(f"minibatches must divide {divided}, which {self.minibatches} does not.")
+        sequences = self.num_envs if self.memory else self.num_envs * self.num_steps
+        if sequences % self.minibatches:
+            what = "num_envs" if self.memory else "num_envs * num_steps"
+            raise ValueError(f"minibatches must divide {what} = {sequences}, which {self.minibatches} does not.")
         if self.total_steps < self.num_envs * self.num_steps:
             raise ValueError(f"total_steps must be at least num_envs * num_steps, not {self.total_steps}.")
 
 
-# ---- networks ----
-
-
-def sizes_of(space: spaces.Space[Any]) -> list[int]:
-    """Numbers of choices of a Discrete or MultiDiscrete space; none of a Box."""
-    return [int(n) for n in np.ravel(getattr(space, "nvec", getattr(space, "n", ())))]
-
-
-class GroupNetwork(nn.Module):
-    """Q-values of the agents of one group, who share it."""
-
-    def __init__(self, width: int, actions: int, hidden: int, memory: int) -> None:
-        super().__init__()
-        self.encoder = nn.Sequential(nn.Linear(width, hidden), nn.LayerNorm(hidden), nn.ReLU())  # [2]
-        layer = nn.Sequential(nn.Linear(hidden, hidden), nn.LayerNorm(hidden), nn.ReLU())
-        self.body = nn.GRUCell(hidden, memory) if memory else layer
-        self.head = nn.Linear(memory or hidden, actions)
-
-    def forward(self, x: Tensor, memory: Tensor, begins: Tensor) -> tuple[Tensor, Tensor]:
-        x = self.encoder(x)
-        if not memory.shape[-1]:
-            return self.head(self.body(x)), memory
-        rows, keeps = memory.flatten(0, 1), (~begins).unsqueeze(-1).expand(x.shape[:3]).flatten(1).unsqueeze(-1)
-        remembered = []
-        for seen, keep in zip(x.flatten(1, 2), keeps, strict=True):
-            rows = self.body(seen, rows * keep)
-            remembered.append(rows)
-        return self.head(torch.stack(remembered).view(*x.shape[:3], -1)), rows.view_as(memory)
+def layer(inputs: int, outputs: int) -> nn.Sequential:
+    return nn.Sequential(nn.Linear(inputs, outputs), nn.LayerNorm(outputs), nn.ReLU())  # [2]
 
 
 class Agents(nn.Module):
-    """All agents: a network for each group. Inputs are padded to the longest, values to the largest number of actions."""
+    """A network for each group, which its agents share. Inputs and actions are padded to those of the widest group."""
 
     def __init__(self, envs: gpuzoo.BatchEnv, hidden: int, memory: int) -> None:
         super().__init__()
-        self.counts, self.memory = envs.groups, memory
-        self.spaces: dict[str, spaces.Space[Any]] = {}
-        self.actions: dict[str, int] = {}
-        for group, space in envs.observation_spaces.items():
-            acts = envs.action_spaces[group]
-            if not isinstance(acts, spaces.Discrete):
-                raise ValueError(f"pqn_vdn.py needs Discrete actions, but those of {group!r} are {acts}.")
-            self.spaces[group] = space["observation"] if isinstance(space, spaces.Dict) else space
+        self.groups, self.memory = envs.groups, memory
+        self.seen, self.inputs, self.actions = {}, {}, {}
+        self.encoders, self.bodies, self.heads = nn.ModuleDict(), nn.ModuleDict(), nn.ModuleDict()
+        for group, seen in envs.observation_spaces.items():
+            if not isinstance(acts := envs.action_spaces[group], spaces.Discrete):
+                raise ValueError(f"Q-learning needs Discrete actions, but those of {group!r} are {acts}.")
+            self.seen[group] = seen["observation"] if isinstance(seen, spaces.Dict) else seen
             self.actions[group] = int(acts.n)
-        self.widths = {group: spaces.flatdim(space) + self.counts[group] for group, space in self.spaces.items()}
-        self.networks = nn.ModuleDict(
-            {group: GroupNetwork(width, self.actions[group], hidden, memory) for group, width in self.widths.items()}
-        )
+            self.inputs[group] = spaces.flatdim(self.seen[group]) + envs.groups[group]
+            self.encoders[group] = layer(self.inputs[group], hidden)
+            self.bodies[group] = nn.GRUCell(hidden, memory) if memory else layer(hidden, hidden)
+            self.heads[group] = nn.Linear(memory or hidden, int(acts.n))
 
     def encode(self, observations: dict[str, Any]) -> tuple[Tensor, Tensor]:
-        """Inputs (N, A, width) float32, with each agent's one-hot number, and legal actions (N, A, actions) bool."""
+        """Inputs (N, A, inputs) float32, with each agent's one-hot number, and legal actions (N, A, actions) bool."""
         inputs, legal = [], []
-        for group, space in self.spaces.items():
-            x, count = observations[group], self.counts[group]
-            x, mask = (x["observation"], x["action_mask"].bool()) if isinstance(x, dict) else (x, None)
-            if mask is None:
-                mask = torch.ones(*x.shape[:2], self.actions[group], dtype=torch.bool, device=x.device)
-            x = x.flatten(2) if x.ndim > 2 else x.unsqueeze(2)
-            if sizes := sizes_of(space):
-                x = torch.cat([F.one_hot(c.long(), n) for c, n in zip(x.unbind(2), sizes, strict=True)], 2)
-            number = torch.eye(count, device=x.device).expand(len(x), count, count)
-            x = torch.cat([x.float(), number], 2)
-            inputs.append(F.pad(x, (0, max(self.widths.values()) - x.shape[2])))
-            mask = mask | ~mask.any(2, keepdim=True)  # who has no legal action may do anything
-            legal.append(F.pad(mask, (0, max(self.actions.values()) - mask.shape[2])))
+        for group, space in self.seen.items():
+            x, count, size = observations[group], self.groups[group], self.actions[group]
+            mask = x["action_mask"] if isinstance(x, dict) else x.new_ones(*x.shape[:2], size)
+            x = x["observation"] if isinstance(x, dict) else x
+            x = x.flatten(2) if x.ndim > 2 else x[..., None]
+            if not isinstance(space, spaces.Box):  # choices become one-hot
+                sizes = getattr(space, "nvec", [getattr(space, "n", 0)])
+                x = torch.cat([F.one_hot(c.long(), int(n)) for c, n in zip(x.unbind(2), sizes, strict=True)], 2)
+            x = torch.cat([x.float(), torch.eye(count, device=x.device).expand(len(x), count, count)], 2)
+            inputs.append(F.pad(x, (0, max(self.inputs.values()) - x.shape[2])))
+            legal.append(F.pad(mask > 0, (0, max(self.actions.values()) - size)))
         return torch.cat(inputs, 1), torch.cat(legal, 1)
 
     def forward(self, x: Tensor, memory: Tensor, begins: Tensor) -> tuple[Tensor, Tensor]:
-        """Values of all actions over T steps.
-
-        Args:
-            x: inputs (T, N, A, width).
-            memory: (N, A, memory), before the first step.
-            begins: bool (T, N), where an episode begins: nothing from before is remembered.
-
-        Returns:
-            Values (T, N, A, actions), and the memory after the last step.
-        """
-        q, after, first = [], [], 0
-        for group, network in self.networks.items():
-            mine = slice(first, first := first + self.counts[group])
-            values, remembered = network(x[:, :, mine, : self.widths[group]], memory[:, mine], begins)
-            q.append(F.pad(values, (0, max(self.actions.values()) - values.shape[-1])))
-            after.append(remembered)
+        """Values (T, N, A, actions) of inputs (T, N, A, inputs). Memory (N, A, memory) is lost as an episode begins."""
+        q, after, start = [], [], 0
+        for group, count in self.groups.items():
+            mine = slice(start, start := start + count)
+            y, m, remembered = self.encoders[group](x[:, :, mine, : self.inputs[group]]), memory[:, mine], []
+            for t in range(len(y) if self.memory else 0):
+                m = self.bodies[group](y[t].flatten(0, 1), (m * ~begins[t, :, None, None]).flatten(0, 1)).view_as(m)
+                remembered.append(m)
+            y = self.heads[group](torch.stack(remembered) if self.memory else self.bodies[group](y))
+            q.append(F.pad(y, (0, max(self.actions.values()) - y.shape[-1])))
+            after.append(m)
         return torch.cat(q, 2), torch.cat(after, 1)
-
-
-# ---- Q-learning ----
-
-
-def choose(q: Tensor, legal: Tensor, epsilon: float) -> Tensor:
-    """The best legal actions, or with probability epsilon any legal ones."""
-    random = torch.rand_like(q).masked_fill(~legal, -1).argmax(-1)
-    best = q.masked_fill(~legal, -math.inf).argmax(-1)
-    return torch.where(torch.rand(best.shape, device=q.device) < epsilon, random, best)
-
-
-def lambda_returns(rewards: Tensor, discounts: Tensor, values: Tensor, goes_on: Tensor, q_lambda: float) -> Tensor:
-    """Targets of Q(lambda), (T, ...); ``values[t]`` is of what follows step t, and where not ``goes_on[t]`` all there is."""
-    targets, following = torch.empty_like(rewards), values[-1]
-    for t in reversed(range(len(rewards))):
-        following = torch.where(goes_on[t], torch.lerp(values[t], following, q_lambda), values[t])
-        targets[t] = following = rewards[t] + discounts[t] * following
-    return targets
 
 
 def make(args: Args, num_envs: int) -> gpuzoo.BatchEnv:
     """Envs in which each observation follows the one before: a reset is a step of its own, in which nobody acts."""
-    return gpuzoo.make(
-        args.game, num_envs, device=args.device, threads=args.threads, output="torch", autoreset_mode="next_step",
-        **(args.config or {}),
-    )  # fmt: skip
+    how: Any = {"output": "torch", "autoreset_mode": "next_step", "threads": args.threads, **(args.config or {})}
+    return gpuzoo.make(args.game, num_envs, device=args.device, **how)
 
 
-def everyone(by_group: dict[str, Tensor]) -> Tensor:
-    """(N, A): the groups side by side."""
+def everyone(by_group: dict[str, Tensor]) -> Tensor:  # (N, A), the groups side by side
     return torch.cat(list(by_group.values()), 1)
 
 
-def train(args: Args, log: Callable[[dict[str, float]], None] | None = None) -> dict[str, Any]:
-    """Trains a team.
+def best(q: Tensor, legal: Tensor) -> Tensor:  # actions (N, A)
+    return q.masked_fill(~legal, -math.inf).argmax(-1)
 
-    Args:
-        args: the options.
-        log: called once per iteration with its figures; by default a line is printed every two seconds.
+
+def explore(action: Tensor, q: Tensor, legal: Tensor, epsilon: float) -> Tensor:
+    """Random legal actions in place of some; if none is legal, the env replaces them."""
+    random = torch.rand_like(q).masked_fill(~legal, -1).argmax(-1)
+    return torch.where(torch.rand(action.shape, device=q.device) < epsilon, random, action)
+
+
+def lambda_returns(reward: Tensor, discount: Tensor, value: Tensor, goes_on: Tensor, q_lambda: float) -> Tensor:
+    """Targets (T, N) of Q(lambda); ``value[t]`` is that of what follows step t, and ends where not ``goes_on[t]``."""
+    target, following = torch.empty_like(reward), value[-1]
+    for t in reversed(range(len(reward))):
+        following = torch.where(goes_on[t], torch.lerp(value[t], following, q_lambda), value[t])
+        target[t] = following = reward[t] + discount[t] * following
+    return target
+
+
+def train(args: Args, log: Callable[[dict[str, float]], None] | None = None) -> dict[str, Any]:
+    """Trains a team; ``log`` gets the figures of each iteration, by default a line is printed every two seconds.
 
     Returns:
-        ``return``: mean return of the agents without exploration, over 256 episodes; ``returns``: the same by group;
-        ``speed``: env steps per second; ``agent``: the networks.
+        ``returns`` of 256 episodes without exploration, the mean of each group, and their mean ``return``; ``speed`` in
+        env steps per second; ``agent``, the networks.
     """
     log = log or printer()
     torch.manual_seed(args.seed)
@@ -219,42 +175,40 @@ def train(args: Args, log: Callable[[dict[str, float]], None] | None = None) -> 
         optimizer.param_groups[0]["lr"] = args.lr * (1 - progress) if args.anneal_lr else args.lr
         epsilon = args.epsilon_start + min(1, progress / args.exploration) * (args.epsilon_end - args.epsilon_start)
         total = torch.zeros(2, device=device)  # sum of returns, and number, of the episodes that ended
-        played: defaultdict[str, list[Tensor]] = defaultdict(list)
-        memory_before = memory
+        memory_before, played, values = memory, [], []
 
         with torch.no_grad():
-            for _ in range(T):
-                q, memory = agents(inputs[None], memory, begins[None])
-                action = choose(q[0], legal, epsilon)
-                observations, rewards, terminations, truncations, infos = envs.step(action)
-                terminated, truncated = everyone(terminations), everyone(truncations)
-                step = {"inputs": inputs, "begins": begins, "action": action, "acting": alive,
-                        "reward": everyone(rewards).mean(1), "value": q[0].masked_fill(~legal, -math.inf).amax(-1),
-                        "stays": alive & ~terminated, "goes_on": alive & ~(terminated | truncated)}  # fmt: skip
-                for name, x in step.items():
-                    played[name].append(x)
+            for t in range(T + 1):
+                q, following_memory = agents(inputs[None], memory, begins[None])
+                action = best(q[0], legal)
+                values.append(q[0].gather(-1, action[..., None]).squeeze(-1))
+                if t == T:  # the value of what follows the rollout
+                    break
+                step = {"inputs": inputs, "begins": begins, "acting": alive}
+                step["action"] = explore(action, q[0], legal, epsilon)
+                observations, rewards, terminations, truncations, infos = envs.step(step["action"])
+                stays, memory = alive & ~everyone(terminations), following_memory
+                step |= {"reward": everyone(rewards).mean(1), "stays": stays, "goes_on": stays & ~everyone(truncations)}
+                played.append(step)
                 inputs, legal = agents.encode(observations)
-                begins = ended  # an end is followed by a step that resets, and that by the next episode
+                begins = ended  # an end, then a step that resets, then the next episode
                 alive, ended = everyone(infos["alive"]).bool(), infos["ended"].bool().clone()
-                total += torch.stack([everyone(infos["episode"]["r"])[ended].mean(1).sum(), ended.sum()])
-            q, _ = agents(inputs[None], memory, begins[None])
-            played["value"].append(q[0].masked_fill(~legal, -math.inf).amax(-1))
+                total += torch.stack([(everyone(infos["episode"]["r"]).mean(1) * ended).sum(), ended.sum()])
+            rollout = {name: torch.stack([x[name] for x in played]) for name in played[0]}
+            stays, goes_on = rollout.pop("stays"), rollout.pop("goes_on").any(-1)
+            value = (torch.stack(values[1:]) * stays).sum(-1)  # who has left adds nothing
+            discount = args.gamma * stays.any(-1)
+            rollout["target"] = lambda_returns(rollout["reward"], discount, value, goes_on, args.q_lambda)  # [3]
 
-            rollout = {name: torch.stack(x) for name, x in played.items()}
-            value, stays = rollout.pop("value"), rollout.pop("stays")
-            following = (value[1:] * stays).sum(-1)  # of the team; who has left adds nothing
-            discount, goes_on = args.gamma * stays.any(-1), rollout.pop("goes_on").any(-1)
-            rollout["target"] = lambda_returns(rollout["reward"], discount, following, goes_on, args.q_lambda)  # [3]
-
-        if not args.memory:  # every step is a sequence of its own
-            rollout = {name: x.flatten(0, 1).unsqueeze(0) for name, x in rollout.items()}
+        if not args.memory:  # each step is a sequence of its own
+            rollout = {name: x.flatten(0, 1)[None] for name, x in rollout.items()}
             memory_before = memory_before.repeat(T, 1, 1)
         for _ in range(args.epochs):  # [4]
-            for some in torch.randperm(len(memory_before), device=device).view(args.minibatches, -1):
-                batch = {name: x[:, some] for name, x in rollout.items()}
-                q, _ = agents(batch["inputs"], memory_before[some], batch["begins"])
-                acting, taken = batch["acting"], q.gather(-1, batch["action"].unsqueeze(-1)).squeeze(-1)
-                error = ((taken * acting).sum(-1) - batch["target"]) * acting.any(-1)
+            for rows in torch.randperm(len(memory_before), device=device).view(args.minibatches, -1):
+                batch = {name: x[:, rows] for name, x in rollout.items()}
+                q, _ = agents(batch["inputs"], memory_before[rows], batch["begins"])
+                taken = q.gather(-1, batch["action"][..., None]).squeeze(-1) * batch["acting"]
+                error = (taken.sum(-1) - batch["target"]) * batch["acting"].any(-1)
                 loss = 0.5 * error.square().mean()
                 optimizer.zero_grad()
                 loss.backward()
@@ -262,13 +216,11 @@ def train(args: Args, log: Callable[[dict[str, float]], None] | None = None) -> 
                 optimizer.step()
 
         steps, seconds, (returns, count) = (iteration + 1) * N * T, time.perf_counter() - start, total.tolist()
-        report = {"steps": float(steps), "seconds": seconds, "speed": steps / seconds}
-        report |= {"return": returns / count} if count else {}
-        log(report | {"epsilon": epsilon, "loss": loss.item(), "q": value.mean().item()})
+        report = {"steps": steps, "seconds": seconds, "speed": steps / seconds, "epsilon": epsilon, "loss": loss.item()}
+        log(report | ({"return": returns / count} if count else {}))
     envs.close()
-    found = evaluate(args, agents)
-    mean = sum(found[group] * n for group, n in agents.counts.items()) / A
-    return {"return": mean, "returns": found, "speed": steps / seconds, "agent": agents}
+    result = {"returns": (found := evaluate(args, agents)), "return": sum(found.values()) / len(found)}
+    return result | {"speed": steps / seconds, "agent": agents}
 
 
 @torch.no_grad()
@@ -276,15 +228,13 @@ def evaluate(args: Args, agents: Agents, episodes: int = 256) -> dict[str, float
     """Mean return of each group's agents without exploration, one episode in each env."""
     with make(args, episodes) as envs:
         observations, infos = envs.reset(seed=args.seed + 1_000_000)
-        alive = everyone(infos["alive"])
-        over, returns = torch.zeros_like(alive[:, 0]).bool(), dict.fromkeys(envs.groups, 0.0)
-        memory = torch.zeros(*alive.shape, agents.memory, device=alive.device)
+        over, returns = infos["ended"].bool().clone(), dict.fromkeys(envs.groups, 0.0)
+        memory = torch.zeros(episodes, sum(envs.groups.values()), agents.memory, device=over.device)
         while not over.all():
             inputs, legal = agents.encode(observations)
             q, memory = agents(inputs[None], memory, over[None])
-            observations, rewards, _, _, infos = envs.step(choose(q[0], legal, 0.0))
-            for group, reward in rewards.items():
-                returns[group] += (reward.mean(1) * ~over).mean().item()
+            observations, rewards, _, _, infos = envs.step(best(q[0], legal))
+            returns = {g: total + (rewards[g].mean(1) * ~over).mean().item() for g, total in returns.items()}
             over |= infos["ended"].bool()
     return returns
 

@@ -167,7 +167,7 @@ def td_loss(args: Args, online: nn.ModuleList, target: nn.ModuleList, batch: dic
     sequence, state, acting = (batch["inputs"], batch["memory"], batch["begins"]), batch["state"], batch["acting"]
     reward, goes_on, discount = batch["reward"], batch["goes_on"], batch["discount"] * acting
     q = agents(*sequence)[0]
-    with torch.no_grad():
+    with torch.no_grad():  # double Q-learning: the target networks value what the others prefer
         best = q[1:].masked_fill(~batch["legal"][1:], -math.inf).argmax(-1, keepdim=True)
         later = target_agents(*sequence)[0][1:].gather(-1, best).squeeze(-1)
         values = target_mixer(later * (discount > 0), state[1:])  # of what follows; who has left adds nothing
@@ -177,7 +177,7 @@ def td_loss(args: Args, online: nn.ModuleList, target: nn.ModuleList, batch: dic
         reward, discount = reward.mean(-1, keepdim=True), discount.amax(-1, keepdim=True)
         acting, goes_on = acting.any(-1, keepdim=True), goes_on.any(-1, keepdim=True)
     targets, following = torch.empty_like(reward), values[-1]
-    for t in reversed(range(len(reward))):  # double Q-learning with Q(lambda), up to the end of the episode or of the sequence
+    for t in reversed(range(len(reward))):  # Q(lambda), up to the end of the episode or of the sequence
         following = torch.where(goes_on[t], torch.lerp(values[t], following, args.q_lambda), values[t])
         targets[t] = following = reward[t] + discount[t] * following
     return ((predicted - targets).square() * acting).sum() / acting.sum().clamp(min=1)
