@@ -241,19 +241,54 @@ def small(**values: Any) -> dict[str, Any]:
     return {"device": "cpu", "hidden": 32, "num_steps": 3, "q_lambda": 0.0, "epsilon_end": 1.0, **values}
 
 
-def test_values_stop_where_an_agent_dies():
-    """The one that dies gets 11, 12 and 13, whatever comes later, and however often its env was reset."""
-    args = qmix.Args(toy("Clock"), mixer="none", total_steps=16 * 7 * 60, num_envs=16, gamma=1.0, lr=5e-3,
-                     target_every=5, **small(num_steps=7, q_lambda=1.0, memory=0))  # fmt: skip
-    agents = qmix.train(args, silent)["agent"]
-    x = torch.zeros(3, 1, 2, 3)
-    x[:, 0, :, 0], x[:, 0, 1, 1], x[..., 2] = (
-        torch.arange(3.0)[:, None],
-        1.0,
-        1.0,
-    )  # time, agent, its number in its group
-    q, _ = agents(x, torch.zeros(1, 2, 0), torch.zeros(3, 1, dtype=torch.bool))
-    torch.testing.assert_close(q[:, 0, 1], torch.tensor([[36.0], [25.0], [13.0]]).expand(3, 2), atol=1.5, rtol=0)
+LEARNERS = [
+    pytest.param(qmix, {"mixer": "none", "q_lambda": 1.0}, id="iql"),
+    pytest.param(qmix, {"mixer": "vdn"}, id="vdn"),
+    pytest.param(pqn_vdn, {}, id="pqn_vdn"),
+]
+
+
+@pytest.mark.parametrize(("file", "values"), LEARNERS)
+def test_values_stop_where_an_agent_dies_and_go_on_where_time_is_up(file, values):
+    """In `Clock` the second agent dies in step 3, and time is up in step 5. Values agree with the rewards.
+
+    Small networks draw a line through what the dying agent is worth, 20.25, 18.5 and 13, hence the tolerance. What
+    they think of times after the end is far beyond it.
+    """
+    values = small(num_envs=16, num_steps=7, memory=0, gamma=0.5, lr=5e-3) | values
+    values |= {"target_every": 5, "updates": 6} if file is qmix else {"minibatches": 4, "epochs": 3}
+    agents = file.train(file.Args(toy("Clock"), total_steps=16 * 7 * 60, **values), silent)["agent"]
+    x = torch.zeros(6, 1, 2, 3)
+    x[:, 0, :, 0], x[:, 0, 1, 1], x[..., 2] = torch.arange(6.0)[:, None], 1.0, 1.0  # time, agent, number in its group
+    q, _ = agents(x, torch.zeros(1, 2, 0), torch.zeros(6, 1, dtype=torch.bool))
+    lasting, dying = q.amax(-1)[:, 0].unbind(1)
+    rewards = torch.arange(1.0, 6.0)
+    assert lasting[5] > 4
+    assert dying[3] > 4
+    if values.get("mixer") == "none":
+        torch.testing.assert_close(lasting[:5], rewards + 0.5 * lasting[1:], atol=0.3, rtol=0)
+        torch.testing.assert_close(dying[:3], torch.tensor([20.25, 18.5, 13.0]), atol=1.5, rtol=0)
+        return
+    team = lasting + dying * torch.tensor([1, 1, 1, 0, 0, 0])
+    rewards = (rewards + (rewards + 10) * torch.tensor([1, 1, 1, 0, 0])) / 2
+    torch.testing.assert_close(team[:5], rewards + 0.5 * team[1:], atol=1.0, rtol=0)
+
+
+@pytest.mark.parametrize("file", FILES, ids=["qmix", "pqn_vdn"])
+def test_memory_is_lost_where_an_episode_begins(file, monkeypatch):
+    """At time 0 of `Clock`, and nowhere else: not at the end of the one before, nor in the step that resets."""
+    forward, seen = file.Agents.forward, []
+
+    def watched(self: Any, x: torch.Tensor, memory: torch.Tensor, begins: torch.Tensor) -> Any:
+        assert torch.equal(begins, x[:, :, 0, 0] == 0)
+        seen.append(begins.sum().item())
+        return forward(self, x, memory, begins)
+
+    monkeypatch.setattr(file.Agents, "forward", watched)
+    monkeypatch.setattr(file, "evaluate", lambda *_: {"everybody": 0.0})
+    values = small(num_envs=4, num_steps=9, memory=5) | ({} if file is qmix else {"minibatches": 2})
+    file.train(file.Args(toy("Clock"), total_steps=4 * 9 * 3, **values), silent)
+    assert sum(seen) > 20
 
 
 SEEDS = [1, *(pytest.param(seed, marks=pytest.mark.rotates) for seed in (2, 3))]
