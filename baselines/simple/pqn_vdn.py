@@ -36,7 +36,7 @@ class Args:
     """Options of a run."""
 
     game: str = option("SimpleSpread-v0", "id of the game; `gpuzoo list` names all")
-    config: Any = option(None, "the game's parameters, as JSON")
+    config: dict[str, Any] | None = option(None, "the game's parameters, as JSON")
     seed: int = option(1, "seed of envs, weights and actions")
     total_steps: int = option(1_000_000, "steps of all envs together")
     num_envs: int = option(256, "envs side by side")
@@ -57,6 +57,7 @@ class Args:
     threads: int = option(1, "CPU threads of the envs and of torch")
 
     def __post_init__(self) -> None:
+        gpuzoo.get(self.game)  # names those that it could have been
         for name in ("num_envs", "num_steps", "epochs", "minibatches", "hidden", "threads"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}.")

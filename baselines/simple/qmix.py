@@ -40,7 +40,7 @@ class Args:
     """Options of a run."""
 
     game: str = option("SwitchRiddle-v0", "id of the game; `gpuzoo list` names all")
-    config: Any = option(None, "the game's parameters, as JSON")
+    config: dict[str, Any] | None = option(None, "the game's parameters, as JSON")
     mixer: str = option("qmix", "none (IQL), vdn or qmix")
     seed: int = option(1, "seed of envs, weights and actions")
     total_steps: int = option(200_000, "steps of all envs together")
@@ -65,6 +65,7 @@ class Args:
     threads: int = option(1, "CPU threads of the envs and of torch")
 
     def __post_init__(self) -> None:
+        gpuzoo.get(self.game)  # names those that it could have been
         if self.mixer not in ("none", "vdn", "qmix"):
             raise ValueError(f"mixer must be 'none', 'vdn' or 'qmix', not {self.mixer!r}.")
         for name in ("num_envs", "num_steps", "hidden", "batch_size", "updates", "target_every", "threads"):
@@ -171,8 +172,7 @@ def td_loss(args: Args, online: nn.ModuleList, target: nn.ModuleList, batch: dic
         best = q[1:].masked_fill(~batch["legal"][1:], -math.inf).argmax(-1, keepdim=True)
         later = target_agents(*sequence)[0][1:].gather(-1, best).squeeze(-1)
         values = target_mixer(later * (discount > 0), state[1:])  # of what follows; who has left adds nothing
-    taken = q[:-1].gather(-1, batch["action"][..., None]).squeeze(-1)
-    predicted = mixer(taken * acting, state[:-1])
+    predicted = mixer(q[:-1].gather(-1, batch["action"][..., None]).squeeze(-1) * acting, state[:-1])
     if args.mixer != "none":
         reward, discount = reward.mean(-1, keepdim=True), discount.amax(-1, keepdim=True)
         acting, goes_on = acting.any(-1, keepdim=True), goes_on.any(-1, keepdim=True)
