@@ -3,8 +3,8 @@
     python -m baselines.simple.dqn CartPole-v1 --seed 1
 
 Mnih et al., "Human-level control through deep reinforcement learning" (2015). In brackets: [1] double Q-learning, van
-Hasselt et al. (2015), [2] a dueling network, Wang et al. (2015), [3] n-step returns, whose windows the buffer cuts where
-episodes end, [4] a target network. Many agents: see `qmix.py`.
+Hasselt et al. (2015), [2] a dueling network, Wang et al. (2015), [3] n-step returns, whose windows the buffer cuts at
+the ends of episodes, [4] a target network. Teams: see `qmix.py`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Args:
     """Options of a run."""
 
     game: str = option("CartPole-v1", "id of a game with one agent and discrete actions; `gpuzoo list` names all")
-    config: Any = option(None, """the game's parameters, as JSON: '{"length": 0.7}'""")
+    config: dict[str, Any] | None = option(None, """the game's parameters, as JSON: '{"length": 0.7}'""")
     seed: int = option(1, "seed of envs, weights and actions")
     total_steps: int = option(100_000, "steps of all envs together")
     num_envs: int = option(32, "envs side by side")
@@ -61,9 +61,7 @@ class Args:
     def __post_init__(self) -> None:
         game = gpuzoo.get(self.game)
         if not type(game).single() and "group" not in (self.config or {}):
-            raise ValueError(
-                f"{game.id} has several agents: train them with qmix.py, or one by its name as group in config."
-            )
+            raise ValueError(f"{game.id} has several agents: train teams with qmix.py, or one by its group in config.")
         for name in ("num_envs", "updates", "batch_size", "target_every", "hidden", "threads"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}.")
@@ -80,7 +78,7 @@ def sizes_of(space: spaces.Space[Any]) -> list[int]:
 
 
 class QNetwork(nn.Module):
-    """The value of each action: two hidden layers; of images (height, width, channels) the first one is a convolution."""
+    """The value of each action: two hidden layers; for images (height, width, channels) the first is a convolution."""
 
     def __init__(self, observed: spaces.Space[Any], actions: int, args: Args) -> None:
         super().__init__()
@@ -94,10 +92,7 @@ class QNetwork(nn.Module):
         self.advantage, self.value = nn.Linear(args.hidden, actions), nn.Linear(args.hidden, 1)
 
     def forward(self, x: Tensor) -> Tensor:
-        if self.image:
-            x = x.permute(0, 3, 1, 2)
-        else:
-            x = x.flatten(1) if x.ndim > 1 else x.unsqueeze(1)
+        x = x.permute(0, 3, 1, 2) if self.image else x.flatten(1) if x.ndim > 1 else x.unsqueeze(1)
         if self.one_hot:
             x = torch.cat([F.one_hot(c.long(), n) for c, n in zip(x.unbind(1), self.one_hot, strict=True)], 1)
         x = self.layers(x.float())

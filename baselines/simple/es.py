@@ -3,8 +3,8 @@
     python -m baselines.simple.es CartPole-v1 --seed 1
 
 Salimans et al., "Evolution Strategies as a Scalable Alternative to Reinforcement Learning" (2017),
-https://arxiv.org/abs/1703.03864. Every member of the population has weights of its own and plays in envs of its own; all
-of them are stepped together, and a layer of all networks is one batched product of matrices. In brackets: [1] antithetic
+https://arxiv.org/abs/1703.03864. Each member of the population has its own weights and plays in its own envs. All
+are stepped together, and a layer of all networks is one batched matrix product. In brackets: [1] antithetic
 perturbations, [2] fitness by centred ranks, [3] Adam on the estimated gradient, with weight decay.
 """
 
@@ -36,7 +36,7 @@ class Args:
     """Options of a run."""
 
     game: str = option("CartPole-v1", "id of a game with one agent; `gpuzoo list` names all")
-    config: Any = option(None, """the game's parameters, as JSON: '{"length": 0.7}'""")
+    config: dict[str, Any] | None = option(None, """the game's parameters, as JSON: '{"length": 0.7}'""")
     seed: int = option(1, "seed of envs and perturbations")
     total_steps: int = option(2_000_000, "steps of all envs together, after which no generation begins")
     num_envs: int = option(512, "envs side by side: those of one member times the population")
@@ -51,7 +51,7 @@ class Args:
     def __post_init__(self) -> None:
         game = gpuzoo.get(self.game)
         if not type(game).single() and "group" not in (self.config or {}):
-            raise ValueError(f"{game.id} has several agents: train one of them by its name as group in config.")
+            raise ValueError(f"{game.id} has several agents: train one of them by its group in config.")
         for name in ("total_steps", "num_envs", "population", "hidden", "threads"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}.")
@@ -70,7 +70,7 @@ def sizes_of(space: spaces.Space[Any]) -> list[int]:
 class Policies:
     """Deterministic policies of one shape, whose weights are rows of a matrix (members, `size`)."""
 
-    def __init__(self, observed: spaces.Space[Any], acts: spaces.Space[Any], hidden: int) -> None:
+    def __init__(self, observed: spaces.Space[Any], acts: Any, hidden: int) -> None:
         self.one_hot, self.choices, self.acts = sizes_of(observed), sizes_of(acts), acts
         if not self.choices and not np.isfinite([acts.low, acts.high]).all():
             raise ValueError(f"es.py needs discrete or bounded actions, not {acts}.")
@@ -117,7 +117,7 @@ def make(args: Args, num_envs: int) -> gpuzoo.VectorEnv:
     )  # fmt: skip
 
 
-def play(envs: gpuzoo.VectorEnv, policies: Policies, weights: Tensor, seeds: list[int]) -> tuple[Tensor, Tensor]:
+def play(envs: gpuzoo.VectorEnv, policies: Policies, weights: Tensor, seeds: list[int | None]) -> tuple[Tensor, Tensor]:
     """Return of one episode of each env, and the number of steps of all."""
     seen, infos = envs.reset(seed=seeds)
     playing = torch.ones(envs.num_envs, dtype=torch.bool, device=seen.device)
@@ -163,7 +163,7 @@ def train(args: Args, log: Callable[[dict[str, float]], None] | None = None) -> 
         noise = torch.randn(args.population // 2, policies.size, device=device)
         noise = torch.cat([noise, -noise])  # [1]
         first = args.seed * 1_000_000 + generation * each
-        seeds = list(range(first, first + each)) * args.population  # the same episodes for every member
+        seeds: list[int | None] = [*range(first, first + each)] * args.population  # the same episodes for every member
         returns, played = play(envs, policies, mean + args.sigma * noise, seeds)
         fitness = returns.view(args.population, each).mean(1)
         gradient = centred_ranks(fitness) @ noise / (args.population * args.sigma)
@@ -176,7 +176,7 @@ def train(args: Args, log: Callable[[dict[str, float]], None] | None = None) -> 
     envs.close()
 
     envs, agent = make(args, 128), mean.unsqueeze(0)
-    total = play(envs, policies, agent, list(range(128)))[0].mean().item()
+    total = play(envs, policies, agent, [*range(128)])[0].mean().item()
     envs.close()
     return {"return": total, "speed": steps / seconds, "agent": agent, "policies": policies}
 

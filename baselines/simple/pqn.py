@@ -2,9 +2,9 @@
 
     python -m baselines.simple.pqn CartPole-v1 --seed 1
 
-Gallici et al., "Simplifying Deep Temporal Difference Learning" (2024), https://arxiv.org/abs/2407.04811. What takes the
-place of buffer and target network: [1] many envs at once, [2] LayerNorm in every layer, [3] targets of Q(lambda) from
-rollouts of the present policy, [4] several epochs of minibatches on each rollout, [5] RAdam. Many agents: see `qmix.py`.
+Gallici et al., "Simplifying Deep Temporal Difference Learning" (2024), https://arxiv.org/abs/2407.04811. In place of
+buffer and target network it has [1] many envs at once, [2] LayerNorm in every layer, [3] targets of Q(lambda) from
+rollouts of the present policy, [4] several epochs of minibatches on each rollout, and [5] RAdam. Teams: see `qmix.py`.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from torch import Tensor, nn
 import gpuzoo
 
 
-def option(default: Any, help: str) -> Any:
-    return dataclasses.field(default=default, metadata={"help": help})
+def option(default: Any, text: str) -> Any:
+    return dataclasses.field(default=default, metadata={"help": text})
 
 
 @dataclasses.dataclass
 class Args:
     """Options of a run."""
 
-    game: str = option("CartPole-v1", "id of a game with one agent and discrete actions; `gpuzoo list` shows all")
-    config: dict[str, Any] | None = option(None, "parameters of the game, as JSON")
-    seed: int = option(1, "of the envs, the weights and the actions")
+    game: str = option("CartPole-v1", "id of a game with one agent and discrete actions; `gpuzoo list` names all")
+    config: dict[str, Any] | None = option(None, """the game's parameters, as JSON: '{"length": 0.7}'""")
+    seed: int = option(1, "seed of envs, weights and actions")
     total_steps: int = option(300_000, "steps of all envs together")
     num_envs: int = option(128, "envs side by side")
     num_steps: int = option(64, "steps of each env in a rollout")
@@ -54,16 +54,19 @@ class Args:
     hidden: int = option(64, "width of the hidden layers")
     conv: bool = option(True, "begin with a convolution where observations are images")
     device: str = option("auto", "auto, cpu, cuda or cuda:1")
-    threads: int = option(1, "CPU threads of the envs and of torch")
+    threads: int = option(1, "CPU threads of the envs, and of torch")
 
     def __post_init__(self) -> None:
+        game, rollout = gpuzoo.get(self.game), self.num_envs * self.num_steps
+        if not type(game).single() and "group" not in (self.config or {}):
+            raise ValueError(f"{game.id} has several agents: train teams with qmix.py, or one by its group in config.")
         for name in ("num_envs", "num_steps", "epochs", "minibatches", "hidden", "threads"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}.")
-        if self.total_steps < self.num_envs * self.num_steps:
-            raise ValueError(f"total_steps must be at least num_envs * num_steps, not {self.total_steps}.")
-        if self.num_envs * self.num_steps % self.minibatches:
-            raise ValueError(f"minibatches must divide num_envs * num_steps, which {self.minibatches} does not.")
+        if rollout % self.minibatches:
+            raise ValueError(f"minibatches must divide num_envs * num_steps = {rollout}: {self.minibatches} does not.")
+        if self.total_steps < rollout:
+            raise ValueError(f"total_steps must be at least num_envs * num_steps = {rollout}, not {self.total_steps}.")
 
 
 # ---- networks ----
@@ -138,8 +141,8 @@ def train(args: Args, log: Callable[[dict[str, float]], None] | None = None) -> 
     torch.manual_seed(args.seed)
     torch.set_num_threads(args.threads)
     envs = make(args, args.num_envs, "same_step")  # [1]
-    if not isinstance(envs.single_action_space, spaces.Discrete) or envs.num_worlds < args.num_envs:
-        raise ValueError(f"pqn.py is for games of one agent with discrete actions, which {args.game} is not.")
+    if not isinstance(envs.single_action_space, spaces.Discrete):
+        raise ValueError(f"pqn.py needs discrete actions, which {args.game} does not have: see sac.py and td3.py.")
     seen, infos = envs.reset(seed=args.seed)  # the simulator's own memory: the next step overwrites it
     device, T, N = seen.device, args.num_steps, args.num_envs
     agent = QNetwork(envs.single_observation_space, int(envs.single_action_space.n), args.hidden, args.conv).to(device)

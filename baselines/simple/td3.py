@@ -15,6 +15,7 @@ import json
 import math
 import time
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -35,7 +36,7 @@ class Args:
     """Options of a run."""
 
     game: str = option("Pendulum-v1", "id of a game with one agent and continuous actions; `gpuzoo list` names all")
-    config: Any = option(None, """the game's parameters, as JSON: '{"length": 0.7}'""")
+    config: dict[str, Any] | None = option(None, """the game's parameters, as JSON: '{"length": 0.7}'""")
     seed: int = option(1, "seed of envs, weights and actions")
     total_steps: int = option(40_000, "steps of all envs together")
     num_envs: int = option(16, "envs side by side")
@@ -59,7 +60,7 @@ class Args:
     def __post_init__(self) -> None:
         game = gpuzoo.get(self.game)
         if not type(game).single() and "group" not in (self.config or {}):
-            raise ValueError(f"{game.id} has several agents: train one of them by its name as group in config.")
+            raise ValueError(f"{game.id} has several agents: train one of them by its group in config.")
         for name in ("num_envs", "updates", "batch_size", "policy_delay", "hidden", "threads"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}.")
@@ -94,7 +95,7 @@ class Critics(nn.Module):
     def __init__(self, size: int, hidden: int, count: int = 2) -> None:
         super().__init__()
         sizes = [size, hidden, hidden, 1]
-        layers = [[nn.Linear(a, b) for _ in range(count)] for a, b in zip(sizes, sizes[1:], strict=False)]
+        layers = [[nn.Linear(a, b) for _ in range(count)] for a, b in pairwise(sizes)]
         self.weights = nn.ParameterList(torch.stack([x.weight.data.T for x in layer]) for layer in layers)
         self.biases = nn.ParameterList(torch.stack([x.bias.data[None] for x in layer]) for layer in layers)
 
@@ -116,7 +117,7 @@ def make(args: Args, num_envs: int, autoreset_mode: str) -> gpuzoo.VectorEnv:
     )  # fmt: skip
 
 
-def scaled(action: Tensor, space: spaces.Box) -> Tensor:
+def scaled(action: Tensor, space: Any) -> Tensor:
     """An action in [-1, 1] as the env takes it."""
     low, high = (torch.as_tensor(x, device=action.device) for x in (space.low, space.high))
     return (low + (action.reshape(-1, *space.shape) + 1) * (0.5 * (high - low))).clamp(low, high)
