@@ -4,7 +4,7 @@
 
 Mnih et al., "Human-level control through deep reinforcement learning" (2015). In brackets: [1] double Q-learning, van
 Hasselt et al. (2015), [2] a dueling network, Wang et al. (2015), [3] n-step returns, whose windows the buffer cuts at
-the ends of episodes, [4] a target network. Teams: see `qmix.py`.
+the ends of episodes, [4] a target network, that follows slowly. Teams: see `qmix.py`.
 """
 
 from __future__ import annotations
@@ -46,8 +46,9 @@ class Args:
     buffer_size: int = option(50_000, "transitions in the replay buffer")
     n_step: int = option(3, "steps that a target looks ahead")
     gamma: float = option(0.99, "discount")
-    lr: float = option(1e-3, "learning rate")
-    target_every: int = option(100, "updates between copies to the target network")
+    lr: float = option(1e-3, "learning rate at the beginning")
+    anneal_lr: bool = option(True, "let the learning rate fall to 0 linearly")
+    tau: float = option(0.01, "how far the target network follows in an update")
     double: bool = option(True, "choose the target's action by the online network")
     dueling: bool = option(False, "sum a value and advantages in the network")
     epsilon_start: float = option(1.0, "share of random actions at the beginning")
@@ -62,7 +63,7 @@ class Args:
         game = gpuzoo.get(self.game)
         if not type(game).single() and "group" not in (self.config or {}):
             raise ValueError(f"{game.id} has several agents: train teams with qmix.py, or one by its group in config.")
-        for name in ("num_envs", "updates", "batch_size", "target_every", "hidden", "threads"):
+        for name in ("num_envs", "updates", "batch_size", "hidden", "threads"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}.")
         if self.total_steps < self.num_envs:
@@ -161,13 +162,17 @@ def train(args: Args, log: Callable[[dict[str, float]], None] | None = None) -> 
         loss.backward()
         nn.utils.clip_grad_norm_(agent.parameters(), args.max_grad_norm)
         optimizer.step()
+        with torch.no_grad():  # [4]
+            for old, new in zip(target_network.parameters(), agent.parameters(), strict=True):
+                old.lerp_(new, args.tau)
         return torch.stack([loss, q.mean()]).detach()
 
-    iterations, start, number = args.total_steps // N, time.perf_counter(), 0
+    iterations, start = args.total_steps // N, time.perf_counter()
     every, figures = max(1, iterations // 100), torch.zeros(2, device=device)
     ended = torch.zeros(2, device=device)  # sum of returns, and number, of the episodes that ended
     for iteration in range(1, iterations + 1):
         progress = iteration / iterations
+        optimizer.param_groups[0]["lr"] = args.lr * (1 - progress) if args.anneal_lr else args.lr
         epsilon = args.epsilon_start + min(1, progress / args.exploration) * (args.epsilon_end - args.epsilon_start)
         with torch.no_grad():
             q, legal = agent(seen), infos.get("action_mask")
@@ -185,9 +190,7 @@ def train(args: Args, log: Callable[[dict[str, float]], None] | None = None) -> 
 
         if iteration * N > args.learning_starts:
             for _ in range(args.updates):
-                figures, number = update(buffer.sample(args.batch_size)), number + 1
-                if number % args.target_every == 0:  # [4]
-                    target_network.load_state_dict(agent.state_dict())
+                figures = update(buffer.sample(args.batch_size))
         if iteration % every == 0 or iteration == iterations:
             steps, seconds, (total, count) = iteration * N, time.perf_counter() - start, ended.tolist()
             report = {"steps": float(steps), "seconds": seconds, "speed": steps / seconds}

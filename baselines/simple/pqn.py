@@ -116,6 +116,15 @@ def explore(action: Tensor, q: Tensor, legal: Tensor | None, epsilon: float) -> 
     return torch.where(torch.rand(len(q), device=q.device) < epsilon, noise.argmax(-1), action)
 
 
+def lambda_returns(rewards: Tensor, ends: Tensor, values: Tensor, gamma: float, q_lambda: float) -> Tensor:
+    """Targets (T, n) from rewards and ends of episodes (T, n) and the best actions' values (T + 1, n) [3]."""
+    targets, target = torch.empty_like(rewards), values[-1]
+    for t in reversed(range(len(rewards))):
+        following = q_lambda * target + (1 - q_lambda) * values[t + 1]
+        targets[t] = target = rewards[t] + gamma * (1 - ends[t]) * following
+    return targets
+
+
 # ---- training ----
 
 
@@ -153,7 +162,7 @@ def train(args: Args, log: Callable[[dict[str, float]], None] | None = None) -> 
     legal, final_legal = None, None
     if "action_mask" in infos:
         final_legal = torch.zeros(T, *infos["action_mask"].shape, dtype=torch.int8, device=device)
-    rewards, targets, ends, cuts = (torch.zeros(T, N, device=device) for _ in range(4))
+    rewards, ends, cuts = (torch.zeros(T, N, device=device) for _ in range(3))
     values = torch.zeros(T + 1, N, device=device)
 
     iterations, start = args.total_steps // (N * T), time.perf_counter()
@@ -183,10 +192,7 @@ def train(args: Args, log: Callable[[dict[str, float]], None] | None = None) -> 
             rewards[cut] += (
                 args.gamma * greedy(agent(finals[cut]), None if final_legal is None else final_legal[cut])[0]
             )
-            target = values[T]
-            for t in reversed(range(T)):  # [3]
-                following = args.q_lambda * target + (1 - args.q_lambda) * values[t + 1]
-                targets[t] = target = rewards[t] + args.gamma * (1 - ends[t]) * following
+            targets = lambda_returns(rewards, ends, values, args.gamma, args.q_lambda)
 
         batch = observations.flatten(0, 1), actions.flatten(), targets.flatten()
         for _ in range(args.epochs):  # [4]
