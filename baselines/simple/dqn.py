@@ -4,7 +4,8 @@
 
 Mnih et al., "Human-level control through deep reinforcement learning" (2015). In brackets: [1] double Q-learning, van
 Hasselt et al. (2015), [2] a dueling network, Wang et al. (2015), [3] n-step returns, whose windows the buffer cuts at
-the ends of episodes, [4] a target network, that follows slowly. Teams: see `qmix.py`.
+the ends of episodes, [4] a target network that follows slowly, [5] LayerNorm, which keeps bootstrapped values stable,
+Gallici et al. (2024). Teams: see `qmix.py`.
 """
 
 from __future__ import annotations
@@ -38,21 +39,21 @@ class Args:
     game: str = option("CartPole-v1", "id of a game with one agent and discrete actions; `gpuzoo list` names all")
     config: dict[str, Any] | None = option(None, """the game's parameters, as JSON: '{"length": 0.7}'""")
     seed: int = option(1, "seed of envs, weights and actions")
-    total_steps: int = option(100_000, "steps of all envs together")
+    total_steps: int = option(60_000, "steps of all envs together")
     num_envs: int = option(32, "envs side by side")
     learning_starts: int = option(2_000, "steps with random actions at the beginning")
     updates: int = option(2, "updates after each step of the batch of envs")
     batch_size: int = option(128, "transitions of an update")
     buffer_size: int = option(50_000, "transitions in the replay buffer")
-    n_step: int = option(3, "steps that a target looks ahead")
+    n_step: int = option(10, "steps that a target looks ahead")
     gamma: float = option(0.99, "discount")
-    lr: float = option(1e-3, "learning rate at the beginning")
+    lr: float = option(2e-3, "learning rate at the beginning")
     anneal_lr: bool = option(True, "let the learning rate fall to 0 linearly")
-    tau: float = option(0.01, "how far the target network follows in an update")
+    tau: float = option(0.02, "how far the target network follows in an update")
     double: bool = option(True, "choose the target's action by the online network")
     dueling: bool = option(False, "sum a value and advantages in the network")
     epsilon_start: float = option(1.0, "share of random actions at the beginning")
-    epsilon_end: float = option(0.05, "share of random actions in the end")
+    epsilon_end: float = option(0.1, "share of random actions in the end")
     exploration: float = option(0.3, "fraction of the run until epsilon_end is reached")
     max_grad_norm: float = option(10.0, "largest norm of the gradient")
     hidden: int = option(64, "width of the hidden layers")
@@ -79,7 +80,7 @@ def sizes_of(space: spaces.Space[Any]) -> list[int]:
 
 
 class QNetwork(nn.Module):
-    """The value of each action: two hidden layers; for images (height, width, channels) the first is a convolution."""
+    """The value of each action: two hidden layers [5]; for images (height, width, channels) one is a convolution."""
 
     def __init__(self, observed: spaces.Space[Any], actions: int, args: Args) -> None:
         super().__init__()
@@ -89,7 +90,10 @@ class QNetwork(nn.Module):
         if self.image:
             stride = 1 if max(shape) <= 16 else 2
             first, width = nn.Conv2d(shape[2], 16, 3, stride), 16 * math.prod((n - 3) // stride + 1 for n in shape[:2])
-        self.layers = nn.Sequential(first, nn.ReLU(), nn.Flatten(), nn.Linear(width, args.hidden), nn.ReLU())
+        self.layers = nn.Sequential(
+            first, nn.Flatten(), nn.LayerNorm(width), nn.ReLU(),
+            nn.Linear(width, args.hidden), nn.LayerNorm(args.hidden), nn.ReLU(),
+        )  # fmt: skip
         self.advantage, self.value = nn.Linear(args.hidden, actions), nn.Linear(args.hidden, 1)
 
     def forward(self, x: Tensor) -> Tensor:
