@@ -1,6 +1,8 @@
-"""PQN, Q-learning on whole batches of envs, in one file: no replay buffer, no target network. Discrete actions.
+r"""PQN, Q-learning on whole batches of envs, in one file: no replay buffer, no target network. Discrete actions.
 
     python -m baselines.simple.pqn CartPole-v1 --seed 1
+    python -m baselines.simple.pqn Breakout-MinAtar-v1 --total-steps 7000000 --num-envs 256 --num-steps 32 --epochs 2 \
+        --q-lambda 0.65 --epsilon-end 0.01 --exploration 0.05 --reward-scale 1 --hidden 128 --no-conv
 
 Gallici et al., "Simplifying Deep Temporal Difference Learning" (2024), https://arxiv.org/abs/2407.04811. In place of
 buffer and target network it has [1] many envs at once, [2] LayerNorm in every layer, [3] targets of Q(lambda) from
@@ -52,7 +54,7 @@ class Args:
     max_grad_norm: float = option(10.0, "largest norm of the gradient")
     reward_scale: float = option(0.1, "factor of rewards")
     hidden: int = option(64, "width of the hidden layers")
-    conv: bool = option(True, "begin with a convolution where observations are images")
+    conv: bool = option(True, "begin with a convolution where observations are images; slow on a CPU")
     device: str = option("auto", "auto, cpu, cuda or cuda:1")
     threads: int = option(1, "CPU threads of the envs, and of torch")
 
