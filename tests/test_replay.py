@@ -190,7 +190,8 @@ def test_tensors_are_allocated_once():
     assert buffer.nbytes == 0
     steps = episodes(3, 0, 10)
     buffer.add(**steps[0])
-    assert buffer.nbytes == 4 * sum(step.nbytes for name, step in steps[0].items() if not name.startswith("final_"))
+    stored = steps[0].keys() - {"final_observation", "truncated"}
+    assert buffer.nbytes == 4 * sum(steps[0][name].nbytes for name in stored)
     places = {name: field.data_ptr() for name, field in buffer._fields.items()}
     for step in steps[1:]:
         buffer.add(**step)
@@ -287,5 +288,5 @@ def test_a_buffer_that_is_too_small_or_empty_says_so():
 
 
 def test_a_buffer_larger_than_memory_says_what_it_needs():
-    with pytest.raises(MemoryError, match=r"999,999,999,999 transitions needs 27,008.4 GiB on cpu .*pixels 5,587"):
+    with pytest.raises(MemoryError, match=r"999,999,999,999 transitions needs 26,077.0 GiB on cpu .*pixels 5,587"):
         ReplayBuffer(10**12).add(**changed())

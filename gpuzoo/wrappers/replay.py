@@ -13,9 +13,6 @@ except ImportError as error:
 
 __all__ = ["ReplayBuffer"]
 
-#: fields that every step has
-_FLAGS = ("terminated", "truncated", "ended")
-
 
 class ReplayBuffer:
     """The last transitions of a batch of envs, in preallocated tensors, to draw n-step transitions from.
@@ -38,10 +35,11 @@ class ReplayBuffer:
     it, ``reward`` is their discounted sum, and ``discount`` is ``gamma ** k``, or 0 where one of them terminated.
     After a truncation ``discount`` is not 0, and ``next_NAME`` is what the episode came to.
 
-    With several agents, ``reward`` and the flags may be (num_envs, agents): an agent that terminates early has
-    discount 0 from then on, while the window goes on to the end of the env's episode, which ``ended`` says. Transitions
-    of agents that are not in the game, and of steps that were resets (``prev_done`` in next-step mode), are stored like
-    all others: store a mask as a field, and weigh the loss with it.
+    With several agents, ``reward`` and the flags may be (num_envs, agents). The window goes on to the end of the env's
+    episode, ``ended``; an agent that terminates before has discount 0, and its rewards are 0 from then on.
+
+    Transitions of agents that are not in the game, and of steps that were resets (``prev_done`` in next-step mode), are
+    stored like all others: store a mask as a field, and weigh the loss with it.
 
     `gpuzoo.make` returns the simulator's memory: clone the observation before the step that overwrites it.
 
@@ -114,6 +112,7 @@ class ReplayBuffer:
             )
         final = {f"next_{name[6:]}": step.pop(name) for name in list(step) if name.startswith("final_")}
         _check_step(step, final)
+        del step["truncated"]  # it ends an episode, which `ended` says, and changes nothing else
         specs = {name: (value.shape, value.dtype) for name, value in step.items()}
         if self._fields:
             _check_specs(specs, {name: (f.shape[1:], f.dtype) for name, f in self._fields.items()}, "the first step")
@@ -200,17 +199,14 @@ class ReplayBuffer:
         inside = inside.reshape(*inside.shape, *(1 for _ in reward.shape[2:]))
         offset = offset.reshape(self.n_step, *(1 for _ in reward.shape[1:]))
         length = length.reshape(-1, *(1 for _ in reward.shape[2:]))
-        done = terminated | flat["truncated"][window]
-        counts = inside & (done.cumsum(0) - done.long() == 0)  # up to the agent's own last step
-
         last = window.gather(0, (length.reshape(1, -1) - 1)).squeeze(0)
         batch = {
             name: field.index_select(0, last if name.startswith("next_") else first)
             for name, field in flat.items()
-            if name != "reward" and name not in _FLAGS
+            if name not in ("reward", "terminated", "ended")
         }
-        batch["reward"] = torch.where(counts, self.gamma**offset * reward, 0).sum(0)  # the rest may be uninitialised
-        batch["discount"] = torch.where((terminated & counts).any(0), 0.0, self.gamma**length)
+        batch["reward"] = torch.where(inside, self.gamma**offset * reward, 0).sum(0)  # the rest may be uninitialised
+        batch["discount"] = torch.where((terminated & inside).any(0), 0.0, self.gamma**length)
         return batch
 
     # ---- checkpoints ----
@@ -254,7 +250,7 @@ def _check_step(step: Mapping[str, torch.Tensor], final: Mapping[str, torch.Tens
     reward = step["reward"]
     if reward.ndim < 1 or not reward.is_floating_point():
         raise ValueError(f"reward must be float (num_envs, ...), not {reward.dtype} {tuple(reward.shape)}.")
-    for name in _FLAGS:
+    for name in ("terminated", "truncated", "ended"):
         shape = reward.shape[:1] if name == "ended" else reward.shape
         if step[name].shape != shape or step[name].dtype != torch.bool:
             raise ValueError(
