@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -100,8 +101,21 @@ class Executor(Protocol):
     def state(self) -> dict[str, Tensor]:
         """The state of the random numbers of this process, by name; for checkpoints."""
 
+    def check(self, found: Mapping[str, Tensor]) -> None:
+        """Refuses what `state` cannot have given.
+
+        Raises:
+            ValueError: it cannot.
+        """
+
     def restore(self, found: Mapping[str, Tensor]) -> None:
         """Puts back what `state` gave."""
+
+
+def generator(seed: int, device: torch.device) -> torch.Generator:
+    """A generator for this process. All 64 bits of the seed count, of which torch's on a CPU takes the lower half."""
+    mixed = np.random.SeedSequence([seed % 2**64, distributed.rank()]).generate_state(1)
+    return torch.Generator(device).manual_seed(int(mixed[0]))
 
 
 class Plain:
@@ -138,8 +152,7 @@ class Plain:
     def sampler(self, draws: Draws) -> Draw:
         """Draws with a generator of each member's own, so that a member alone is the same as among others."""
         device, actions, log_std = draws.log_prob.device, draws.policy.actions, draws.policy.log_std
-        first = distributed.rank() << 48
-        generators = [torch.Generator(device).manual_seed(seed + first) for seed in draws.seeds.tolist()]
+        generators = [generator(seed, device) for seed in draws.seeds.tolist()]
         self._generators[draws.name] = generators
 
         def draw(t: int, out: Tensor, mask: Tensor | None) -> None:
@@ -157,8 +170,8 @@ class Plain:
     def shuffle(self, learner: Learner, count: int, epoch: int) -> Tensor:
         """By ``torch.randperm``."""
         order = torch.full((len(learner.counts), count), -1, device=learner.counts.device)
-        for row, n, generator in zip(order, learner.counts.tolist(), self._generators[learner.name], strict=True):
-            torch.randperm(n, generator=generator, device=row.device, out=row[:n])
+        for row, n, random in zip(order, learner.counts.tolist(), self._generators[learner.name], strict=True):
+            torch.randperm(n, generator=random, device=row.device, out=row[:n])
         return order
 
     def minibatch(self, learner: Learner, part: int, index: Tensor, filled: Tensor | None) -> Minibatch:
@@ -198,18 +211,17 @@ class Plain:
         """The states of the generators, (members, bytes) for each policy."""
         return {name: torch.stack([x.get_state() for x in found]) for name, found in self._generators.items()}
 
-    def restore(self, found: Mapping[str, Tensor]) -> None:
-        """Puts back what `state` gave.
-
-        Raises:
-            ValueError: that are no states of generators. Nothing is changed then.
-        """
+    def check(self, found: Mapping[str, Tensor]) -> None:
+        """Tries the states out."""
         for name, generators in self._generators.items():
             try:
                 for state in found[name]:
-                    torch.Generator(generators[0].device).set_state(state.cpu())
+                    torch.Generator(generators[0].device).set_state(state.cpu().clone())
             except RuntimeError as error:
                 raise ValueError(f"random/{name} is no state of a generator: {error}") from error
+
+    def restore(self, found: Mapping[str, Tensor]) -> None:
+        """Puts back what `state` gave."""
         for name, generators in self._generators.items():
-            for generator, state in zip(generators, found[name], strict=True):
-                generator.set_state(state.cpu())
+            for random, state in zip(generators, found[name], strict=True):
+                random.set_state(state.cpu().clone())  # a clone, since it does not see where a view begins

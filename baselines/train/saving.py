@@ -78,7 +78,7 @@ def restore(trainer: Trainer, path: str | os.PathLike[str]) -> dict[str, Any]:
     mine = checkpoint.below(found, f"process/{distributed.rank()}/")
     env = {k: v.numpy() for k, v in checkpoint.below(mine, "env/").items()}
     try:
-        trainer.executor.restore(checkpoint.below(mine, "random/"))
+        trainer.executor.check(checkpoint.below(mine, "random/"))
         trainer.simulator.restore(Snapshot(about["game"], about["config"], env))
     except ValueError as error:
         raise ValueError(f"the checkpoint {path} cannot go on: {error}") from error
@@ -88,6 +88,7 @@ def restore(trainer: Trainer, path: str | os.PathLike[str]) -> dict[str, Any]:
             trainer.learners[name].load_state_dict(learnt)
         else:
             player.policy.load_state_dict(checkpoint.below(learnt, "weights/"))
+    trainer.executor.restore(checkpoint.below(mine, "random/"))
     trainer.rollout.begin()
     trainer.rollout.begins[-1].copy_(mine["begins"])
     for name, player in trainer.rollout.players.items():

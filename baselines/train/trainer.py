@@ -160,6 +160,11 @@ class Trainer:
 
     # ---- what it does that with ----
 
+    def prepare(self, learner: Learner) -> dict[str, Tensor]:
+        """Makes transitions of what was played; returns numbers (members,) to log."""
+        learner.collect()
+        return {**self.on_rollout(learner), **learner.prepare(self.hyper.gamma, self.hyper.gae_lambda)}
+
     def evaluate(self, batch: Minibatch) -> Mapping[str, Tensor]:
         """Computes the gradient of a minibatch's loss; returns means over its rows, see `Executor.evaluate`."""
         return self.executor.evaluate(batch, self.loss, self.hyper)
@@ -177,9 +182,7 @@ class Trainer:
     def _learn_all(self) -> dict[str, Tensor]:
         log: dict[str, Tensor] = {}
         for learner in self.learners.values():
-            learner.collect()
-            numbers = dict(self.on_rollout(learner))
-            numbers |= learner.prepare(self.hyper.gamma, self.hyper.gae_lambda)
+            numbers = self.prepare(learner)
             numbers |= self.learn(learner)
             learner.learn_scale()
             numbers = {k: v.detach().reshape(-1) for k, v in numbers.items()}
