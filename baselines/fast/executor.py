@@ -49,7 +49,7 @@ class Fast(Plain):
 
     def __init__(self, device: str) -> None:
         super().__init__()
-        self.on_cpu = device == "cpu"
+        self.device, self.on_cpu = torch.device(device), device == "cpu"
         self.may_sync = self.on_cpu  # on a GPU, to wait for the device would break the capture of a graph
         self._sampling: dict[str, Sampling] = {}
         self._orders: dict[tuple[str, int], tuple[Tensor, Call]] = {}
@@ -97,7 +97,7 @@ class Fast(Plain):
         if key != self._played:
             self._played, self._play = key, None
             if not self.on_cpu:
-                self._play = captured(lambda: super(Fast, self).play(rollout), rollout.device)
+                self._play = captured(lambda: super(Fast, self).play(rollout), self.device)
         elif self._play is None and Steps.serves(rollout):
             self._play = self._planned(rollout)
         if self._play is None:
@@ -191,9 +191,9 @@ class Fast(Plain):
         """By kernels for clipping and Adam."""
         found = self._descents.get(learner.name)
         if found is None:
-            found = self._descents[learner.name] = Descent(learner, self.may_sync)
+            found = self._descents[learner.name] = Descent(learner, self.on_cpu)
         found.step(rate, max_grad_norm)
 
     def capture(self, function: Callable[[], Any]) -> Callable[[], Any]:
         """On a GPU a CUDA graph, if what it does is known to be the same at each call."""
-        return function if self.on_cpu or not self._captures else captured(function, torch.device("cuda"))
+        return captured(function, self.device) if self._captures else function

@@ -98,7 +98,7 @@ class Formula:
             lines.append(f"constexpr int MASK_SIZE = {sum(nvec) if self.masked else 0};")
             lines.append(f"GZ int choices(int part) {{ (void)part; return {cases}{nvec[-1]}; }}")
         distribution = "categorical_loss.cuh" if nvec else "normal_loss.cuh"
-        return unit_code("dual.cuh", self.code, "loss.cuh", distribution, constants="\n".join([*lines, "}"]))
+        return unit_code("dual.cuh", f'#line 1 "formula"\n{self.code}', "loss.cuh", distribution, constants="\n".join([*lines, "}"]))
 
 
 class Gradients(NamedTuple):

@@ -121,8 +121,9 @@ class Player:
             memory = self.memory[-1] * (1 - self.begins(-1).unsqueeze(-1)) if policy.recurrent else None
             self.value[-1].copy_(policy.value(seen, state, self.seat, memory))
             return
-        for steps in torch.arange(T + 1).split(max(1, CHUNK // (M * R))):
-            part, count = slice(int(steps[0]), int(steps[-1]) + 1), len(steps)
+        most = max(1, CHUNK // (M * R))
+        for first in range(0, T + 1, most):
+            part, count = slice(first, first + most), min(most, T + 1 - first)
             seen, state = self.observations(rollout.observation[part]), self.state_of_rows(rollout.state[part])
             state = None if state is None else state.transpose(0, 1).flatten(1, 2)
             value = policy.value(seen.transpose(0, 1).flatten(1, 2), state, self.seat.repeat(count))
