@@ -8,16 +8,14 @@ One gradient step for each short rollout, on all of it at once. Everything else 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+
+from torch import Tensor
 
 from . import run
 from .train.args import A2CArgs as Args
 from .train.learner import Learner
 from .train.loss import Hyper, Row
 from .train.trainer import Trainer
-
-if TYPE_CHECKING:  # `baselines` must set OMP_WAIT_POLICY before torch is imported
-    from torch import Tensor
 
 
 class A2C(Trainer):

@@ -28,7 +28,9 @@ def choose(name: str = "auto", device: str = "auto") -> Executor:
         if not (error.name or "").startswith(f"{__package__}.fast"):
             raise
         if name == "fast":
-            raise ValueError("executor='fast' needs the folder baselines/fast, which is not here: take 'plain'.") from None
+            raise ValueError(
+                "executor='fast' needs the folder baselines/fast, which is not here: take 'plain'."
+            ) from None
         return Plain()
     if device == "auto":
         import torch

@@ -8,23 +8,22 @@ Each group of agents has a policy of its own, named after the group, unless ``--
 a policy share its weights and learn from their own observations and rewards (IPPO), or with ``--critic central`` from a
 critic that sees what all of them see (MAPPO). All tensors have the members of the population as their first axis.
 
-This file is the algorithm. `Trainer.iterate` plays a rollout, calls `Trainer.on_rollout`, computes advantages, and calls
-`PPO.learn`.
+This file is the algorithm. `Trainer.iterate` plays a rollout, calls `Trainer.on_rollout`, computes advantages, and
+calls `PPO.learn`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
 
 from . import run
 from .train.args import PPOArgs as Args
 from .train.learner import Learner
 from .train.loss import Hyper, Row
 from .train.trainer import Trainer
-
-if TYPE_CHECKING:  # `baselines` must set OMP_WAIT_POLICY before torch is imported
-    from torch import Tensor
 
 
 class PPO(Trainer):
@@ -37,12 +36,12 @@ class PPO(Trainer):
         log_ratio = row.log_prob - row.old_log_prob
         ratio = log_ratio.exp()
         clipped = ratio.clamp(1 - hyper.clip_eps, 1 + hyper.clip_eps)
-        policy_loss = -(row.advantage * ratio).minimum(row.advantage * clipped)
+        policy_loss = -torch.minimum(row.advantage * ratio, row.advantage * clipped)
 
         error = (row.value - row.target).square()
         if self.args.clip_values:
             near = row.old_value + (row.value - row.old_value).clamp(-hyper.clip_eps, hyper.clip_eps)
-            error = error.maximum((near - row.target).square())
+            error = torch.maximum(error, (near - row.target).square())
         value_loss = 0.5 * error
 
         return policy_loss + hyper.vf_coef * value_loss - hyper.ent_coef * row.entropy, {
@@ -53,7 +52,8 @@ class PPO(Trainer):
     def learn(self, learner: Learner) -> Mapping[str, Tensor]:
         """Several passes over the rollout, in minibatches."""
         args, hyper = self.args, self.hyper
-        rate, numbers = hyper.lr * self.fraction, dict[str, "Tensor"]()
+        numbers: Mapping[str, Tensor] = {}
+        rate = hyper.lr * self.fraction
         for epoch in range(args.epochs):
             for batch in learner.minibatches(epoch, args.minibatches, args.sequence):
                 if args.normalize_advantages:

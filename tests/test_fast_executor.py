@@ -68,7 +68,7 @@ def test_a_rollout_has_the_plain_log_probs_and_values(name: str) -> None:
         value, log_prob = player.value.clone(), player.log_prob.clone()
         for network in player.policy.networks:
             network.mlp = mlp
-        player._draw = lambda t, out, mask, p=player: p.log_prob[t].copy_(
+        player.draw = lambda t, out, mask, p=player: p.log_prob[t].copy_(
             p.policy.actions.evaluate(out, p.policy.log_std, mask, p.draws.action[t])[0]
         )
         if player.chosen is not None:

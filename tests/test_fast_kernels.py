@@ -689,7 +689,9 @@ def test_members_have_their_own_rates() -> None:
     for members in ([0], [1], [0, 1]):
         parameters, momentum, square = torch.zeros(3, len(members), 40)
         factor, rate = torch.tensor([[0.1], [1.0]])[members], torch.tensor([[1e-3], [0.0]])[members]
-        step = kernels.bind_adam(parameters, gradient[members], momentum, square, factor, rate, torch.ones(len(members)))
+        step = kernels.bind_adam(
+            parameters, gradient[members], momentum, square, factor, rate, torch.ones(len(members))
+        )
         step(0)
         found[tuple(members)] = parameters
     assert torch.equal(found[0, 1], torch.cat([found[0,], found[1,]]))

@@ -166,9 +166,7 @@ class Fast(Plain):
             policy.log_std.grad.copy_(found.log_std)
         return Numbers(compiled.numbers, lambda: distributed.all_reduce(found.numbers.sum(1)))
 
-    def _loss(
-        self, policy: Any, names: tuple[str, ...], masked: bool, loss: TorchLoss, hyper: Hyper
-    ) -> Loss | None:
+    def _loss(self, policy: Any, names: tuple[str, ...], masked: bool, loss: TorchLoss, hyper: Hyper) -> Loss | None:
         """A loss as a kernel for a policy's kind of actions, or None if it has no formula."""
         key = (loss, policy.actions, names, masked)
         if key in self._losses:

@@ -16,14 +16,16 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from ..train.layers import ACTIVATIONS
+from ..train.layers import mlp as plain_mlp
 from .fused_calls import (
     MAX_LAYERS,
     MAX_WIDTH,
     Shape,
     backward,
     bind_backward,
-    bind_whole,
     bind_forward,
+    bind_whole,
     forward,
     library,
     pack,
@@ -32,8 +34,6 @@ from .fused_calls import (
     tower_words,
 )
 from .units import Call, Words
-from ..train.layers import ACTIVATIONS
-from ..train.layers import mlp as plain_mlp
 
 
 def _check_activation(activation: str) -> None:
@@ -229,7 +229,7 @@ class Towers:
     def bind_whole(
         self, x: Tensor, outs: Sequence[Tensor], loss: Call, gradients: Sequence[Tensor], into: Tensor
     ) -> Call:
-        """Prepares `bind`, a loss, and `bind_backward` as one call, which goes through them with some rows after the other.
+        """Prepares `bind`, a loss, and `bind_backward` as one call, which takes some rows through all three at a time.
 
         Args:
             x: as for `bind`.

@@ -352,7 +352,11 @@ def bind_adam(
     device = device_name(parameters.device)
     for name, x in {"parameters": parameters, "gradient": gradient, "momentum": momentum, "square": square}.items():
         check(name, x, torch.float32, (members, size), device)
-    for name, x, shape in (("factor", factor, (members, 1)), ("rate", rate, (members, 1)), ("count", count, (members,))):
+    for name, x, shape in (
+        ("factor", factor, (members, 1)),
+        ("rate", rate, (members, 1)),
+        ("count", count, (members,)),
+    ):
         check(name, x, torch.float32, shape, device)
     arguments: list[Word] = [members * size, size, parameters, gradient, momentum, square, factor, rate, count]
     return prepare(_tools(device), "adam", arguments)

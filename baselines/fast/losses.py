@@ -98,7 +98,9 @@ class Formula:
             lines.append(f"constexpr int MASK_SIZE = {sum(nvec) if self.masked else 0};")
             lines.append(f"GZ int choices(int part) {{ (void)part; return {cases}{nvec[-1]}; }}")
         distribution = "categorical_loss.cuh" if nvec else "normal_loss.cuh"
-        return unit_code("dual.cuh", f'#line 1 "formula"\n{self.code}', "loss.cuh", distribution, constants="\n".join([*lines, "}"]))
+        return unit_code(
+            "dual.cuh", f'#line 1 "formula"\n{self.code}', "loss.cuh", distribution, constants="\n".join([*lines, "}"])
+        )
 
 
 class Gradients(NamedTuple):
@@ -130,7 +132,8 @@ class _Plan(NamedTuple):
 class Loss:
     """The loss ``sum(weight * loss(row))`` of each member of a population, differentiated.
 
-    Actions are distributed as `Actions.evaluate` says. A log-probability has the bits that the samplers give. The gradients at corners (``min``, ``max``, ``clamp``) are those of torch.
+    Actions are distributed as `Actions.evaluate` says. A log-probability has the bits that the samplers give. The
+    gradients at corners (``min``, ``max``, ``clamp``) are those of torch.
 
     Args:
         formula: what it is compiled from.

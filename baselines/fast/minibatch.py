@@ -87,7 +87,16 @@ class PreparedMinibatch(Minibatch):
         """
         key = loss, id(hyper)  # whose address the calls have, and which they keep alive
         if key not in self._bound:
-            inputs = (self._out, self._value, self.policy.log_std, self.mask, self.action, self.packed, self.share, hyper)
+            inputs = (
+                self._out,
+                self._value,
+                self.policy.log_std,
+                self.mask,
+                self.action,
+                self.packed,
+                self.share,
+                hyper,
+            )
             self._bound[key] = (self._bind_parts if self.networks.shared else self._bind_whole)(loss, inputs)
         return self._bound[key]()
 

@@ -130,6 +130,6 @@ def standardize(packed: Tensor, column: int, share: Tensor) -> Call:
 
 
 def clip(gradient: Tensor, limit: Tensor, factor: Tensor, count: Tensor) -> Call:
-    """Factors (members, 1) that scale gradients (members, size) down to their limits (members, 1); and counts the steps."""
+    """Factors (members, 1) that scale gradients (members, size) down to limits (members, 1); and counts the steps."""
     assert all(x.is_contiguous() for x in (gradient, limit, factor, count))
     return prepare(unit(), "clip", [len(gradient), gradient.shape[1], gradient, limit, factor, count])

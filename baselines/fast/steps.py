@@ -16,7 +16,8 @@ from .plan import Plan, env_step
 from .sampling import Sampling
 
 if TYPE_CHECKING:
-    from ..train.rollout import Player, Rollout
+    from ..train.player import Player
+    from ..train.rollout import Rollout
 
 
 class Steps:

@@ -1,6 +1,6 @@
 """How a trainer's work is done: the `Executor` protocol, and `Plain`, which does it in plain torch.
 
-`Plain` is what training means, and serves every policy and every loss. Another executor may do the same faster, and then
+`Plain` is what training means, and serves every policy and every loss. Another executor may do the same faster, and
 gives the same numbers up to rounding; only its random numbers may be others.
 """
 

@@ -89,4 +89,3 @@ class Numbers(Mapping[str, Tensor]):
 
     def __len__(self) -> int:
         return len(self._names)
-

@@ -90,7 +90,7 @@ class Player:
         first_row = rollout.first_env * len(self.agents)
         action, masked = chosen.expand(T, M, R, parts), rollout.mask is not None and policy.actions.discrete
         self.draws = Draws(name, policy, seeds, rollout.counter, first_row, masked, action, self.log_prob)
-        self._draw = rollout.executor.sampler(self.draws)
+        self.draw = rollout.executor.sampler(self.draws)
 
     def act(self, t: int) -> None:
         """Draws the actions of step ``t``, and keeps their log-probabilities; and values, where they come along."""
@@ -109,7 +109,7 @@ class Player:
         else:
             out, value, _ = policy(seen)
             self.value[t].copy_(value)
-        self._draw(t, out, None if rollout.mask is None or not self.draws.masked else self.masks(rollout.mask[t]))
+        self.draw(t, out, None if rollout.mask is None or not self.draws.masked else self.masks(rollout.mask[t]))
         if self.chosen is not None:
             rollout.action[t][:, self._part, : self.chosen.shape[-1]] = self.chosen
 

@@ -143,7 +143,12 @@ class Rollout:
 
     def carry_over(self) -> None:
         """The end of the last rollout becomes the beginning of this one."""
-        kept = [self.observation, self.acting, self.begins, *(p.memory for p in self.players.values() if p.memory.numel())]
+        kept = [
+            self.observation,
+            self.acting,
+            self.begins,
+            *(p.memory for p in self.players.values() if p.memory.numel()),
+        ]
         kept += [self.state] * self.own_state + ([] if self.mask is None else [self.mask])
         for x in kept:
             x[0].copy_(x[-1])

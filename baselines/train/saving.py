@@ -58,7 +58,7 @@ def expected(trainer: Trainer) -> dict[str, Any]:
     """What a run that goes on cannot change."""
     names = ("algorithm", "num_envs", "num_steps", "population", "seed", "sweep", "pool")
     about = trainer.args.about()
-    run = {name: about[name] for name in names} 
+    run = {name: about[name] for name in names}
     run |= {"processes": distributed.world_size(), "executor": trainer.executor.name}
     policies = {n: describe(p.policy) for n, p in trainer.rollout.players.items()}
     return {"game": trainer.simulator.env.id, "config": trainer.simulator.constants(), "policies": policies, "run": run}
