@@ -70,15 +70,16 @@ class Run:
         if distributed.any_of(found) and not found:
             raise ValueError(f"only some of the processes see {self.checkpoint}: all need the folder to resume.")
         if found and self.checkpoint is not None:
-            about = trainer.restore(self.checkpoint)
-            self.before = about["seconds"]
+            self.before = trainer.restore(self.checkpoint)["seconds"]
             if self.folder:
                 rows = read(self.folder, trainer.steps)
                 self.members = load_members(self.folder, len(rows))
-        self.log = Log(self.folder, args.about(), track=args.track and distributed.rank() == 0, rows=rows)
+        about = args.about() | {"executor": trainer.executor.describe()}
+        self.log = Log(self.folder, about, track=args.track and distributed.rank() == 0, rows=rows)
         self.start = self.saved = time.perf_counter()
         hidden = quiet or distributed.rank() != 0
-        self.display = Display(self.name, args.iterations, trainer.iteration, quiet=hidden)
+        title = f"{self.name} on {trainer.device}, executor: {about['executor']}"
+        self.display = Display(self.name, args.iterations, trainer.iteration, quiet=hidden, title=title)
         self.latest: dict[str, float] = {}
 
     @property

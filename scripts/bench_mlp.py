@@ -2,9 +2,9 @@
 
     python scripts/bench_mlp.py [--rows 4 128 1024 32768] [--shapes 4-64-64-2 4-64-64-1] [--threads 2] [--repeat 20]
 
-Two contestants evaluate the same networks on the same rows: `mlp` (one call per network) and torch (baddbmm and tanh). Each runs as often as asked for, in turn with the others, and its fastest run
-counts. Forward is without gradients, "both ways" is forward and backward into ``.grad``. The ratio is torch's time over
-ours.
+Two contestants evaluate the same networks on the same rows: `mlp` (one call per network) and torch (baddbmm and tanh).
+Each runs as often as asked for, in turn with the other, and its fastest run counts. Forward is without gradients, "both
+ways" is forward and backward into ``.grad``. The ratio is torch's time over ours.
 """
 
 from __future__ import annotations
