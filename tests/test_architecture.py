@@ -146,6 +146,14 @@ def test_trainers_import_each_other_in_one_direction():
             assert module in known, f"{module} imports {name}"
 
 
+def test_the_plain_path_does_not_know_the_fast_one():
+    """Whoever deletes ``baselines/fast`` has trainers that work: one module imports it, and copes without."""
+    for path in TRAINERS:
+        module = module_of(path)
+        if not within(module, "baselines.fast") and module != "baselines.executors":
+            assert not [name for name, *_ in imports(path) if within(name, "baselines.fast")], module
+
+
 IMPORTING_TORCH = """
 import os, runpy, sys
 

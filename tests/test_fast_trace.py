@@ -67,12 +67,11 @@ TRACED = (ppo, spo, rational, functions, choices, only_the_critic, nothing_to_le
 
 @pytest.mark.parametrize("space", [spaces.Discrete(3), spaces.Box(-1, 1, (2,))], ids=["choices", "Box"])
 @pytest.mark.parametrize("loss", TRACED, ids=lambda loss: loss.__name__)
-def test_a_traced_loss_has_the_gradients_of_autograd(loss: Any, space: Any, tmp_path: Any) -> None:
+def test_a_traced_loss_has_the_gradients_of_autograd(loss: Any, space: Any) -> None:
     traced = trace.trace(loss, COLUMNS, HYPER)
     assert traced is not None
-    (tmp_path / "loss.cuh").write_text(traced.code)
     meaning, generator = actions.Actions(space), torch.Generator().manual_seed(1)
-    fused = losses.Loss(losses.Formula(str(tmp_path / "loss.cuh"), COLUMNS, HYPER, traced.numbers, meaning), "cpu")
+    fused = losses.Loss(losses.Formula(traced.code, COLUMNS, HYPER, traced.numbers, meaning), "cpu")
 
     def normal(*shape: int) -> Any:
         return torch.randn(*shape, generator=generator)

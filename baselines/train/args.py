@@ -15,6 +15,7 @@ from . import distributed
 from .sweep import parse_sweep
 
 ENCODERS = ("auto", "mlp", "cnn")
+EXECUTORS = ("auto", "plain", "fast")
 CRITICS = ("separate", "shared", "central")
 
 
@@ -35,6 +36,8 @@ class Args:
     total_steps: int = option(1_000_000, "steps to train for, those of all envs of a member together")
     seed: int = option(1, "seed of envs, weights, actions and minibatches")
     device: str = option("auto", "cpu, cuda, cuda:k or auto")
+    executor: str = option("auto", "plain: every operation by torch; fast: by compiled kernels where there are some; "
+                                   "auto: fast, if it is there")  # fmt: skip
     out: str = option("", "folder for checkpoint, log and learning curve; none by default")
     resume: bool = option(False, "go on from the checkpoint in the folder, if there is one")
     config: dict[str, Any] = dataclasses.field(default_factory=dict)
@@ -171,7 +174,12 @@ class Args:
         for name in ("gamma", "gae_lambda"):
             if not 0 <= getattr(self, name) <= 1:
                 raise ValueError(f"{name} must lie between 0 and 1, not {getattr(self, name)}.")
-        for name, known in (("encoder", ENCODERS), ("critic", CRITICS), ("activation", ("tanh", "relu"))):
+        for name, known in (
+            ("encoder", ENCODERS),
+            ("critic", CRITICS),
+            ("activation", ("tanh", "relu")),
+            ("executor", EXECUTORS),
+        ):
             if getattr(self, name) not in known:
                 raise ValueError(f"{name} must be one of {', '.join(known)}, not {getattr(self, name)!r}.")
 

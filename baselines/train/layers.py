@@ -4,15 +4,37 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from ..fast.fused import mlp
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"tanh": torch.tanh, "relu": torch.relu}
+
+
+def mlp(
+    x: Tensor,
+    weights: Sequence[Tensor],
+    biases: Sequence[Tensor],
+    activation: str = "tanh",
+    activate_last: bool = False,
+) -> Tensor:
+    """Dense layers, of all members at once.
+
+    Args:
+        x: (members, rows, n_0).
+        weights: of layer k (members, n_k, n_k+1).
+        biases: of layer k (members, 1, n_k+1).
+        activation: one of `ACTIVATIONS`.
+        activate_last: whether it follows the last layer, too.
+    """
+    for k, (weight, bias) in enumerate(zip(weights, biases, strict=True)):
+        x = torch.baddbmm(bias, x, weight)
+        if activate_last or k + 1 < len(weights):
+            x = ACTIVATIONS[activation](x)
+    return x
 
 
 def _orthogonal(m: int, n: int, gain: float, generator: torch.Generator) -> Tensor:
@@ -38,6 +60,9 @@ class Network(nn.Module):
         channels: of the 3x3 convolutions, if ``shape`` is an image's.
         memory: size of the GRU; 0 for none.
         activation: ``"tanh"`` or ``"relu"``.
+
+    Attributes:
+        mlp: computes dense layers; an executor may put a faster function in its place.
     """
 
     def __init__(
@@ -51,7 +76,7 @@ class Network(nn.Module):
         activation: str = "tanh",
     ) -> None:
         super().__init__()
-        self.memory, self.activation, self.image = memory, activation, len(shape) == 3
+        self.memory, self.activation, self.image, self.mlp = memory, activation, len(shape) == 3, mlp
 
         def weight(n: int, *parts: tuple[int, float]) -> nn.Parameter:
             """(members, n, sum of the parts): orthogonal columns, scaled by the gain of their part."""
@@ -101,7 +126,7 @@ class Network(nn.Module):
 
     def _encode(self, x: Tensor, activate_last: bool, layers: slice) -> Tensor:
         weights, biases = self.layers
-        return mlp(x, weights[layers], biases[layers], self.activation, activate_last)
+        return self.mlp(x, weights[layers], biases[layers], self.activation, activate_last)
 
     def forward(self, x: Tensor, memory: Tensor | None = None, begins: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Outputs and new memory.
@@ -117,7 +142,7 @@ class Network(nn.Module):
         """
         if memory is None:
             x = self._convolve(x) if self.image else x
-            return mlp(x, *self.layers, self.activation), x.new_empty(0)
+            return self.mlp(x, *self.layers, self.activation), x.new_empty(0)
         steps, rows = len(x), x.shape[2]
         x = x.transpose(0, 1).flatten(1, 2)
         x = self._convolve(x) if self.image else x
@@ -158,18 +183,18 @@ class Scale(nn.Module):
         """One by the deviation."""
         return (self.variance + 1e-8).rsqrt()
 
-    def learn(self, x: Tensor, weight: Tensor, total: Any = lambda x: x) -> None:
+    def learn(self, x: Tensor, weight: Tensor, all_reduce: Callable[[Tensor], Tensor] = lambda x: x) -> None:
         """Lets values enter the mean and variance.
 
         Args:
             x: (members, rows, size).
             weight: (members, rows), 0 for rows that do not count.
-            total: sums over all processes.
+            all_reduce: sums over all processes.
         """
         weight = weight.double().unsqueeze(-1)
-        count = total(weight.sum(1))
-        mean = total((x * weight).sum(1)) / count.clamp(min=1)
-        spread = total(((x - mean.unsqueeze(1)).square() * weight).sum(1))
+        count = all_reduce(weight.sum(1))
+        mean = all_reduce((x * weight).sum(1)) / count.clamp(min=1)
+        spread = all_reduce(((x - mean.unsqueeze(1)).square() * weight).sum(1))
         both = (self.seen + count).clamp(min=1)
         delta = mean - self.mean
         spread = self.variance * self.seen + spread + delta.square() * self.seen * count / both
