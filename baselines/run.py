@@ -78,6 +78,9 @@ class Run:
         hidden = quiet or distributed.rank() != 0
         self.display = Display(self.name, args.iterations, trainer.iteration, quiet=hidden)
         self.latest: dict[str, float] = {}
+        for name, player in trainer.rollout.players.items():
+            if player.policy.why and not hidden:
+                print(f"{name}: {player.policy.why}.", flush=True)
 
     @property
     def seconds(self) -> float:
