@@ -152,6 +152,6 @@ def test_a_run_says_which_encoder_and_why(capsys: pytest.CaptureFixture[str]) ->
         "of an MLP, and auto allows 8 (--encoder cnn for the other)."
     )
     (line,) = said(channels=(4,))
-    assert line.startswith("player: encoder cnn for observations of 6x7x2: a CNN with channels 4 takes 1.7 times")
+    assert line.startswith("player: encoder cnn for observations of 6x7x2: a CNN with channels 4 takes 1.9 times")
     assert not said(quiet=True)
     assert not said(encoder="mlp")
