@@ -5,7 +5,7 @@
 Contestants, each followed by the first dense layer, whose inputs are channel x row x column of the image:
 
 - `ours`: `baselines.train.layers.Network`;
-- `groups`: one convolution of all members, a group of channels each, and its result copied into the dense layer's order;
+- `groups`: one convolution of all members, a group of channels each, its result copied into the dense layer's order;
 - `gather`: patches by one index, multiplied by the kernels (im2col and bmm), channels last;
 - `dense`: each convolution as one product with a banded matrix, cells x cells, on grids of up to 16 cells.
 
