@@ -81,6 +81,9 @@ class Run:
         title = f"{self.name} on {trainer.device}, executor: {about['executor']}"
         self.display = Display(self.name, args.iterations, trainer.iteration, quiet=hidden, title=title)
         self.latest: dict[str, float] = {}
+        for name, player in trainer.rollout.players.items():
+            if player.policy.why and not hidden:
+                print(f"{name}: {player.policy.why}.", flush=True)
 
     @property
     def seconds(self) -> float:

@@ -12,9 +12,9 @@ from gpuzoo import registry
 from gpuzoo.core.definition import EnvDef, Layout, choices, layout, split_config, unknown
 
 from . import distributed
+from .encoders import CNN_COST, ENCODERS
 from .sweep import parse_sweep
 
-ENCODERS = ("auto", "mlp", "cnn")
 EXECUTORS = ("auto", "plain", "fast")
 CRITICS = ("separate", "shared", "central")
 
@@ -56,7 +56,8 @@ class Args:
     pool_every: int = option(10, "iterations between two past selves")
     hidden: tuple[int, ...] = option((64, 64), "sizes of the dense layers")
     activation: str = option("tanh", "tanh or relu")
-    encoder: str = option("auto", "mlp, cnn, or auto: a CNN where observations are images")
+    encoder: str = option("auto", "mlp, cnn, or auto: a CNN where observations are images and it takes at most "
+                                  f"{CNN_COST} times the multiply-adds of an MLP")  # fmt: skip
     channels: tuple[int, ...] = option((16, 32), "of the CNN's 3x3 convolutions")
     memory: int = option(0, "size of a GRU, for policies that remember; 0: none")
     sequence: int = option(0, "steps that a recurrent policy is trained through; 0: the whole rollout")

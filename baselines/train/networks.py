@@ -14,6 +14,7 @@ from torch.nn import functional
 from gpuzoo.core.definition import choices
 
 from .actions import Actions
+from .encoders import choose
 from .layers import Network, Scale
 
 
@@ -25,7 +26,8 @@ class Policy(nn.Module):
         action_space: of one agent.
         seeds: of the initial weights, one for each member of the population.
         hidden: sizes of the dense layers.
-        encoder: ``"mlp"``, ``"cnn"``, or ``"auto"``: a CNN where observations are images (height, width, channels).
+        encoder: ``"mlp"``, ``"cnn"``, or ``"auto"``: a CNN where observations are images (height, width, channels) and
+            it costs little enough, see `encoders.choose`.
         channels: of the convolutions.
         memory: size of a GRU behind the dense layers; 0 for none.
         activation: ``"tanh"`` or ``"relu"``.
@@ -39,6 +41,7 @@ class Policy(nn.Module):
     Attributes:
         flat: all parameters, (members, size): an optimiser's step on it is few operations. Its gradient and those of
             the parameters are the same memory.
+        why: the reason for the encoder that ``"auto"`` chose; empty where there was no choice.
         memory_size: numbers that an agent remembers.
 
     Raises:
@@ -64,6 +67,11 @@ class Policy(nn.Module):
     ) -> None:
         super().__init__()
         self.observation_space, self.action_space = observation_space, action_space
+        self.one_hot = choices(observation_space)
+        shape = (sum(self.one_hot),) if self.one_hot else tuple(observation_space.shape or ())
+        if encoder == "cnn" and len(shape) != 3:
+            raise ValueError(f"a CNN needs observations of shape (height, width, channels), not {observation_space}.")
+        encoder, self.why = choose(encoder, shape, hidden, channels)
         self.form: dict[str, Any] = {
             "hidden": list(hidden), "encoder": encoder, "channels": list(channels), "memory": memory,
             "activation": activation, "critic": critic, "state_size": state_size, "seats": seats,
@@ -71,12 +79,7 @@ class Policy(nn.Module):
         }  # fmt: skip
         self.actions = Actions(action_space, device)
         self.members, self.central, self.normalize, self.seats = len(seeds), critic == "central", normalize, seats
-        self.one_hot = choices(observation_space)
-        shape = (sum(self.one_hot),) if self.one_hot else tuple(observation_space.shape or ())
-        image = not self.one_hot and len(shape) == 3 and encoder != "mlp"
-        if encoder == "cnn" and not image:
-            raise ValueError(f"a CNN needs observations of shape (height, width, channels), not {observation_space}.")
-        shape = shape if image else (int(np.prod(shape)),)
+        shape = shape if encoder == "cnn" else (int(np.prod(shape)),)
         generators = [torch.Generator().manual_seed(s) for s in seeds]
         common: dict[str, Any] = {"hidden": hidden, "memory": memory, "activation": activation}
         choice, worth = (self.actions.outputs, 0.01), (seats if self.central else 1, 1.0)
