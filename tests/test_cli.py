@@ -435,13 +435,6 @@ def test_commands_name_the_extra_that_is_missing(command, modules, monkeypatch):
     assert f"needs {' and '.join(modules)}: pip" in refused(command, "CartPole-v1", status=1)
 
 
-@pytest.mark.parametrize("command", ["train", "play"])
-def test_commands_say_where_the_trainers_are(command, monkeypatch):
-    monkeypatch.setattr(cli, "__file__", "/nowhere/gpuzoo/tools/cli.py")
-    message = refused(command, "CartPole-v1", status=1)
-    assert message.endswith("which a checkout has and the package has not: no /nowhere/baselines.")
-
-
 def documented(program):
     """The trainers' commands in the README and the documentation, without the program."""
     for page in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:

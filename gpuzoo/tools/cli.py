@@ -465,15 +465,8 @@ def new(
 _PASSED_ON = {"allow_extra_args": True, "ignore_unknown_options": True}
 
 
-def _baselines(purpose: str, *modules: str) -> None:
-    """Makes `baselines` importable, or ends the command with one sentence that says what is missing."""
-    root = Path(__file__).resolve().parents[2]
-    if not (root / "baselines").is_dir():
-        _fail(
-            f"{purpose} needs the trainers, which a checkout has and the package has not: no {root / 'baselines'}.", 1
-        )
-    if str(root) not in sys.path:
-        sys.path.append(str(root))
+def _require(purpose: str, *modules: str) -> None:
+    """Ends the command with one sentence if a package is missing that the trainers need."""
     missing = [name for name in modules if importlib.util.find_spec(name) is None]
     if missing:
         _fail(f"{purpose} needs {' and '.join(missing)}: pip install 'gpuzoo[train]'", 1)
@@ -491,10 +484,10 @@ def train(
     context: typer.Context,
     algorithm: Annotated[Algorithm, typer.Option(help="What to train with.")] = Algorithm.ppo,
 ) -> None:
-    """Train agents: gpuzoo train ID, with the options of baselines/ppo.py or a2c.py, which --help shows."""
-    _baselines("training", "torch", "matplotlib", "safetensors", "tensorboard")
-    from baselines.train.args import Args
-    from baselines.train.command import parse
+    """Train agents: gpuzoo train ID, with the options that gpuzoo train ID --help shows."""
+    _require("training", "torch", "matplotlib", "safetensors", "tensorboard")
+    from gpuzoo.baselines.train.args import Args
+    from gpuzoo.baselines.train.command import parse
 
     kind = next(k for k in Args.__subclasses__() if k.algorithm == algorithm.value)
     words, before = context.args, sys.argv
@@ -508,9 +501,9 @@ def train(
             words = [*words, "--out", args.out]
         with _errors():
             args.check()
-        from baselines import run  # only now: it imports torch, which takes longer than all of the above
+        from gpuzoo.baselines import run  # only now: it imports torch, which takes longer than all of the above
 
-        module = importlib.import_module(f"baselines.{algorithm.value}")
+        module = importlib.import_module(f"gpuzoo.baselines.{algorithm.value}")
         run.main(getattr(module, algorithm.value.upper()), module.Args, words)
     finally:
         sys.argv = before
@@ -578,9 +571,9 @@ def play(
     as_json: JsonOption = False,
 ) -> None:  # fmt: skip
     """Let trained agents play: measure their returns, and show them."""
-    _baselines("playing", "torch", "safetensors")
-    from baselines.train.command import existing
+    _require("playing", "torch", "safetensors")
     from gpuzoo import registry
+    from gpuzoo.baselines.train.command import existing
     from gpuzoo.core.backend import make_backend
 
     err = _console(stderr=True)
@@ -589,14 +582,15 @@ def play(
         files = players(player or [])
         for file in {checkpoint, *files.values()} - {"random"}:
             existing(file.partition("#")[0])
-        from baselines.report import match as matches  # only now: torch takes longer to import than all of the above
-        from baselines.report.evaluation import evaluate
+        # Only now: torch takes longer to import than all of the above.
+        from gpuzoo.baselines.report import match as matches
+        from gpuzoo.baselines.report.evaluation import evaluate
 
         device = make_backend(device).device
         match = matches.arrange(game, files, checkpoint, values, device)
         options: dict[str, Any] = {"greedy": greedy, "seed": seed}
         if out:
-            from baselines.report.video import film
+            from gpuzoo.baselines.report.video import film
 
             film(match.game, match.players, out, match.config, device, envs=num_envs, seconds=seconds, **options)
         with err.status(f"Playing {episodes} episodes"):
@@ -620,7 +614,7 @@ def play(
     if out:
         err.print(f"Wrote [bold]{escape(str(out))}[/].", soft_wrap=True)
     if window:
-        from baselines.report.video import show
+        from gpuzoo.baselines.report.video import show
 
         with _errors():
             show(match.game, match.players, match.config, device, envs=num_envs, **options)
