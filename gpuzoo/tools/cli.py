@@ -338,6 +338,7 @@ def parse_config(env: EnvDef, pairs: list[str]) -> dict[str, Any]:
         ValueError, TypeError: a faulty word, an unknown parameter, or a value of the wrong type.
     """
     from gpuzoo.core.definition import config_types, unknown
+    from gpuzoo.core.uniform import Uniform
 
     kinds = {**config_types(env.Config), "max_episode_steps": int}
     words = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
@@ -352,6 +353,8 @@ def parse_config(env: EnvDef, pairs: list[str]) -> dict[str, Any]:
         try:
             if kind is bool:
                 out[name] = words[text.lower()]
+            elif kind is float and ":" in text:
+                out[name] = Uniform.parse(text)
             else:
                 out[name] = kind(text) if kind in (int, float) else text
         except (ValueError, KeyError):
