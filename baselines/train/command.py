@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import dataclasses
 import itertools
+import json
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -71,8 +72,13 @@ def parse(kind: type[Args], argv: Sequence[str] | None = None, doc: str = "") ->
             parser.add_argument(flag, action=argparse.BooleanOptionalAction, help=text)
         else:
             parser.add_argument(flag, type=readers[reader], help=text)
+    parser.add_argument("--config", dest="file", metavar="FILE.json|GAME",
+                        help="options from a JSON file, or those that baselines/configs has for some game")  # fmt: skip
+    parser.add_argument("--show-config", action="store_true", help="print all options, as --config takes them, and end")
     known, rest = parser.parse_known_args(argv)
     values = vars(known)
+    show = values.pop("show_config", False)
+    rest = [part for word in rest for part in (word.split("=", 1) if word.startswith("--config.") else [word])]
     try:
         types = config_types(registry.get(values["game"]).Config) | {"max_episode_steps": int}
         config: dict[str, Any] = {}
@@ -86,6 +92,9 @@ def parse(kind: type[Args], argv: Sequence[str] | None = None, doc: str = "") ->
         args: Args = kind.of(**values, config=config)
     except (ValueError, TypeError) as error:
         parser.error(str(error))
+    if show:
+        print(json.dumps(args.about(), indent=2))
+        parser.exit()
     return args
 
 
