@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from gpuzoo import registry
-from gpuzoo.core.definition import config_types, unknown
+from gpuzoo.core.definition import EnvDef, config_types, unknown
 from gpuzoo.core.uniform import Uniform
 
 from .args import Args
@@ -96,6 +96,27 @@ def parse(kind: type[Args], argv: Sequence[str] | None = None, doc: str = "") ->
         print(json.dumps(args.about(), indent=2))
         parser.exit()
     return args
+
+
+PRETRAINED = "pretrained"
+
+
+def checkpoint_of(game: str | type[EnvDef], player: str) -> str:
+    """The file of a player: of ``"pretrained"`` the one in ``baselines/pretrained``, otherwise ``player`` itself.
+
+    Raises:
+        ValueError: nobody has trained agents of that game before.
+    """
+    if player != PRETRAINED:
+        return player
+    env_id, folder = registry.get(game).id, Path(__file__).parents[1] / PRETRAINED
+    path = folder / f"{env_id}.safetensors"
+    if not path.is_file():
+        known = ", ".join(sorted(other.stem for other in folder.glob("*.safetensors")))
+        raise ValueError(
+            f"there are no pretrained agents for {env_id}: 'gpuzoo train {env_id}' trains some. There are for {known}."
+        )
+    return str(path)
 
 
 def existing(path: str | os.PathLike[str]) -> Path:

@@ -55,9 +55,7 @@ def read(kind: type[Any], game: str | type[EnvDef], source: str) -> dict[str, An
         raise ValueError(f"{path} must hold a JSON object with options, not {type(found).__name__}.")
     for key, mine in (("game", registry.get(game).id), ("algorithm", kind.algorithm)):
         if found.pop(key, mine) != mine:
-            raise ValueError(
-                f"{path} is for another {key} than {mine}: take that one, or remove {key!r} from the file."
-            )
+            raise ValueError(f"{path} is for another {key} than {mine}: take that one, or remove {key!r} there.")
     return _options(kind, {k: v for k, v in found.items() if k not in RESULTS_ONLY}, path)
 
 

@@ -539,7 +539,7 @@ def players(words: list[str]) -> dict[str, str]:
     for word in words:
         name, _, file = word.partition("=")
         if not (name and file):
-            raise ValueError(f"--player takes NAME=FILE or NAME=random, not {word!r}.")
+            raise ValueError(f"--player takes NAME=FILE, NAME=pretrained or NAME=random, not {word!r}.")
     return {name: file for name, _, file in (word.partition("=") for word in words)}
 
 
@@ -548,11 +548,17 @@ def play(
     context: typer.Context,
     game: GameArgument,
     checkpoint: Annotated[
-        str, typer.Option(metavar="FILE[#MEMBER]", help="Who plays all agents: what training left, or random.")
+        str,
+        typer.Option(metavar="FILE[#MEMBER]", help="Who plays all agents: what training left, pretrained or random."),
     ] = "random",
+    pretrained: Annotated[
+        bool, typer.Option("--pretrained", help="The agents that gpuzoo brings play, as --checkpoint pretrained.")
+    ] = False,
     player: Annotated[
         list[str] | None,
-        typer.Option("--player", "-p", metavar="NAME=FILE|random", help="Who plays a group or an agent instead."),
+        typer.Option(
+            "--player", "-p", metavar="NAME=FILE|pretrained|random", help="Who plays a group or an agent instead."
+        ),
     ] = None,
     episodes: Annotated[int, typer.Option(min=1, help="Episodes to measure, each with a seed of its own.")] = 256,
     greedy: Annotated[bool, typer.Option("--greedy/--sample", help="Take the likeliest actions or draw them.")] = False,
@@ -576,15 +582,18 @@ def play(
     """Let trained agents play: measure their returns, and show them."""
     _require("playing", "torch", "safetensors")
     from gpuzoo import registry
-    from gpuzoo.baselines.train.command import existing
+    from gpuzoo.baselines.train.command import PRETRAINED, checkpoint_of, existing
     from gpuzoo.core.backend import make_backend
 
     err = _console(stderr=True)
     with _errors():
         values = parse_config(registry.get(game), [*(config or []), *dotted(context.args)])
         files = players(player or [])
+        if pretrained and checkpoint != "random":
+            raise ValueError(f"who shall play, --pretrained or --checkpoint {checkpoint}? Give one of them.")
+        checkpoint = PRETRAINED if pretrained else checkpoint
         for file in {checkpoint, *files.values()} - {"random"}:
-            existing(file.partition("#")[0])
+            existing(checkpoint_of(game, file).partition("#")[0])
         # Only now: torch takes longer to import than all of the above.
         from gpuzoo.baselines.report import match as matches
         from gpuzoo.baselines.report.evaluation import evaluate
