@@ -690,8 +690,8 @@ def test_every_configuration_is_known() -> None:
 def test_a_program(name: str, tmp_path: Path) -> None:
     """What it prints, what it leaves, and that the library goes on with it."""
     line = f"CartPole-v1 --num-envs 8 --num-steps 16 --total-steps 256 --out {tmp_path} --device cpu --hidden 8"
-    program = [sys.executable, str(ROOT / "baselines" / f"{name}.py"), *line.split()]
-    done = subprocess.run(program, capture_output=True, text=True)
+    program = [sys.executable, "-m", f"baselines.{name}", *line.split()]
+    done = subprocess.run(program, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert "CartPole-v1: mean return agent " in done.stdout
     assert "checkpoint.safetensors" in done.stdout
