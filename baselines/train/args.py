@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import math
-from pathlib import Path
 from typing import Any, ClassVar
 
 from gpuzoo import registry
 from gpuzoo.core.definition import EnvDef, Layout, choices, layout, split_config, unknown
 
-from . import distributed
+from . import config_files, distributed
 from .encoders import CNN_COST, ENCODERS
 from .sweep import parse_sweep
 
@@ -83,13 +81,20 @@ class Args:
     threads: int = option(0, "torch's CPU threads; 0: one for small minibatches, else all")
 
     @classmethod
-    def of(cls, game: str | type[EnvDef], **values: Any) -> Any:
-        """The defaults, what ``baselines/configs`` says about the game, and then ``values``."""
-        path = Path(__file__).parents[1] / "configs" / f"{type(registry.get(game)).id}.json"
-        found: dict[str, Any] = json.loads(path.read_text()) if path.is_file() else {}
-        names = {f.name for f in dataclasses.fields(cls)}
-        found = {k: tuple(v) if isinstance(v, list) else v for k, v in found.items() if k in names}
-        return cls(game, **found | values | {"config": found.get("config", {}) | values.get("config", {})})
+    def of(cls, game: str | type[EnvDef], file: str = "", **values: Any) -> Any:
+        """The options of a run: ``values``, over those in a file, over those of ``baselines/configs`` for the game.
+
+        Args:
+            game: what is to be trained.
+            file: a ``.json`` file, or the name of a game in ``baselines/configs``; see `config_files.read`.
+            **values: options; in ``config`` each parameter of the game counts by itself.
+
+        Raises:
+            ValueError: a file that cannot be read, or that has what is no option.
+        """
+        layers = [config_files.of_game(cls, game), config_files.read(cls, game, file) if file else {}, values]
+        parameters = {name: x for layer in layers for name, x in layer.get("config", {}).items()}
+        return cls(game, **{name: x for layer in layers for name, x in layer.items()} | {"config": parameters})
 
     @property
     def iterations(self) -> int:
