@@ -220,8 +220,9 @@ def train(args: Args, log: Callable[[dict[str, float]], None] | None = None) -> 
                 next_value = values[t]
 
         targets = advantages + values
-        batch = {"observation": observations, "action": actions, "log_prob": log_probs, "value": values, "advantage": advantages,
-                 "target": targets, "memory": first_memory.unsqueeze(0), "begin": begins, **masks}  # fmt: skip
+        batch = {"observation": observations, "action": actions, "log_prob": log_probs, "value": values,
+                 "advantage": advantages, "target": targets, "begin": begins} | masks  # fmt: skip
+        batch["memory"] = first_memory.unsqueeze(0)
         for _ in range(args.epochs):
             for some in torch.randperm(N, device=device).view(args.minibatches, -1):  # [6], [R4] of whole sequences
                 loss, figures = loss_of({name: x[:, some] for name, x in batch.items()})
