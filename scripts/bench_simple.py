@@ -1,4 +1,4 @@
-"""``baselines/simple/ppo.py`` with its own settings (1,024 envs) beside CleanRL's ``ppo.py`` with its own: CartPole, steps/s.
+"""CartPole by ``baselines/simple/ppo.py`` and by CleanRL's ``ppo.py``, each with its own settings: steps/s.
 
     python scripts/bench_simple.py --cleanrl PYTHON ppo.py [--repeat 3] [--threads 1] [--json FILE]
 
@@ -51,9 +51,8 @@ def main() -> None:
             f"CleanRL {theirs:,.0f} steps/s; ratio {rows[-1]['ratio']:.1f}",
             flush=True,
         )
-    print(
-        f"median ratio {statistics.median(row['ratio'] for row in rows):.1f}, smallest {min(r['ratio'] for r in rows):.1f}"
-    )
+    ratios = [row["ratio"] for row in rows]
+    print(f"median ratio {statistics.median(ratios):.1f}, smallest {min(ratios):.1f}")
     if chosen.json:
         Path(chosen.json).write_text(json.dumps({"machine": machine("cpu"), "rows": rows}, indent=1))
 

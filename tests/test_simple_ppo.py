@@ -46,7 +46,7 @@ def values_along(algorithm: Any, game: Any, agent: Any) -> tuple[torch.Tensor, .
     with gpuzoo.make(game, 1, device="cpu", output="torch", autoreset_mode="next_step", threads=1) as envs:
         seen, infos = envs.reset(seed=0)
         values, rewards, terminations, alive = [], [], [], []
-        memory = torch.zeros(1, 16)
+        memory = torch.zeros(1, 64)
         while True:
             if algorithm is mappo:
                 values.append(agent(*agent.encode(seen), envs.state())[1][0])
@@ -70,16 +70,16 @@ def test_values_at_the_end(algorithm, name):
 
     The toys' rewards grow with time, so the first observation of the next episode has a much smaller value.
     """
-    options = SMALL | {"num_steps": 12, "total_steps": 16 * 12 * 100, "epochs": 4, "lr": 2e-2, "ent_coef": 0.0}
-    options |= {"gamma": 0.5, "gae_lambda": 0.5, "hidden": 16, "minibatches": 1, "max_grad_norm": 10.0}
+    options = SMALL | {"num_steps": 12, "total_steps": 16 * 12 * 100, "epochs": 4, "lr": 5e-3, "ent_coef": 0.0}
+    options |= {"gamma": 0.5, "gae_lambda": 0.5, "hidden": 64, "minibatches": 1, "max_grad_norm": 10.0}
     agent = algorithm.train(algorithm.Args(toy(name), **options), quiet)["agent"]
     with torch.no_grad():
         values, rewards, terminations, alive = values_along(algorithm, toy(name), agent)
     targets = rewards + 0.5 * (1 - terminations) * values[1:]
     errors = ((values[:-1] - targets) * alive).abs()
-    assert errors.max() < 0.1 * targets.max()
-    wrong = rewards[-1] + 0.5 * values[0]  # as if the next episode followed
-    assert (alive[-1] * (targets[-1] - wrong)).abs().max() > 0.2 * targets.max()
+    as_if_it_went_on = rewards[-1] + 0.5 * values[0]  # into the next episode
+    mistake = (alive[-1] * (targets[-1] - as_if_it_went_on)).abs().max()
+    assert errors.max() < mistake / 2
 
 
 def test_memory_begins_with_the_episode():
