@@ -21,7 +21,7 @@ help:  ## what there is
 	@touch $@
 
 demo: .venv/base  ## train agents and leave an animation and a learning curve in out/demo
-	$(BIN)/python baselines/demo.py --out out/demo
+	$(BIN)/python -m baselines.demo --out out/demo
 
 # TEST_TURN=3 chooses which of the costly tests run, TEST_TURN=all takes all of them; without it the commit chooses.
 test: .venv/dev  ## run the tests; of the costly ones those of what changed lately, and an eighth of the rest

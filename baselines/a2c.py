@@ -1,23 +1,19 @@
 """A2C, advantage actor-critic (Mnih et al. 2016), for groups of agents and whole populations.
 
-    python baselines/a2c.py TagContinuous-v0 --num-envs 64 --total-steps 2e6 --out out/tag
+    python -m baselines.a2c TagContinuous-v0 --num-envs 64 --total-steps 2e6 --out out/tag
 
 One gradient step for each short rollout, on all of it at once. Everything else is as in ``ppo.py``.
 """
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
-from baselines import run
-from baselines.args import A2CArgs as Args
-from baselines.learner import Learner
-from baselines.losses import Loss
-from baselines.trainer import Trainer
+from . import run
+from .fast.losses import Loss
+from .train.args import A2CArgs as Args
+from .train.learner import Learner
+from .train.trainer import Trainer
 
 if TYPE_CHECKING:  # `baselines` must set OMP_WAIT_POLICY before torch is imported
     from torch import Tensor

@@ -1,6 +1,6 @@
 """Trains agents in about two minutes on two CPU cores, and shows what they learnt.
 
-    python baselines/demo.py --out out/demo
+    python -m baselines.demo --out out/demo
 
 First one agent balances a pole (CartPole-v1). Then five taggers and fifteen runners learn at the same time, each side
 with a policy of its own, from nothing but the rewards for being caught and for catching (TagContinuous-v0).
@@ -23,18 +23,17 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
-from baselines.args import PPOArgs as Args
-from baselines.evaluation import evaluate, play
-from baselines.networks import Policy
-from baselines.plots import curve, finish
-from baselines.ppo import PPO
-from baselines.run import CHECKPOINT, Result, train
-from baselines.trainer import Trainer
 from gpuzoo.core.files import replacing
 from gpuzoo.interfaces.batch import BatchEnv
 from gpuzoo.render import Canvas, save_animation, tile
+
+from .ppo import PPO
+from .report.evaluation import evaluate, play
+from .report.plots import curve, finish
+from .run import CHECKPOINT, Result, train
+from .train.args import PPOArgs as Args
+from .train.networks import Policy
+from .train.trainer import Trainer
 
 GAME = "TagContinuous-v0"
 DEVICE = "auto"  # a GPU where there is one

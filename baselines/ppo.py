@@ -1,8 +1,8 @@
 """PPO (Schulman et al. 2017) for groups of agents and whole populations, on one device or several.
 
-    python baselines/ppo.py TagContinuous-v0 --num-envs 64 --total-steps 2e6 --out out/tag --config.num_runners 20
-    python baselines/ppo.py CartPole-v1 --population 16 --sweep lr=log:1e-4:1e-2 --out out/sweep
-    torchrun --nproc-per-node=2 baselines/ppo.py SimpleSpread-v0 --out out/spread
+    python -m baselines.ppo TagContinuous-v0 --num-envs 64 --total-steps 2e6 --out out/tag --config.num_runners 20
+    python -m baselines.ppo CartPole-v1 --population 16 --sweep lr=log:1e-4:1e-2 --out out/sweep
+    torchrun --nproc-per-node=2 -m baselines.ppo SimpleSpread-v0 --out out/spread
 
 Each group of agents has a policy of its own, named after the group, unless ``--policies`` says otherwise; all agents of
 a policy share its weights and learn from their own observations and rewards (IPPO), or with ``--critic central`` from a
@@ -14,17 +14,13 @@ advantages (`learner.advantages`) and calls `PPO.learn`.
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
-from baselines import run
-from baselines.args import PPOArgs as Args
-from baselines.learner import Learner
-from baselines.losses import Loss
-from baselines.trainer import Trainer
+from . import run
+from .fast.losses import Loss
+from .train.args import PPOArgs as Args
+from .train.learner import Learner
+from .train.trainer import Trainer
 
 if TYPE_CHECKING:  # `baselines` must set OMP_WAIT_POLICY before torch is imported
     from torch import Tensor

@@ -14,14 +14,15 @@ from typing import Any
 import numpy as np
 import torch
 
-from baselines import distributed, plots
-from baselines.command import parse
-from baselines.evaluation import evaluate
-from baselines.log import Log, read
-from baselines.networks import Policy
-from baselines.progress import Display
-from baselines.sweep import parse_sweep
-from baselines.trainer import Args, Trainer
+from .report import plots
+from .report.evaluation import evaluate
+from .report.log import Log, read
+from .report.progress import Display
+from .train import distributed
+from .train.command import parse
+from .train.networks import Policy
+from .train.sweep import parse_sweep
+from .train.trainer import Args, Trainer
 
 CHECKPOINT = "checkpoint.safetensors"
 
@@ -213,7 +214,7 @@ def train(
             table = trainer.selfplay.tournament(args.game, trainer.iteration, config=args.config, seed=args.seed)
             table.write(run.folder)
         if args.video and run.folder:
-            from baselines.video import film
+            from .report.video import film
 
             film(args.game, trainer.policies, run.folder / "video.gif", args.config, str(trainer.device))
     except FloatingPointError as error:

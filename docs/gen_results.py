@@ -10,7 +10,7 @@ from typing import Any
 
 from markdown_text import number, table
 
-from baselines import curves, plots
+from baselines.report import curves, plots
 
 ROOT = Path(__file__).parents[1]
 RESULTS, CONFIGS = ROOT / "baselines" / "results", ROOT / "baselines" / "configs"

@@ -24,8 +24,8 @@ from torch import Tensor
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from baselines.actions import Actions
-from baselines.losses import Formula, Loss
+from baselines.fast.losses import Formula, Loss
+from baselines.train.actions import Actions
 
 COLUMNS = ("advantage", "target", "old_value", "old_log_prob")
 HYPER = ("clip_eps", "vf_coef", "ent_coef")

@@ -1,4 +1,4 @@
-"""Actor and critic side by side: the fused networks of baselines/fused.py and eager torch, in one run, taking turns.
+"""Actor and critic side by side: the networks of baselines/fast/fused.py and eager torch, in one run, taking turns.
 
     python scripts/bench_mlp.py [--rows 4 128 1024 32768] [--shapes 4-64-64-2 4-64-64-1] [--threads 2] [--repeat 20]
 
@@ -22,7 +22,7 @@ from torch import Tensor
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from baselines import fused
+from baselines.fast import fused
 
 Shapes = tuple[tuple[int, ...], ...]
 Networks = Callable[[Tensor], list[Tensor]]

@@ -1,6 +1,6 @@
 """Where the time of a training iteration goes: stepping the envs, acting, advantages, updating.
 
-    python scripts/bench_phases.py CartPole-v1 --num-envs 2048 [options of baselines/ppo.py]
+    python scripts/bench_phases.py CartPole-v1 --num-envs 2048 [options of baselines.ppo]
 
 Each phase is timed by itself, many times, and the best time counts. Stepping the envs is what `Rollout.play` does
 without its policies: the kernels, and moving what they write. Prints a row of JSON.
@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import torch
 
 from baselines import ppo, run
-from baselines.trainer import captured
+from baselines.train.trainer import captured
 
 
 def best(function: Callable[[], Any], device: torch.device, seconds: float = 3.0) -> float:

@@ -18,7 +18,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from baselines.kernels import CategoricalSampler, NormalSampler
+from baselines.fast.kernels import CategoricalSampler, NormalSampler
 from gpuzoo.core.backend import make_backend
 from gpuzoo.tools import bench
 

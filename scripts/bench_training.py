@@ -75,7 +75,7 @@ class Contestant:
 def timed(command: list[str], environment: dict[str, str], text: str = "") -> tuple[str, dict[str, Any]]:
     """Runs a command; returns its output, and how long it and its CPU cores took."""
     before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-    done = subprocess.run(command, env=os.environ | environment, input=text, capture_output=True, text=True)
+    done = subprocess.run(command, env=os.environ | environment, input=text, capture_output=True, text=True, cwd=ROOT)
     whole, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
     if done.returncode:
         raise RuntimeError(f"{shlex.join(command)} failed:\n{done.stderr[-2000:]}")
@@ -107,7 +107,7 @@ def ours(setting: Setting, device: str, seeds: range | None = None) -> dict[str,
 
 
 def run_ours(setting: Setting, device: str, folder: str) -> dict[str, Any]:
-    """One run of ``baselines/ppo.py`` with its cache and its log in ``folder``."""
+    """One run of ``baselines.ppo`` with its cache and its log in ``folder``."""
     names = ["num_envs", "total_steps", "seed", "num_steps", "epochs", "minibatches", "lr", "gamma",
              "gae_lambda", "clip_eps", "ent_coef", "vf_coef", "max_grad_norm", "activation"]  # fmt: skip
     options = {name: getattr(setting, name) for name in names} | {"hidden": "64,64", "encoder": "mlp", "device": device}
@@ -117,7 +117,7 @@ def run_ours(setting: Setting, device: str, folder: str) -> dict[str, Any]:
     flags += ["--anneal-lr", "--clip-values", "--normalize-advantages", "--no-normalize-observations"]
     flags += ["--save-every", "1e9"]
     flags += [str(x) for name, value in setting.config.items() for x in (f"--config.{name}", value)]
-    command = [sys.executable, str(ROOT / "baselines/ppo.py"), setting.game, *flags, "--out", f"{folder}/out"]
+    command = [sys.executable, "-m", "baselines.ppo", setting.game, *flags, "--out", f"{folder}/out"]
     _, found = timed(command, {"GPUZOO_CACHE_DIR": f"{folder}/cache"})
     with open(f"{folder}/out/progress.csv", newline="") as file:
         rows = list(csv.DictReader(file))

@@ -87,9 +87,9 @@ phases tag TagContinuous-v0 --num-envs 2000 --num-steps 32 --config.num_runners 
 phases spread SimpleSpread-v0 --num-envs 4096 --num-steps 32
 phases population CartPole-v1 --population 2048 --num-envs 4
 # shellcheck disable=SC2086 # several words
-part ppo 60 ppo.log "$python" baselines/ppo.py CartPole-v1 --device cuda $ppo
+part ppo 60 ppo.log "$python" -m baselines.ppo CartPole-v1 --device cuda $ppo
 part population 90 population.log \
-  "$python" baselines/ppo.py CartPole-v1 --device cuda --population 2048 --num-envs 4 --total-steps 5e5
+  "$python" -m baselines.ppo CartPole-v1 --device cuda --population 2048 --num-envs 4 --total-steps 5e5
 part bench-cpu 70 bench_cpu.jsonl "$python" -m gpuzoo bench --json --device cpu --no-startup --seconds 1
 table bench_cpu.jsonl
 part peers 40 peers.jsonl "$python" scripts/bench_peers.py --json --seconds 0.5

@@ -30,10 +30,11 @@ from numpy.typing import NDArray
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from baselines import curves, run
-from baselines.evaluation import evaluate
-from baselines.networks import Policy
+from baselines import run
 from baselines.ppo import PPO, Args
+from baselines.report import curves
+from baselines.report.evaluation import evaluate
+from baselines.train.networks import Policy
 from gpuzoo import registry
 from gpuzoo.core.backend import make_backend
 from gpuzoo.core.definition import EnvDef
@@ -100,7 +101,7 @@ def arguments(game: str, seeds: int, quick: bool = False, **options: Any) -> lis
 
 def command(args: Args, variant: str = "", **options: Any) -> str:
     """What a user types for the same run; everything else is in the game's config."""
-    words = ["python", "baselines/ppo.py", str(args.game), "--seed", str(args.seed)]
+    words = ["python", "-m", "baselines.ppo", str(args.game), "--seed", str(args.seed)]
     words += ["--population", str(args.population)] if args.population > 1 else []
     for name, value in options.items():
         flag = name.replace("_", "-")

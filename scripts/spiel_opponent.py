@@ -9,8 +9,8 @@ import pyspiel
 import torch
 from numpy.typing import NDArray
 
-from baselines.evaluation import Seat
-from baselines.networks import Policy
+from baselines.report.evaluation import Seat
+from baselines.train.networks import Policy
 from gpuzoo.core.definition import EnvDef
 from gpuzoo.interfaces.batch import BatchEnv
 

@@ -22,13 +22,14 @@ torch = pytest.importorskip("torch")
 
 from training import ROOT, small, toy  # noqa: E402
 
-from baselines import a2c, checkpoint, ppo, run  # noqa: E402
+from baselines import a2c, ppo, run  # noqa: E402
 from baselines.a2c import A2C  # noqa: E402
-from baselines.evaluation import evaluate  # noqa: E402
-from baselines.learner import advantages  # noqa: E402
-from baselines.minibatch import COLUMNS  # noqa: E402
 from baselines.ppo import PPO, Args  # noqa: E402
+from baselines.report import checkpoint  # noqa: E402
+from baselines.report.evaluation import evaluate  # noqa: E402
 from baselines.run import parse, train  # noqa: E402
+from baselines.train.learner import advantages  # noqa: E402
+from baselines.train.minibatch import COLUMNS  # noqa: E402
 from gpuzoo import Simulator  # noqa: E402
 
 # The gradients of a population's parameters lie apart from each other, so that those of a member are neighbours.
@@ -606,7 +607,7 @@ def test_bfloat16_is_near_float32(memory: int) -> None:
 def test_messages_come_before_the_compiler(
     values: dict[str, Any], message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("baselines.trainer.Simulator", lambda *a, **k: pytest.fail("an env was made"))
+    monkeypatch.setattr("baselines.train.trainer.Simulator", lambda *a, **k: pytest.fail("an env was made"))
     with pytest.raises((ValueError, TypeError), match=message):
         PPO(small("CartPole-v1", **({"total_steps": 384} | values)))
 
@@ -625,7 +626,7 @@ def test_envs_that_do_not_fit_into_memory(monkeypatch: pytest.MonkeyPatch) -> No
     def fail(*args: Any) -> None:
         raise RuntimeError("CUDA out of memory")
 
-    monkeypatch.setattr("baselines.trainer.Rollout", fail)
+    monkeypatch.setattr("baselines.train.trainer.Rollout", fail)
     with pytest.raises(MemoryError, match=r"1 x 8 envs x 16 steps of CartPole-v1 do not fit .*: try num_envs=4"):
         PPO(small("CartPole-v1"))
 

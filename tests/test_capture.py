@@ -93,7 +93,7 @@ def test_a_graph_does_what_its_operations_do(name: str, monkeypatch: pytest.Monk
     found = []
     for capture in (True, False):
         if not capture:
-            monkeypatch.setattr("baselines.trainer.captured", lambda function, device: function)
+            monkeypatch.setattr("baselines.train.trainer.captured", lambda function, device: function)
         trainer = kind(args)
         log = [trainer.iterate() for _ in range(5)]
         found.append((trainer.policies, log))

@@ -453,8 +453,8 @@ def documented(program):
 
 @pytest.mark.parametrize(
     ("algorithm", "words"),
-    [(a, w) for a, p in (("ppo", "baselines/ppo.py "), ("a2c", "baselines/a2c.py ")) for w in documented(f"python {p}")]
-    + [("ppo", w) for w in documented("torchrun --nproc-per-node=2 baselines/ppo.py ")]
+    [(a, w) for a, p in (("ppo", "-m baselines.ppo "), ("a2c", "-m baselines.a2c ")) for w in documented(f"python {p}")]
+    + [("ppo", w) for w in documented("torchrun --nproc-per-node=2 -m baselines.ppo ")]
     + [("ppo", w) for w in documented("gpuzoo train ")],
     ids=lambda words: words if isinstance(words, str) else " ".join(words[:2]),
 )
@@ -558,8 +558,8 @@ def test_play_random():
 
 @pytest.mark.parametrize("how", ["--greedy", "--sample"])
 def test_play_measures_a_member_of_a_checkpoint(how, trained):
-    from baselines.evaluation import evaluate
     from baselines.ppo import PPO, Args
+    from baselines.report.evaluation import evaluate
 
     about = json.loads((trained["pole"].parent / "run.json").read_text())
     args = Args(
@@ -610,7 +610,7 @@ def test_play_matches(trained):
 
 def test_an_agent_that_plays_randomly_is_not_the_policy():
     """Who has a name of its own plays that, whatever the rest of its group plays."""
-    from baselines.match import arrange
+    from baselines.report.match import arrange
 
     match = arrange("ConnectFour-v0", {"player_0": "random"})
     assert match.players == {"player_0": None, "player_1": None}
@@ -667,8 +667,8 @@ def test_play_writes_an_animation(suffix, trained, tmp_path):
 
 
 def test_an_animation_depends_on_the_seed_alone(trained, tmp_path):
-    from baselines.match import arrange
-    from baselines.video import film
+    from baselines.report.match import arrange
+    from baselines.report.video import film
 
     players = arrange("ConnectFour-v0", {}, str(trained["four"])).players
     files = [tmp_path / f"{k}.gif" for k in range(3)]
@@ -681,7 +681,7 @@ def test_an_animation_depends_on_the_seed_alone(trained, tmp_path):
 
 
 def test_envs_that_are_over_stand_still_until_all_are():
-    from baselines import video
+    from baselines.report import video
 
     config = {"length": np.array([0.1, 5.0], np.float32)}  # a short pole falls long before a long one
     fps, stride = video.rate("CartPole-v1")
@@ -703,7 +703,7 @@ def test_envs_that_are_over_stand_still_until_all_are():
 
 
 def test_play_in_a_window_until_it_is_closed(monkeypatch):
-    from baselines import video
+    from baselines.report import video
 
     shown = []
 

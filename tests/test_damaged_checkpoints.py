@@ -20,9 +20,9 @@ pytest.importorskip("safetensors")
 
 from training import small  # noqa: E402
 
-from baselines import checkpoint  # noqa: E402
-from baselines.match import arrange  # noqa: E402
 from baselines.ppo import PPO  # noqa: E402
+from baselines.report import checkpoint  # noqa: E402
+from baselines.report.match import arrange  # noqa: E402
 
 SECONDS, MEGABYTES = 5.0, 600
 

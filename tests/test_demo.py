@@ -18,7 +18,7 @@ ROOT = Path(gpuzoo.__file__).parents[1]
 def test_demo_leaves_an_animation_and_a_curve(tmp_path: Path) -> None:
     out = tmp_path / "demo"
     words = ["--out", str(out), "--pole-steps", "2048", "--tag-steps", "2048"]
-    command = [sys.executable, "-W", "error", "baselines/demo.py", *words]
+    command = [sys.executable, "-W", "error", "-m", "baselines.demo", *words]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     for text in ("of 500 steps with random pushes", "Runners that are caught", f"--checkpoint {out}/checkpoint"):

@@ -20,7 +20,7 @@ if not torch.distributed.is_available() or not torch.distributed.is_gloo_availab
 
 from training import ROOT  # noqa: E402
 
-from baselines import checkpoint  # noqa: E402
+from baselines.report import checkpoint  # noqa: E402
 
 pytestmark = pytest.mark.rotates(together=True)  # they share three processes, which take longer than the tests
 
@@ -41,7 +41,7 @@ from pathlib import Path
 sys.path.insert(0, {root!r})
 import torch
 torch.set_num_threads(1)
-from baselines import distributed
+from baselines.train import distributed
 from baselines.ppo import PPO, Args
 from baselines.run import Run, train
 
@@ -71,7 +71,7 @@ from pathlib import Path
 sys.path.insert(0, {root!r})
 import torch
 torch.set_num_threads(1)
-from baselines import distributed
+from baselines.train import distributed
 from baselines.ppo import PPO, Args
 from baselines.run import Run, train
 
@@ -112,7 +112,7 @@ sys.path[:0] = [{root!r}, {tests!r}]
 import numpy as np
 import torch
 from training import small, toy
-from baselines import distributed
+from baselines.train import distributed
 from baselines.ppo import PPO
 
 envs, path = int(sys.argv[1]), Path(sys.argv[2])

@@ -11,7 +11,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from baselines import fused  # noqa: E402
+from baselines.fast import fused  # noqa: E402
 
 SHAPES = [
     (4, 64, 64, 2),

@@ -20,7 +20,7 @@ from gpuzoo.core import nvrtc
 from gpuzoo.core.backend import make_backend
 
 torch = pytest.importorskip("torch")
-kernels = pytest.importorskip("baselines.kernels")
+kernels = pytest.importorskip("baselines.fast.kernels")
 
 NVECS = [(2,), (7,), (3, 5, 2), (4, 1, 9, 2, 6), (600,)]
 ONE_IN_A_MILLION = 4.75  # normal deviations, one-sided

@@ -15,10 +15,10 @@ from gpuzoo.core import nvrtc
 from gpuzoo.core.backend import make_backend
 
 torch = pytest.importorskip("torch")
-kernels = pytest.importorskip("baselines.kernels")
-losses = pytest.importorskip("baselines.losses")
-actions = pytest.importorskip("baselines.actions")
-networks = pytest.importorskip("baselines.networks")
+kernels = pytest.importorskip("baselines.fast.kernels")
+losses = pytest.importorskip("baselines.fast.losses")
+actions = pytest.importorskip("baselines.train.actions")
+networks = pytest.importorskip("baselines.train.networks")
 
 PPO = {
     "file": "ppo.cuh",

@@ -13,13 +13,13 @@ torch = pytest.importorskip("torch")
 
 from training import small, toy  # noqa: E402
 
-from baselines import native  # noqa: E402
 from baselines.a2c import A2C  # noqa: E402
 from baselines.a2c import Args as A2CArgs  # noqa: E402
-from baselines.minibatch import Prepared  # noqa: E402
-from baselines.plan import Plan  # noqa: E402
+from baselines.fast import native  # noqa: E402
+from baselines.fast.plan import Plan  # noqa: E402
+from baselines.fast.steps import Steps  # noqa: E402
 from baselines.ppo import PPO  # noqa: E402
-from baselines.steps import Steps  # noqa: E402
+from baselines.train.minibatch import Prepared  # noqa: E402
 
 TAG = {"num_taggers": 2, "num_runners": 3, "num_other_agents_observed": 2, "max_episode_steps": 9}
 RUNS: dict[str, dict[str, Any]] = {

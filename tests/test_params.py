@@ -195,7 +195,7 @@ def test_the_values_that_an_env_was_made_with_can_be_set_again(registered_game: 
     game, cfg = registered_game(), registered_game.Config()
     names = [name for name, kind in config_types(game.Config).items() if kind is float]
     rounded = {name: np.full(1, getattr(cfg, name), np.float32) for name in names}
-    assert changed_parameters(game, cfg, layout(game, cfg), rounded, rounded, None, 3)[1] == rounded
+    assert changed_parameters(game, cfg, layout(game, cfg), rounded, {}, rounded, None, 3).values == rounded
 
 
 def test_a_picture_is_of_the_env_with_its_own_values() -> None:

@@ -14,8 +14,8 @@ torch = pytest.importorskip("torch")
 import training  # noqa: E402, F401, makes the trainers importable
 from torch import nn  # noqa: E402
 
-from baselines.actions import Actions  # noqa: E402
-from baselines.networks import Network, Policy, Scale  # noqa: E402
+from baselines.train.actions import Actions  # noqa: E402
+from baselines.train.networks import Network, Policy, Scale  # noqa: E402
 
 # The gradients of a population's parameters lie apart from each other, so that those of a member are neighbours.
 pytestmark = pytest.mark.filterwarnings("ignore:grad and param do not obey the gradient layout contract")

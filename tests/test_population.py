@@ -16,11 +16,12 @@ torch = pytest.importorskip("torch")
 
 from training import small  # noqa: E402
 
-from baselines import a2c, checkpoint  # noqa: E402
+from baselines import a2c  # noqa: E402
 from baselines.a2c import A2C  # noqa: E402
 from baselines.ppo import PPO  # noqa: E402
+from baselines.report import checkpoint  # noqa: E402
 from baselines.run import train  # noqa: E402
-from baselines.sweep import parse_sweep  # noqa: E402
+from baselines.train.sweep import parse_sweep  # noqa: E402
 
 # The gradients of a population's parameters lie apart from each other, so that those of a member are neighbours.
 pytestmark = pytest.mark.filterwarnings("ignore:grad and param do not obey the gradient layout contract")

@@ -10,11 +10,11 @@ import pytest
 
 pytest.importorskip("torch")
 
-from baselines import progress
-from baselines.command import parse
 from baselines.ppo import PPO, Args
-from baselines.progress import Display
+from baselines.report import progress
+from baselines.report.progress import Display
 from baselines.run import main
+from baselines.train.command import parse
 
 
 def lines(capsys):

@@ -16,8 +16,9 @@ pytest.importorskip("torch")
 pytest.importorskip("matplotlib")
 
 import gpuzoo
-from baselines import curves, run
+from baselines import run
 from baselines.ppo import Args
+from baselines.report import curves
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "baselines" / "results"
@@ -46,8 +47,8 @@ def test_command_trains_what_was_trained(env_id: str, variant: str, maker: Any) 
     assert len(found["seeds"]) >= 5
     seeds: list[int] = []
     for command in found["commands"]:
-        program, script, *words = shlex.split(command)
-        assert (program, script) == ("python", "baselines/ppo.py")
+        python, flag, module, *words = shlex.split(command)
+        assert (python, flag, module) == ("python", "-m", "baselines.ppo")
         args = run.parse(Args, words)
         args.check()
         rerun = f"the config of {env_id} has changed: run python scripts/make_results.py {env_id}"

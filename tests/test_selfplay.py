@@ -16,11 +16,11 @@ from toys.glide import Glide
 from toys.herd import Herd
 from toys.nim import Nim
 
-from baselines import selfplay
-from baselines.networks import Policy
 from baselines.ppo import PPO, Args
 from baselines.run import train
-from baselines.selfplay import SelfPlay, bradley_terry, stacked, tournament
+from baselines.train import selfplay
+from baselines.train.networks import Policy
+from baselines.train.selfplay import SelfPlay, bradley_terry, stacked, tournament
 
 HEAP = {"heap": 6}
 
@@ -394,7 +394,7 @@ def test_a_resumed_run_goes_on_to_the_same_bits(tmp_path: Path, memory: int) -> 
 def test_messages_come_before_the_compiler(
     toy: Any, values: dict[str, Any], message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("baselines.trainer.Simulator", lambda *a, **k: pytest.fail("an env was made"))
+    monkeypatch.setattr("baselines.train.trainer.Simulator", lambda *a, **k: pytest.fail("an env was made"))
     with pytest.raises(ValueError, match=message):
         PPO(small(toy, **values))
 

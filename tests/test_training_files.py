@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import errno
+import itertools
 import json
 import math
 import os
@@ -11,6 +12,7 @@ import resource
 import stat
 import subprocess
 import sys
+import threading
 import types
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,7 +27,7 @@ for needed in ("safetensors", "tensorboard", "matplotlib"):
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import gpuzoo  # noqa: E402
-from baselines import checkpoint, log, plots  # noqa: E402
+from baselines.report import checkpoint, log, plots  # noqa: E402
 
 DTYPES = "float32 float64 bfloat16 float16 int8 int32 int64 uint8 uint64 bool".split()
 
@@ -180,6 +182,32 @@ def kept(path: Path) -> bool:
     return checkpoint.load(path)[1] == {"steps": 1} and list(path.parent.iterdir()) == [path]
 
 
+def test_a_checkpoint_is_read_whole_while_others_take_its_place(tmp_path: Path) -> None:
+    path = tmp_path / "checkpoint.safetensors"
+    for k in range(2):
+        checkpoint.save(tmp_path / f"{k}", {"weights": torch.full((3000,), float(k))}, {"value": k})
+    os.link(tmp_path / "0", path)
+    done = threading.Event()
+
+    def replace() -> None:
+        for k in itertools.cycle(range(2)):
+            (tmp_path / "next").unlink(missing_ok=True)
+            os.link(tmp_path / f"{k}", tmp_path / "next")
+            os.replace(tmp_path / "next", path)
+            if done.is_set():
+                return
+
+    writer = threading.Thread(target=replace)
+    writer.start()
+    try:
+        for _ in range(2000):
+            found, about = checkpoint.load(path)
+            assert bool((found["weights"] == about["value"]).all())
+    finally:
+        done.set()
+        writer.join()
+
+
 @pytest.mark.parametrize("name", ["fsync", "replace"])
 def test_errors_leave_the_previous_checkpoint(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "a.safetensors"
@@ -230,7 +258,7 @@ _KILL = """
 import os, random, signal, sys, time
 from pathlib import Path
 import torch
-from baselines import checkpoint
+from baselines.report import checkpoint
 
 torch.set_num_threads(1)
 path = Path(sys.argv[1])

@@ -338,6 +338,7 @@ def parse_config(env: EnvDef, pairs: list[str]) -> dict[str, Any]:
         ValueError, TypeError: a faulty word, an unknown parameter, or a value of the wrong type.
     """
     from gpuzoo.core.definition import config_types, unknown
+    from gpuzoo.core.uniform import Uniform
 
     kinds = {**config_types(env.Config), "max_episode_steps": int}
     words = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
@@ -352,6 +353,8 @@ def parse_config(env: EnvDef, pairs: list[str]) -> dict[str, Any]:
         try:
             if kind is bool:
                 out[name] = words[text.lower()]
+            elif kind is float and ":" in text:
+                out[name] = Uniform.parse(text)
             else:
                 out[name] = kind(text) if kind in (int, float) else text
         except (ValueError, KeyError):
@@ -493,8 +496,8 @@ def train(
 ) -> None:
     """Train agents: gpuzoo train ID, with the options of baselines/ppo.py or a2c.py, which --help shows."""
     _baselines("training", "torch", "matplotlib", "safetensors", "tensorboard")
-    from baselines.args import Args
-    from baselines.command import parse
+    from baselines.train.args import Args
+    from baselines.train.command import parse
 
     kind = next(k for k in Args.__subclasses__() if k.algorithm == algorithm.value)
     words, before = context.args, sys.argv
@@ -579,7 +582,7 @@ def play(
 ) -> None:  # fmt: skip
     """Let trained agents play: measure their returns, and show them."""
     _baselines("playing", "torch", "safetensors")
-    from baselines.command import existing
+    from baselines.train.command import existing
     from gpuzoo import registry
     from gpuzoo.core.backend import make_backend
 
@@ -589,14 +592,14 @@ def play(
         files = players(player or [])
         for file in {checkpoint, *files.values()} - {"random"}:
             existing(file.partition("#")[0])
-        from baselines import match as matches  # only now: torch takes longer to import than all of the above
-        from baselines.evaluation import evaluate
+        from baselines.report import match as matches  # only now: torch takes longer to import than all of the above
+        from baselines.report.evaluation import evaluate
 
         device = make_backend(device).device
         match = matches.arrange(game, files, checkpoint, values, device)
         options: dict[str, Any] = {"greedy": greedy, "seed": seed}
         if out:
-            from baselines.video import film
+            from baselines.report.video import film
 
             film(match.game, match.players, out, match.config, device, envs=num_envs, seconds=seconds, **options)
         with err.status(f"Playing {episodes} episodes"):
@@ -620,7 +623,7 @@ def play(
     if out:
         err.print(f"Wrote [bold]{escape(str(out))}[/].", soft_wrap=True)
     if window:
-        from baselines.video import show
+        from baselines.report.video import show
 
         with _errors():
             show(match.game, match.players, match.config, device, envs=num_envs, **options)

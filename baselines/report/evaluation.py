@@ -10,10 +10,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from baselines.networks import Policy
 from gpuzoo.core.definition import EnvDef, unknown
 from gpuzoo.interfaces.batch import BatchEnv
 from gpuzoo.tensors import as_tensor
+
+from ..train.networks import Policy
 
 
 class Seat:

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from baselines.fused_calls import (
+from .fused_calls import (
     MAX_LAYERS,
     MAX_WIDTH,
     Shape,
@@ -31,7 +31,7 @@ from baselines.fused_calls import (
     sizes_of,
     tower_words,
 )
-from baselines.units import Call, Words
+from .units import Call, Words
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"tanh": torch.tanh, "relu": torch.relu}
 

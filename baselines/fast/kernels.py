@@ -18,8 +18,9 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from baselines.units import Call, Word, check, compile_unit, device_name, prepare, shape_of, unit_code
 from gpuzoo.core.backend import Unit
+
+from .units import Call, Word, check, compile_unit, device_name, prepare, shape_of, unit_code
 
 MAX_ROWS = 1 << 32  # a row's number is one word of the generator's counter
 
@@ -293,7 +294,7 @@ def gae(
     decay: Tensor,
     waits: bool,
 ) -> tuple[Tensor, Tensor]:
-    """Advantages, and which rows are transitions; see `baselines.learner.advantages`.
+    """Advantages, and which rows are transitions; see `baselines.train.learner.advantages`.
 
     Args:
         rewards: float32 (T, ...), contiguous, like all that follow.

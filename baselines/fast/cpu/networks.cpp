@@ -11,7 +11,7 @@ constexpr i64 CHUNK = 2 * BLOCK;  // at least so many rows are one task and one 
 constexpr i64 MAX_CHUNKS = 64, MAX_FORWARD_CHUNKS = 1 << 16;
 constexpr i64 ALONE = 1 << 19;  // multiplications that are not worth waking a thread for
 
-// baselines/fused_calls.py packs these four, as 64-bit words in this order. Strides count floats.
+// baselines/fast/fused_calls.py packs these four, as 64-bit words in this order. Strides count floats.
 struct Shape {
   i64 layers, relu, activate_last;
   i64 sizes[MAX_LAYERS + 1];

@@ -8,10 +8,11 @@ import math
 from pathlib import Path
 from typing import Any, ClassVar
 
-from baselines import distributed
-from baselines.sweep import parse_sweep
 from gpuzoo import registry
 from gpuzoo.core.definition import EnvDef, Layout, choices, layout, split_config, unknown
+
+from . import distributed
+from .sweep import parse_sweep
 
 ENCODERS = ("auto", "mlp", "cnn")
 CRITICS = ("separate", "shared", "central")
@@ -80,7 +81,7 @@ class Args:
     @classmethod
     def of(cls, game: str | type[EnvDef], **values: Any) -> Any:
         """The defaults, what ``baselines/configs`` says about the game, and then ``values``."""
-        path = Path(__file__).parent / "configs" / f"{type(registry.get(game)).id}.json"
+        path = Path(__file__).parents[1] / "configs" / f"{type(registry.get(game)).id}.json"
         found: dict[str, Any] = json.loads(path.read_text()) if path.is_file() else {}
         names = {f.name for f in dataclasses.fields(cls)}
         found = {k: tuple(v) if isinstance(v, list) else v for k, v in found.items() if k in names}

@@ -5,10 +5,11 @@ from __future__ import annotations
 import ctypes
 from typing import Any
 
-from baselines.native import unit
-from baselines.units import Call, Words, entry, words_of
 from gpuzoo.core.backend_cpu import CpuBackend
 from gpuzoo.core.simulator import Outputs, Simulator
+
+from .native import unit
+from .units import Call, Words, entry, words_of
 
 SLICE = 100_000_000  # nanoseconds after which a plan looks for signals, such as that of Ctrl-C
 

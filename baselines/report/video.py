@@ -16,12 +16,13 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-from baselines.evaluation import play
-from baselines.networks import Policy
 from gpuzoo import registry
 from gpuzoo.core.definition import EnvDef
 from gpuzoo.interfaces.batch import BatchEnv, draw
 from gpuzoo.render import Window, save_animation, tile
+
+from ..train.networks import Policy
+from .evaluation import play
 
 MAX_FPS = 25  # of a faster game, only some steps are shown
 HOLD = 0.6  # seconds for which the ends of the episodes are shown

@@ -1,5 +1,5 @@
 // Generalised advantage estimates (Schulman et al., "High-dimensional continuous control using generalized advantage
-// estimation", 2016) over every agent's own decisions, see `advantages` in baselines/learner.py. Columns are agents.
+// estimation", 2016) over every agent's own decisions, see `advantages` in baselines/train/learner.py. Columns are agents.
 
 namespace gz {
 

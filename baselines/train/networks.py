@@ -13,12 +13,13 @@ from gymnasium import spaces
 from torch import Tensor, nn
 from torch.nn import functional
 
-from baselines.actions import Actions
-from baselines.fused import Towers, towers, towers_and_back
-from baselines.layers import Network, Scale
-from baselines.native import Rows, copy
-from baselines.units import Call
 from gpuzoo.core.definition import choices
+
+from ..fast.fused import Towers, towers, towers_and_back
+from ..fast.native import Rows, copy
+from ..fast.units import Call
+from .actions import Actions
+from .layers import Network, Scale
 
 
 class Policy(nn.Module):

@@ -12,9 +12,10 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from baselines.units import Call, Words, entry
 from gpuzoo.core.backend_cpu import UNIT_SPINS, compile_host
 from gpuzoo.core.codegen import DEVICE
+
+from .units import Call, Words, entry
 
 MAX_NETWORKS, MAX_LAYERS, MAX_WIDTH = 8, 4, 512
 PADDING = 16  # floats: a multiple of every machine's vectors

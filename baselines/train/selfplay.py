@@ -22,16 +22,18 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from baselines import distributed, plots
-from baselines.kernels import CategoricalSampler, NormalSampler
-from baselines.networks import Policy
-from baselines.rollout import Rollout
-from baselines.units import Call
 from gpuzoo import registry
 from gpuzoo.core.definition import EnvDef
 from gpuzoo.core.files import replacing
 from gpuzoo.core.simulator import Simulator
 from gpuzoo.tensors import views
+
+from ..fast.kernels import CategoricalSampler, NormalSampler
+from ..fast.units import Call
+from ..report import plots
+from . import distributed
+from .networks import Policy
+from .rollout import Rollout
 
 K = 32.0  # the most that a game moves a rating
 GAMES = 8  # the most that the games of an iteration count for: they are played with the same weights
@@ -43,7 +45,7 @@ class SelfPlay:
 
     In the first half of the envs the learner plays both seats. The second half is shared out among the past selves in
     equal blocks, in which they take the two seats by turns. `Rollout.mine` is false for them, so that nothing is learnt
-    from their moves, but their replies count for the learner's move before, as in `baselines.learner.advantages`.
+    from their moves, but their replies count for the learner's move before, as in `baselines.train.learner.advantages`.
 
     Every ``every`` iterations the learner's weights replace the oldest past self. Until the pool is full, the newest
     holds all free places: it is the strongest opponent that there is. A newcomer takes over the games as they stand;

@@ -20,8 +20,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from baselines.actions import Actions
-from baselines.units import Call, check, compile_unit, device_name, shape_of, unit_code
+from ..train.actions import Actions
+from .units import Call, check, compile_unit, device_name, shape_of, unit_code
 
 #: what a formula knows of a row besides its columns
 KNOWN = ("log_prob", "entropy", "value")

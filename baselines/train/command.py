@@ -11,9 +11,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from baselines.args import Args
 from gpuzoo import registry
 from gpuzoo.core.definition import config_types, unknown
+from gpuzoo.core.uniform import Uniform
+
+from .args import Args
 
 
 def pairs(text: str) -> dict[str, str]:
@@ -37,6 +39,8 @@ def value_of(name: str, kind: Any, text: str) -> Any:
     try:
         if kind is bool:
             return {"true": True, "false": False}[text.lower()]
+        if kind is float and ":" in text:
+            return str(Uniform.parse(text))
         return kind(text) if kind in (int, float) else text
     except (ValueError, KeyError):
         raise ValueError(
@@ -53,7 +57,8 @@ def parse(kind: type[Args], argv: Sequence[str] | None = None, doc: str = "") ->
     parser = argparse.ArgumentParser(
         usage="%(prog)s GAME [options]", description=doc.split("\n")[0],
         argument_default=argparse.SUPPRESS, allow_abbrev=False,
-        epilog=f"--config.NAME VALUE sets a parameter of the game. Games: {', '.join(registry.ids())}.",
+        epilog="--config.NAME VALUE sets a parameter of the game; with LOW:HIGH or log:LOW:HIGH each episode draws it."
+        f" Games: {', '.join(registry.ids())}.",
     )  # fmt: skip
     parser.add_argument("game", help="id of a game")
     for field in dataclasses.fields(kind):

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from baselines.native import KINDS, Rows, acting, copy, features
-from baselines.plan import Plan, env_step
 from gpuzoo.core.definition import flat_size
 
+from .native import KINDS, Rows, acting, copy, features
+from .plan import Plan, env_step
+
 if TYPE_CHECKING:
-    from baselines.rollout import Player, Rollout
+    from ..train.rollout import Player, Rollout
 
 
 class Steps:

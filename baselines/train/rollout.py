@@ -8,13 +8,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from baselines.kernels import CategoricalSampler, NormalSampler
-from baselines.networks import Policy
-from baselines.steps import Steps
-from baselines.units import Call
 from gpuzoo.core.definition import Layout, flat_size
 from gpuzoo.core.simulator import Simulator
 from gpuzoo.tensors import as_tensor
+
+from ..fast.kernels import CategoricalSampler, NormalSampler
+from ..fast.steps import Steps
+from ..fast.units import Call
+from .networks import Policy
 
 
 def state_size(lay: Layout) -> int:

@@ -85,7 +85,7 @@ class Actions:
         return self.logits(out, mask).argmax(-1) if self.discrete else out
 
     def sample(self, out: Tensor, log_std: Tensor, mask: Tensor | None, generator: torch.Generator) -> Tensor:
-        """A random action (..., parts), for playing; training draws with `baselines.kernels.Sampler`."""
+        """A random action (..., parts), for playing; training draws with `baselines.fast.kernels.Sampler`."""
         if not self.discrete:
             noise = torch.empty_like(out).normal_(generator=generator)
             return out + log_std.unsqueeze(1).exp() * noise

@@ -10,17 +10,17 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from baselines import distributed
-from baselines.checkpoint import below
-from baselines.kernels import bind_adam, bind_shuffle, gae, scan
-from baselines.layers import Scale
-from baselines.losses import Slopes
-from baselines.minibatch import Minibatch, Prepared, share_of
-from baselines.native import clip
-from baselines.networks import Policy
-from baselines.plan import Plan
-from baselines.rollout import Places, Player, Rollout
-from baselines.units import Call
+from ..fast.kernels import bind_adam, bind_shuffle, gae, scan
+from ..fast.losses import Slopes
+from ..fast.native import clip
+from ..fast.plan import Plan
+from ..fast.units import Call
+from ..report.checkpoint import below
+from . import distributed
+from .layers import Scale
+from .minibatch import Minibatch, Prepared, share_of
+from .networks import Policy
+from .rollout import Places, Player, Rollout
 
 # Members' parameters lie in one tensor, so that a parameter has gaps between its members; torch warns of that as slow.
 warnings.filterwarnings("ignore", message="grad and param do not obey the gradient layout contract")
@@ -89,7 +89,7 @@ class Learner:
 
     Attributes:
         valid: (steps, members, rows) bool, the rows of the rollout that are transitions; by `prepare`.
-        packed: (steps, members, rows, 4), the columns of `baselines.minibatch.COLUMNS` in that order; by `prepare`.
+        packed: (steps, members, rows, 4), the columns of `train.minibatch.COLUMNS` in that order; by `prepare`.
         prepared: the minibatches that keep their memory from one update to the next, by their place in a pass.
     """
 

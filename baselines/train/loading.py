@@ -8,11 +8,12 @@ from typing import Any
 
 from torch import Tensor
 
-from baselines import checkpoint
-from baselines.networks import Policy
-from baselines.rollout import state_size
 from gpuzoo import registry
 from gpuzoo.core.definition import EnvDef, Layout, unknown
+
+from ..report import checkpoint
+from .networks import Policy
+from .rollout import state_size
 
 
 def describe(policy: Policy) -> dict[str, Any]:

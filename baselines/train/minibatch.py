@@ -8,11 +8,11 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-from baselines.losses import Loss, Slopes
-from baselines.native import KINDS, Gather, Rows, features, standardize
-from baselines.networks import Policy
-from baselines.plan import Plan
-from baselines.units import Call
+from ..fast.losses import Loss, Slopes
+from ..fast.native import KINDS, Gather, Rows, features, standardize
+from ..fast.plan import Plan
+from ..fast.units import Call
+from .networks import Policy
 
 #: what a rollout knows about a transition
 COLUMNS = ("advantage", "target", "old_value", "old_log_prob")

@@ -15,18 +15,21 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from baselines import checkpoint, distributed, fused
-from baselines.args import Args, option
-from baselines.learner import Learner
-from baselines.loading import describe, fill, load
-from baselines.losses import Formula, Loss, Slopes
-from baselines.minibatch import COLUMNS, Minibatch
-from baselines.networks import Policy
-from baselines.rollout import Rollout, by_group, state_size
-from baselines.sweep import parse_sweep
 from gpuzoo import registry
 from gpuzoo.core.definition import Layout
 from gpuzoo.core.simulator import Simulator, Snapshot
+
+from ..fast import fused
+from ..fast.losses import Formula, Loss, Slopes
+from ..report import checkpoint
+from . import distributed
+from .args import Args, option
+from .learner import Learner
+from .loading import describe, fill, load
+from .minibatch import COLUMNS, Minibatch
+from .networks import Policy
+from .rollout import Rollout, by_group, state_size
+from .sweep import parse_sweep
 
 
 class Trainer:
@@ -117,7 +120,7 @@ class Trainer:
         self.policies = {g: p.policy for p in self.rollout.players.values() for g in p.groups}
         self.selfplay = None
         if args.pool:
-            from baselines.selfplay import SelfPlay
+            from .selfplay import SelfPlay
 
             self.selfplay = SelfPlay(self.rollout, args.pool, args.pool_every)
         self.play, self.update = captured(self.rollout.play, self.device), captured(self._learn_all, self.device)
@@ -213,7 +216,7 @@ class Trainer:
     # ---- checkpoints ----
 
     def save(self, path: str | os.PathLike[str], **about: Any) -> None:
-        """Writes a checkpoint from which `restore` goes on to the same bits; see `baselines.checkpoint`.
+        """Writes a checkpoint from which `restore` goes on to the same bits; see `baselines.report.checkpoint`.
 
         Of several processes all must call it, and the first one writes.
 

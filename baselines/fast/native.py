@@ -11,8 +11,9 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from baselines.units import Call, Word, compile_unit, prepare, unit_code, words_of
 from gpuzoo.core.backend import Unit
+
+from .units import Call, Word, compile_unit, prepare, unit_code, words_of
 
 #: numbers that `features` reads, by their places in its source
 KINDS = (torch.float32, torch.int32, torch.int8, torch.uint8)

@@ -8,14 +8,15 @@ import math
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import torch
 from torch import Tensor
 
 import gpuzoo
-from baselines.command import existing
 from gpuzoo.core.files import replacing
+
+from ..train.command import existing
 
 FORMAT = 3  # of what the trainers write; 1 was pickled, 2 had no checksum
 HEADER = 1 << 24  #: bytes that the header may have: enough for any run, and parsed within a second
@@ -63,18 +64,19 @@ def load(path: str | os.PathLike[str], device: torch.device | str = "cpu") -> tu
     Raises:
         ValueError: no such file, or one that is not a whole checkpoint of this format.
     """
-    from safetensors import safe_open
+    from safetensors.torch import load as deserialize
 
     path = existing(path)
     try:
-        _check_header(path)
-        with safe_open(path, "pt") as file:
-            told = json.loads((file.metadata() or {}).get("gpuzoo", "{}"))
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118, it is no dictionary
-            if isinstance(told, dict) and told.get("format") == FORMAT:
-                if told.pop("sha256", None) != _checksum(told, tensors):
-                    raise ValueError("its checksum is another one")
-                return {name: x.to(device, copy=True) for name, x in tensors.items()}, dict(told["about"])
+        # One file from here on: a run that is being trained may put the next checkpoint in its place.
+        with path.open("rb") as file:
+            told = _metadata(file)
+            file.seek(0)
+            tensors = deserialize(file.read())
+        if isinstance(told, dict) and told.get("format") == FORMAT:
+            if told.pop("sha256", None) != _checksum(told, tensors):
+                raise ValueError("its checksum is another one")
+            return {name: x.to(device) for name, x in tensors.items()}, dict(told["about"])
     except OSError as error:
         raise ValueError(f"cannot read the checkpoint {path}: {error.strerror or error}.") from error
     except torch.OutOfMemoryError:
@@ -92,12 +94,15 @@ def load(path: str | os.PathLike[str], device: torch.device | str = "cpu") -> tu
     )
 
 
-def _check_header(path: Path) -> None:
-    """Refuses a length of the header that a small file, or any checkpoint, cannot have; before anybody allocates it."""
-    with path.open("rb") as file:
-        size = int.from_bytes(file.read(8), "little")
-    if not 1 < size <= min(HEADER, path.stat().st_size - 8):
+def _metadata(file: BinaryIO) -> Any:
+    """What the header says about the run.
+
+    It refuses a length that a small file, or any checkpoint, cannot have, before anybody allocates it.
+    """
+    size = int.from_bytes(file.read(8), "little")
+    if not 1 < size <= min(HEADER, os.fstat(file.fileno()).st_size - 8):
         raise ValueError(f"its header cannot have {size} bytes")
+    return json.loads((json.loads(file.read(size)).get("__metadata__") or {}).get("gpuzoo", "{}"))
 
 
 def _checksum(told: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> str:

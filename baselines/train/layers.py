@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from baselines.fused import mlp
+from ..fast.fused import mlp
 
 
 def _orthogonal(m: int, n: int, gain: float, generator: torch.Generator) -> Tensor:

@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 import torch
 
-from baselines import checkpoint, loading
-from baselines.evaluation import Evaluation
-from baselines.networks import Policy
 from gpuzoo import registry
 from gpuzoo.core.definition import EnvDef, Layout, layout, split_config, unknown
+
+from ..train import loading
+from ..train.networks import Policy
+from . import checkpoint
+from .evaluation import Evaluation
 
 RANDOM = "random"
 

@@ -1,0 +1,1 @@
+"""The trainers: envs, policies and learners of a population, in plain torch."""
