@@ -319,12 +319,12 @@ def test_record_depends_on_the_seed_alone(tmp_path):
     assert same == again != other
 
 
-@pytest.mark.parametrize("env_id", registry.ids())
-def test_record_takes_every_game(env_id, tmp_path):
-    if "render" in registry.get(env_id).exempt:
+@pytest.mark.by_kind
+def test_record_takes_every_game(registered_game, tmp_path):
+    if "render" in registered_game.exempt:
         pytest.skip("does not draw itself")
     path = tmp_path / "play.png"
-    run("record", env_id, "-o", path, "--num-envs", 1, "--steps", 1, "--size", 96)
+    run("record", registered_game.id, "-o", path, "--num-envs", 1, "--steps", 1, "--size", 96)
     with Image.open(path) as image:
         assert image.n_frames in (1, 2)
 

@@ -34,7 +34,8 @@ def layout_of_all(env: EnvDef, cfg: Config, per_env: PerEnv) -> Layout:
     with the smallest and the largest values, and with one parameter at a time at its other end.
 
     Raises:
-        ValueError: a space's shape or number of choices depends on a parameter given per env.
+        ValueError: an env's values give no space, or a space's shape or number of choices depends on a parameter given
+            per env.
     """
     low = {name: extremes(values)[0] for name, values in per_env.items()}
     high = {name: extremes(values)[1] for name, values in per_env.items()}
@@ -48,6 +49,8 @@ def layout_of_all(env: EnvDef, cfg: Config, per_env: PerEnv) -> Layout:
             found.append(layout(env, dataclasses.replace(cfg, **corner)))
         except ValueError as error:  # perhaps its values do not fit together, and no env has them
             refused.append(error)
+    if refused:
+        check_relations(env, cfg, per_env, check=lambda own: layout(env, own))
     if not found:
         raise refused[0]
     every = [_named(lay) for lay in found]

@@ -331,12 +331,14 @@ class Simulator:
                 a `gpuzoo.Uniform`, from which the episodes that begin from now on draw; or a number, which it then has.
 
         Raises:
-            TypeError: an unknown parameter, or one that is a compile-time constant.
+            TypeError: an unknown parameter, one that is a compile-time constant, or a dictionary in place of ``envs``.
             ValueError: out of range or not finite; per-env values for a parameter that is shared, or as many as there
                 are not envs; an env that is named twice; values that do not fit together in one of the envs, with those
                 that stay as they are; or a value that needs a wider space.
         """
         self.check_usable()
+        if isinstance(envs, Mapping):
+            raise TypeError("set_params takes values by name, set_params(name=value), not a dictionary.")
         self._set_params(self._changed_params(values, None if envs is None else self._different(envs)))
 
     def _changed_params(self, values: Mapping[str, Any], envs: Any, restored: bool = False) -> Change:
@@ -569,7 +571,8 @@ class Simulator:
         else:
             bad = new != given
         if bool(bad.any()):
-            raise ValueError(f"{self.env.id}: {name} cannot be {given[bad][0]}: its dtype is {target.dtype}.")
+            why = "it counts from 0" if name == "elapsed_steps" else f"its dtype is {target.dtype}"
+            raise ValueError(f"{self.env.id}: {name} cannot be {given[bad][0]}: {why}.")
         return new
 
     def state(self, envs: Any = None) -> dict[str, Any]:
@@ -717,7 +720,8 @@ class Simulator:
     def __reduce__(self) -> tuple[Any, ...]:
         """A copy (pickle, ``copy.deepcopy``) is a batch of its own on the same device, in the same state.
 
-        A snapshot would not do: actions and the outputs of the last step belong to it too.
+        A snapshot would not do: actions and the outputs of the last step belong to it too. A step of another thread is
+        waited for.
         """
         self.check_usable()
         arguments = {
@@ -728,7 +732,9 @@ class Simulator:
             "max_episode_steps": self._limit,
             **self._made_with,
         }
-        arrays = {n: self.backend.to_numpy(a) for n, a in self.arrays.items() if n not in _WANTED}
+        with self.in_use:
+            self.check_usable()
+            arrays = {n: self.backend.to_numpy(a) for n, a in self.arrays.items() if n not in _WANTED}
         return _copied, (arguments, Change(self.cfg, self.params, self._drawn), arrays, self._seeded)
 
     def close(self) -> None:

@@ -1,4 +1,7 @@
-"""The command ``gpuzoo``: one function for each subcommand, and how it prints; what they do is in other modules."""
+"""The command ``gpuzoo``: one function for each subcommand, and how it prints; what they do is in other modules.
+
+One file, because most of it is the options of the subcommands and their help, which a user reads as one.
+"""
 
 from __future__ import annotations
 
