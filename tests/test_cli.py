@@ -487,7 +487,7 @@ def test_values_for_a_game_are_options(path):
     """`Args.of` leaves out what its algorithm does not know, so a name that is wrong would go unnoticed."""
     from baselines import a2c, ppo
 
-    said = {"reference", "goal", "mappo", "open_spiel"}  # what scripts/make_results.py reads
+    said = {"reference", "goal", "mappo", "open_spiel", "note"}  # what the results read
     about, names = json.loads(path.read_text()), {field.name for field in dataclasses.fields(ppo.Args)}
     assert about.keys() <= said | names
     assert about.get("mappo", {}).keys() <= names
