@@ -7,16 +7,15 @@ One gradient step for each short rollout, on all of it at once. Everything else 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+
+from torch import Tensor
 
 from . import run
-from .fast.losses import Loss
 from .train.args import A2CArgs as Args
 from .train.learner import Learner
+from .train.loss import Hyper, Row
 from .train.trainer import Trainer
-
-if TYPE_CHECKING:  # `baselines` must set OMP_WAIT_POLICY before torch is imported
-    from torch import Tensor
 
 
 class A2C(Trainer):
@@ -24,21 +23,23 @@ class A2C(Trainer):
 
     args: Args
 
-    def loss_of(self, learner: Learner) -> Loss:
-        """The policy gradient, with the losses of value and entropy; see ``kernels/a2c.cuh``."""
-        return self.compile(
-            learner, "a2c.cuh", ("vf_coef", "ent_coef"), ("policy_loss", "value_loss", "entropy")
-        )  # fmt: skip
+    def loss(self, row: Row, hyper: Hyper) -> tuple[Tensor, dict[str, Tensor]]:
+        """The policy gradient, with the losses of value and entropy."""
+        policy_loss = -row.advantage * row.log_prob
+        value_loss = 0.5 * (row.value - row.target).square()
+        return policy_loss + hyper.vf_coef * value_loss - hyper.ent_coef * row.entropy, {
+            "policy_loss": policy_loss, "value_loss": value_loss, "entropy": row.entropy,
+        }  # fmt: skip
 
-    def learn(self, learner: Learner, loss: Loss) -> dict[str, Tensor]:
+    def learn(self, learner: Learner) -> Mapping[str, Tensor]:
         """One step on the whole rollout."""
-        args, hyper, slopes = self.args, self.hyper, None
-        for batch in learner.minibatches(0, 1, args.sequence or args.num_steps):
-            if args.normalize_advantages:
+        numbers: Mapping[str, Tensor] = {}
+        for batch in learner.minibatches(0, 1, self.args.sequence):
+            if self.args.normalize_advantages:
                 batch.normalize("advantage")
-            slopes = self.slopes(batch, loss)
-            learner.step(batch, slopes, hyper["lr"] * self.fraction, hyper["max_grad_norm"])
-        return {} if slopes is None else self.numbers(slopes, loss)
+            numbers = self.evaluate(batch)
+            self.step(learner)
+        return numbers
 
 
 if __name__ == "__main__":

@@ -6,24 +6,24 @@
 
 Each group of agents has a policy of its own, named after the group, unless ``--policies`` says otherwise; all agents of
 a policy share its weights and learn from their own observations and rewards (IPPO), or with ``--critic central`` from a
-critic that sees what all of them see (MAPPO). All tensors have the members of the population as an axis.
+critic that sees what all of them see (MAPPO). All tensors have the members of the population as their first axis.
 
-Here stands the algorithm, and its loss in ``kernels/ppo.cuh``. `Trainer.iterate` plays (`Rollout.play`), estimates
-advantages (`learner.advantages`) and calls `PPO.learn`.
+This file is the algorithm. `Trainer.iterate` plays a rollout, calls `Trainer.on_rollout`, computes advantages, and
+calls `PPO.learn`.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor
 
 from . import run
-from .fast.losses import Loss
 from .train.args import PPOArgs as Args
 from .train.learner import Learner
+from .train.loss import Hyper, Row
 from .train.trainer import Trainer
-
-if TYPE_CHECKING:  # `baselines` must set OMP_WAIT_POLICY before torch is imported
-    from torch import Tensor
 
 
 class PPO(Trainer):
@@ -31,27 +31,39 @@ class PPO(Trainer):
 
     args: Args
 
-    def loss_of(self, learner: Learner) -> Loss:
-        """The clipped surrogate objective, with the losses of value and entropy; see ``kernels/ppo.cuh``."""
-        return self.compile(
-            learner, "ppo.cuh", ("clip_eps", "vf_coef", "ent_coef"),
-            ("policy_loss", "value_loss", "entropy", "kl", "clipped"), clip_values=self.args.clip_values,
-        )  # fmt: skip
+    def loss(self, row: Row, hyper: Hyper) -> tuple[Tensor, dict[str, Tensor]]:
+        """The clipped surrogate objective, with the losses of value and entropy."""
+        log_ratio = row.log_prob - row.old_log_prob
+        ratio = log_ratio.exp()
+        clipped = ratio.clamp(1 - hyper.clip_eps, 1 + hyper.clip_eps)
+        policy_loss = -torch.minimum(row.advantage * ratio, row.advantage * clipped)
 
-    def learn(self, learner: Learner, loss: Loss) -> dict[str, Tensor]:
+        error = (row.value - row.target).square()
+        if self.args.clip_values:
+            near = row.old_value + (row.value - row.old_value).clamp(-hyper.clip_eps, hyper.clip_eps)
+            error = torch.maximum(error, (near - row.target).square())
+        value_loss = 0.5 * error
+
+        return policy_loss + hyper.vf_coef * value_loss - hyper.ent_coef * row.entropy, {
+            "policy_loss": policy_loss, "value_loss": value_loss, "entropy": row.entropy,
+            "kl": ratio - 1 - log_ratio, "clipped": (ratio - 1).abs() > hyper.clip_eps,
+        }  # fmt: skip
+
+    def learn(self, learner: Learner) -> Mapping[str, Tensor]:
         """Several passes over the rollout, in minibatches."""
         args, hyper = self.args, self.hyper
-        rate, slopes = hyper["lr"] * self.fraction, None
+        numbers: Mapping[str, Tensor] = {}
+        rate = hyper.lr * self.fraction
         for epoch in range(args.epochs):
-            for batch in learner.minibatches(epoch, args.minibatches, args.sequence or args.num_steps):
+            for batch in learner.minibatches(epoch, args.minibatches, args.sequence):
                 if args.normalize_advantages:
                     batch.normalize("advantage")
-                slopes = self.slopes(batch, loss)
-                if args.target_kl or "target_kl" in args.sweep:
-                    moved = self.numbers(slopes, loss)["kl"][:, None]
-                    rate = rate * ((moved <= 1.5 * hyper["target_kl"]) | (hyper["target_kl"] == 0))
-                learner.step(batch, slopes, rate, hyper["max_grad_norm"])
-        return {} if slopes is None else self.numbers(slopes, loss)
+                numbers = self.evaluate(batch)
+                if args.target_kl or "target_kl" in args.sweep:  # multiplied by 0, a rate stays 0 for all that follows
+                    kl = numbers["kl"][:, None]
+                    rate = rate * ((kl <= 1.5 * hyper.target_kl) | (hyper.target_kl == 0))
+                self.step(learner, rate)
+        return numbers
 
 
 if __name__ == "__main__":

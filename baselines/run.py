@@ -14,12 +14,14 @@ from typing import Any
 import numpy as np
 import torch
 
+from .executors import choose
 from .report import plots
 from .report.evaluation import evaluate
 from .report.log import Log, read
 from .report.progress import Display
 from .train import distributed
 from .train.command import parse
+from .train.executor import Executor
 from .train.networks import Policy
 from .train.sweep import parse_sweep
 from .train.trainer import Args, Trainer
@@ -68,16 +70,20 @@ class Run:
         if distributed.any_of(found) and not found:
             raise ValueError(f"only some of the processes see {self.checkpoint}: all need the folder to resume.")
         if found and self.checkpoint is not None:
-            about = trainer.restore(self.checkpoint)
-            self.before = about["seconds"]
+            self.before = trainer.restore(self.checkpoint)["seconds"]
             if self.folder:
                 rows = read(self.folder, trainer.steps)
                 self.members = load_members(self.folder, len(rows))
-        self.log = Log(self.folder, args.about(), track=args.track and distributed.rank() == 0, rows=rows)
+        about = args.about() | {"executor": trainer.executor.describe()}
+        self.log = Log(self.folder, about, track=args.track and distributed.rank() == 0, rows=rows)
         self.start = self.saved = time.perf_counter()
         hidden = quiet or distributed.rank() != 0
-        self.display = Display(self.name, args.iterations, trainer.iteration, quiet=hidden)
+        title = f"{self.name} on {trainer.device}, executor: {about['executor']}"
+        self.display = Display(self.name, args.iterations, trainer.iteration, quiet=hidden, title=title)
         self.latest: dict[str, float] = {}
+        for name, player in trainer.rollout.players.items():
+            if player.policy.why and not hidden:
+                print(f"{name}: {player.policy.why}.", flush=True)
 
     @property
     def seconds(self) -> float:
@@ -169,7 +175,7 @@ def load_members(folder: Path, iterations: int) -> list[dict[str, np.ndarray[Any
 
 
 def train(
-    make: Callable[[Any], Trainer],
+    make: Callable[[Any, Executor], Trainer],
     args: Args,
     quiet: bool = False,
     watch: Callable[[Trainer], None] | None = None,
@@ -193,7 +199,7 @@ def train(
     rows = args.population * args.num_envs * args.num_steps * max(lay.groups.values())
     small = rows < 1024 * args.minibatch_count()
     torch.set_num_threads(args.threads or (1 if small else os.cpu_count() or 1))
-    trainer = make(args)
+    trainer = make(args, choose(args.executor, args.device))
     gc.freeze()  # what is there by now is not looked through again and again
     try:
         run = Run(trainer, quiet)
@@ -238,7 +244,7 @@ def train(
 # ---- command line ----
 
 
-def main(make: Callable[[Any], Trainer], kind: type[Args], argv: Sequence[str] | None = None) -> None:
+def main(make: Callable[[Any, Executor], Trainer], kind: type[Args], argv: Sequence[str] | None = None) -> None:
     """Trains as the command line says."""
     args = parse(kind, argv, sys.modules[make.__module__].__doc__ or "")
     try:

@@ -12,6 +12,7 @@ sys.path.insert(0, str(DOCS.parent))
 
 import gen_games  # noqa: E402
 import one_step  # noqa: E402
+import simple_files  # noqa: E402
 import training_options  # noqa: E402
 
 import gpuzoo  # noqa: E402
@@ -56,6 +57,7 @@ myst_substitutions = {
     "regions": ", ".join(f"`{r}`" for r in sorted(REGIONS)),
     "uniform": ", ".join(f"`e.{name}`" for name in sorted(UNIFORM)),
     "training_options": training_options.options_table(),
+    "simple_files": simple_files.files_table(),
     "number_of_games": str(len(gpuzoo.ids())),
     **one_step.substitutions(),
 }

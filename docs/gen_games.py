@@ -1,11 +1,16 @@
-"""Writes a page for each registered game, with an animation of random play, and the pages that list them."""
+"""Writes a page for each registered game, with an animation, and the pages that list them.
+
+Pretrained agents play in the animation; where a game has none, actions are random.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import hashlib
 import importlib
 import inspect
+import itertools
 import math
 import re
 import typing
@@ -19,13 +24,15 @@ from gymnasium import spaces
 from markdown_text import number, table, write
 
 import gpuzoo
+from baselines.report import match, video
+from baselines.train.command import PRETRAINED
 from gpuzoo import render
 from gpuzoo.core.codegen import program
 from gpuzoo.core.definition import EnvDef, config_types, layout
 from gpuzoo.core.dialect import inline_includes
 
 ROOT = Path(__file__).parents[1]
-SECONDS, MAX_FPS, PIXELS = 3, 20, 300
+SECONDS, TRAINED_SECONDS, MAX_FPS, PIXELS = 3, 4, 20, 300
 
 
 def space_text(space: spaces.Space[Any]) -> str:
@@ -184,7 +191,8 @@ def _rules(env: EnvDef, page: Path) -> str:
 def _page(env: EnvDef, picture: str, results: str, folder: Path) -> str:
     parts = [f"# {env.id}"]
     if picture:
-        parts.append(f"![{env.id} with random actions]({picture}){{width={PIXELS}px}}")
+        players = "pretrained agents" if gen_results.pretrained(env.id) else "random actions"
+        parts.append(f"![{env.id} with {players}]({picture}){{width={PIXELS}px}}")
     parts += [
         inspect.cleandoc(env.__doc__ or ""),
         "## Facts",
@@ -233,16 +241,30 @@ def frames(
         batch.close()
 
 
+def films_of(env: EnvDef) -> tuple[list[Any], float]:
+    """Pictures of one env, and how many a second shows: pretrained agents play, or else actions are random."""
+    if gen_results.pretrained(env.id):
+        arranged = match.arrange(env.id, {}, PRETRAINED)
+        fps = video.rate(env.id)[0]
+        shown = video.pictures(env.id, arranged.players, arranged.config, envs=1, size=PIXELS)
+        with contextlib.closing(shown), contextlib.suppress(NotImplementedError):
+            return [*itertools.islice(shown, round(TRAINED_SECONDS * fps))], fps
+        return [], fps
+    stride = math.ceil(env.render_fps / MAX_FPS)
+    fps = env.render_fps / stride
+    return frames(env, max(2, round(SECONDS * fps)), stride), fps
+
+
 def _picture(env: EnvDef, folder: Path) -> str:
     """Renders the game's animation unless it is there already; its name tells what it was made from."""
     cfg = env.Config()
     code = program(env, cfg).code + Path(inspect.getfile(type(env))).read_text()
     code += Path(inspect.getfile(render)).read_text() + Path(__file__).read_text()
-    path = folder / f"{env.id}-{hashlib.sha256(code.encode()).hexdigest()[:10]}.gif"
+    trained = gen_results.pretrained(env.id)
+    content = code.encode() + (trained.read_bytes() if trained else b"")
+    path = folder / f"{env.id}-{hashlib.sha256(content).hexdigest()[:10]}.gif"
     if not path.exists():
-        stride = math.ceil(env.render_fps / MAX_FPS)
-        fps = env.render_fps / stride
-        films = frames(env, max(2, round(SECONDS * fps)), stride)
+        films, fps = films_of(env)
         if not films:
             return ""
         render.save_animation(films, path, fps)

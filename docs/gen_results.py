@@ -10,7 +10,8 @@ from typing import Any
 
 from markdown_text import number, table
 
-from baselines.report import curves, plots
+from baselines.report import checkpoint, curves, plots
+from baselines.train.command import PRETRAINED, checkpoint_of
 
 ROOT = Path(__file__).parents[1]
 RESULTS, CONFIGS = ROOT / "baselines" / "results", ROOT / "baselines" / "configs"
@@ -159,7 +160,31 @@ def section(game: str, pictures: Mapping[str, str]) -> str:
         return f"Not trained yet. `python scripts/make_results.py {game}` trains and scores it."
     parts = [_one(game, name, result, pictures) for name, result in found.items()]
     note = about_game(game).get("note")
-    return "\n\n".join([*parts, note] if note else parts)
+    return "\n\n".join([*_pretrained(game), *parts, *([note] if note else [])])
+
+
+def pretrained(game: str) -> Path | None:
+    """The file of the game's pretrained agents, if there is one."""
+    try:
+        return Path(checkpoint_of(game, PRETRAINED))
+    except ValueError:
+        return None
+
+
+def _pretrained(game: str) -> list[str]:
+    """How to see the pretrained agents, and how well they play."""
+    path = pretrained(game)
+    if path is None:
+        return []
+    returns = checkpoint.load_run(path)[1]["returns"]
+    episodes = " or ".join(sorted({str(side["episodes"]) for side in returns.values()}))
+    reached = ", ".join(
+        f"{name} {value({'mean': side['mean_return'], 'standard_error': side['standard_error']})}"
+        for name, side in returns.items()
+    )
+    return [
+        f"`gpuzoo play {game} --pretrained` shows trained agents. Mean returns in {episodes} episodes: {reached}.",
+    ]
 
 
 def _one(game: str, name: str, found: dict[str, Any], pictures: Mapping[str, str]) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 from gpuzoo.core.assets import Asset
 from gpuzoo.core.definition import Config, EnvDef, Field, param
 from gpuzoo.core.simulator import Simulator, Snapshot
+from gpuzoo.core.uniform import Uniform
 from gpuzoo.interfaces.aec import aec_env
 from gpuzoo.interfaces.batch import BatchEnv
 from gpuzoo.interfaces.parallel import parallel_env
@@ -29,6 +30,7 @@ __all__ = [
     "Simulator",
     "SingleEnv",
     "Snapshot",
+    "Uniform",
     "VectorEnv",
     "aec_env",
     "get",

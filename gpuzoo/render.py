@@ -287,7 +287,7 @@ class Canvas:
         w = width - 2 * pad * self._pt
         h = height - 2 * pad * self._pt - top
         if not (x1 > x0 and y1 > y0 and w > 0 and h > 0):
-            raise ValueError(f"empty view: ({x0}, {y0}, {x1}, {y1}) with pad={pad}")
+            raise ValueError(f"empty view: x from {x0} to {x1}, y from {y0} to {y1}, with pad={pad}")
         self._window = (x0, y0, x1, y1)
         self._sx = min(w / (x1 - x0), h / (y1 - y0))
         self._sy = self._sx if y_down else -self._sx
@@ -774,6 +774,10 @@ class Window:
         self._pygame: ModuleType | None = None
         self._screen: Any = None
         self._clock: Any = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A copy is another window, which is not open yet."""
+        return Window, (self.title, self.fps)
 
     def show(self, frame: Frame) -> bool:
         """Show a frame (H, W, 3) uint8; return False once the window has been closed.

@@ -9,12 +9,15 @@ back through the networks is the same for both and not measured.
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import os
 import statistics
 import sys
 import time
+import types
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # as in training
 
@@ -25,35 +28,36 @@ from torch import Tensor
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from baselines.fast.losses import Formula, Loss
+from baselines.fast.trace import trace
+from baselines.ppo import PPO
 from baselines.train.actions import Actions
+from baselines.train.args import PPOArgs
+from baselines.train.loss import Row
 
 COLUMNS = ("advantage", "target", "old_value", "old_log_prob")
+
 HYPER = ("clip_eps", "vf_coef", "ent_coef")
-NUMBERS = ("policy_loss", "value_loss", "entropy", "kl", "clipped")
+
+
+@dataclasses.dataclass
+class Run:
+    """What the loss reads of its trainer."""
+
+    args: PPOArgs
 
 
 def by_torch(
-    actions: Actions, out: Tensor, value: Tensor, action: Tensor, columns: Tensor, weight: Tensor, hyper: Tensor
-):
+    loss: Callable[[Row, Any], tuple[Tensor, dict[str, Tensor]]], actions: Actions, out: Tensor, value: Tensor,
+    action: Tensor, columns: Tensor, weight: Tensor, hyper: Tensor,
+):  # fmt: skip
     """The gradients, and the members' means."""
     out, value = out.requires_grad_(), value.requires_grad_()
-    clip_eps, vf_coef, ent_coef = (hyper[:, k : k + 1] for k in range(3))
-    advantage, target, _, old_log_prob = columns.unbind(-1)
-
-    def mean(x: Tensor) -> Tensor:
-        return (x * weight).sum(1, keepdim=True)
-
     log_prob, entropy = actions.evaluate(out, None, None, action)
-    change = log_prob - old_log_prob
-    ratio = change.exp()
-    clipped = ratio.clamp(1 - clip_eps, 1 + clip_eps)
-    policy_loss = -mean(torch.minimum(advantage * ratio, advantage * clipped))
-    value_loss, entropy = 0.5 * mean((value - target).square()), mean(entropy)
-    loss = policy_loss + vf_coef * value_loss - ent_coef * entropy
-    with torch.no_grad():
-        numbers = (loss, policy_loss, value_loss, entropy, mean(ratio - 1 - change),
-                   mean(((ratio - 1).abs() > clip_eps).float()))  # fmt: skip
-    return torch.autograd.grad(loss.sum(), (out, value)), numbers
+    known = dict(zip(COLUMNS, columns.unbind(-1), strict=True))
+    rates = types.SimpleNamespace(**dict(zip(HYPER, hyper.split(1, 1), strict=True)))
+    rows, numbers = loss(Row(log_prob=log_prob, entropy=entropy, value=value, **known), rates)
+    means = (torch.stack([rows.detach(), *(x.detach().float() for x in numbers.values())]) * weight).sum(-1)
+    return torch.autograd.grad((rows * weight).sum(), (out, value)), means
 
 
 def compare(first: Callable[[], object], second: Callable[[], object], seconds: float, device: str):
@@ -86,7 +90,10 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=1.0)
     args = parser.parse_args()
     actions = Actions(spaces.Discrete(args.choices), args.device)
-    loss = Loss(Formula("ppo.cuh", COLUMNS, HYPER, NUMBERS, actions, False, {"clip_values": False}), args.device)
+    by_row = types.MethodType(PPO.loss, Run(PPOArgs("CartPole-v1")))
+    traced = trace(by_row, COLUMNS, HYPER)
+    assert traced is not None
+    loss = Loss(Formula(traced.code, COLUMNS, HYPER, traced.numbers, actions), args.device)
     print("threads    rows      torch     kernel   ratio")
     for threads in args.threads:
         torch.set_num_threads(threads)
@@ -100,7 +107,9 @@ def main() -> None:
             weight = torch.full((1, rows), 1 / rows, device=args.device)
             hyper, log_std = torch.tensor([[0.2, 0.5, 0.01]], device=args.device), torch.zeros(1, 0, device=args.device)
             theirs, ours, ratio = compare(
-                lambda o=out, v=value, a=action, c=columns, w=weight, h=hyper: by_torch(actions, o, v, a, c, w, h),
+                lambda o=out, v=value, a=action, c=columns, w=weight, h=hyper: by_torch(
+                    by_row, actions, o, v, a, c, w, h
+                ),
                 lambda o=out, v=value, a=action, c=columns, w=weight, h=hyper, s=log_std: loss(
                     o, v, s, None, a, c, w, h
                 ).numbers.sum(1),

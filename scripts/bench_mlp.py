@@ -2,10 +2,9 @@
 
     python scripts/bench_mlp.py [--rows 4 128 1024 32768] [--shapes 4-64-64-2 4-64-64-1] [--threads 2] [--repeat 20]
 
-Three contestants evaluate the same networks on the same rows: `towers` (parameters in one tensor), `mlp` (one call per
-network) and torch (baddbmm and tanh). Each runs as often as asked for, in turn with the others, and its fastest run
-counts. Forward is without gradients, "both ways" is forward and backward into ``.grad``. The ratio is torch's time over
-ours.
+Two contestants evaluate the same networks on the same rows: `mlp` (one call per network) and torch (baddbmm and tanh).
+Each runs as often as asked for, in turn with the other, and its fastest run counts. Forward is without gradients, "both
+ways" is forward and backward into ``.grad``. The ratio is torch's time over ours.
 """
 
 from __future__ import annotations
@@ -32,7 +31,6 @@ def contestants(shapes: Shapes) -> dict[str, tuple[Networks, list[Tensor]]]:
     """Of each its networks and the leaves that they depend on."""
     torch.manual_seed(0)
     flat = torch.randn(1, sum((n + 1) * m for shape in shapes for n, m in itertools.pairwise(shape))) * 0.1
-    leaf = flat.clone().requires_grad_()
     layers = [
         ([w.clone().requires_grad_() for w in weights], [b.clone().requires_grad_() for b in biases])
         for weights, biases in fused.views(flat, shapes)
@@ -46,7 +44,6 @@ def contestants(shapes: Shapes) -> dict[str, tuple[Networks, list[Tensor]]]:
         return x
 
     return {
-        "towers": (lambda x: list(fused.towers(x, leaf, shapes)), [leaf]),
         "mlp": (lambda x: [fused.mlp(x, *tower) for tower in layers], leaves),
         "torch": (lambda x: [eager(x, *tower) for tower in layers], leaves),
     }

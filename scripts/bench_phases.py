@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import torch
 
 from baselines import ppo, run
-from baselines.train.trainer import captured
+from baselines.executors import choose
 
 
 def best(function: Callable[[], Any], device: torch.device, seconds: float = 3.0) -> float:
@@ -46,18 +46,17 @@ def best(function: Callable[[], Any], device: torch.device, seconds: float = 3.0
 def main() -> None:
     args = run.parse(ppo.Args, sys.argv[1:], __doc__ or "")
     torch.set_num_threads(args.threads or os.cpu_count() or 1)
-    trainer = ppo.PPO(args)
-    rollout, device = trainer.rollout, trainer.device
-    hyper = trainer.hyper
+    trainer = ppo.PPO(args, choose(args.executor, args.device))
+    rollout, device, capture = trainer.rollout, trainer.device, trainer.executor.capture
 
     def prepare() -> None:
         for learner in trainer.learners.values():
-            learner.prepare(hyper["gamma"], hyper["gae_lambda"], args.normalize_rewards)
+            trainer.prepare(learner)
 
-    seconds = {"iteration": best(trainer.iterate, device), "play": best(trainer._play, device)}
-    seconds["advantages"] = best(captured(prepare, device), device)
+    seconds = {"iteration": best(trainer.iterate, device), "play": best(trainer.play, device)}
+    seconds["advantages"] = best(capture(prepare), device)
     players, rollout.players = rollout.players, {}
-    seconds["env"] = best(captured(rollout.play, device), device)
+    seconds["env"] = best(trainer.play, device)
     rollout.players = players
     steps = args.num_envs * args.population * args.num_steps
     print(json.dumps({

@@ -227,13 +227,19 @@ def rounded(value: float | None) -> float | None:
     return None if value is None else float(f"{value:.5g}")
 
 
-def verdict(env: EnvDef, about: Mapping[str, Any], scores: Mapping[str, Any]) -> tuple[bool, str | None]:
-    """Whether the game is solved, and the goal; None if nobody has stated one."""
-    goal = about.get("goal")
+def goal_of(env: EnvDef, about: Mapping[str, Any], scores: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The goal: that of the game's config, or Gymnasium's threshold; None if nobody has stated one."""
+    goal: dict[str, Any] | None = about.get("goal")
     if goal is None and env.reward_threshold is not None:
         (group,) = scores["trained"]
-        goal = {"scenario": "trained", "measure": group, "at_least": env.reward_threshold,
+        return {"scenario": "trained", "measure": group, "at_least": env.reward_threshold,
                 "because": "Gymnasium's reward_threshold"}  # fmt: skip
+    return goal
+
+
+def verdict(env: EnvDef, about: Mapping[str, Any], scores: Mapping[str, Any]) -> tuple[bool, str | None]:
+    """Whether the game is solved, and the goal; None if nobody has stated one."""
+    goal = goal_of(env, about, scores)
     if goal is None:
         return False, None
     measure = scores.get(goal["scenario"], {}).get(goal["measure"])

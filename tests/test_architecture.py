@@ -91,7 +91,7 @@ def imports(path: Path) -> list[tuple[str, int, bool]]:
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             base = node.module or ""
-            if node.level:  # only the trainers, which a wheel has under another name
+            if node.level:  # only the trainers, which have two names in a clone
                 assert within(module_of(path), "baselines"), f"{path}:{node.lineno}: a relative import"
                 here = path.relative_to(ROOT).parts[: -node.level]
                 base = ".".join([*here, *([base] if base else [])])
@@ -106,7 +106,7 @@ def within(name: str, part: str) -> bool:
     return name == part or name.startswith(part + ".")
 
 
-FILES = sorted(p for p in PACKAGE.rglob("*.py") if "templates" not in p.parts)
+FILES = sorted(p for p in PACKAGE.rglob("*.py") if not {"templates", "baselines"} & {*p.parts})
 TRAINERS = sorted((ROOT / "baselines").rglob("*.py"))
 
 
@@ -117,7 +117,8 @@ def test_imports_follow_the_layers(path):
     for name, line, typing_only in imports(path):
         where = f"{path}:{line}: {module} imports {name}"
         top = name.split(".")[0]
-        assert top != "baselines" or module == "gpuzoo.tools.cli", where
+        assert top != "baselines", where  # a wheel has them as gpuzoo.baselines only
+        assert not within(name, "gpuzoo.baselines") or module == "gpuzoo.tools.cli", where
         if top in ONLY and not typing_only and not any(within(module, tool) for tool in TOOLS):
             assert any(within(module, part) for part in ONLY[top]), where
         if top != "gpuzoo" or not layers or typing_only:
@@ -144,6 +145,14 @@ def test_trainers_import_each_other_in_one_direction():
             assert not within(name, "gpuzoo.envs"), f"{module} knows a game: {name}"
             known = TRAINERS_ONLY.get(name.split(".")[0], {module})
             assert module in known, f"{module} imports {name}"
+
+
+def test_the_plain_path_does_not_know_the_fast_one():
+    """Whoever deletes ``baselines/fast`` has trainers that work: one module imports it, and copes without."""
+    for path in TRAINERS:
+        module = module_of(path)
+        if not within(module, "baselines.fast") and module != "baselines.executors":
+            assert not [name for name, *_ in imports(path) if within(name, "baselines.fast")], module
 
 
 IMPORTING_TORCH = """

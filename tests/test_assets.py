@@ -80,7 +80,7 @@ def test_a_file_of_the_package_that_is_damaged_or_missing(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"levels\.txt is missing: install the package again"):
         asset(path).path()
     path.write_bytes(CONTENT[:-1])
-    with pytest.raises(RuntimeError, match=f"has {len(CONTENT) - 1} bytes .* not {len(CONTENT)} bytes"):
+    with pytest.raises(RuntimeError, match=f"has {len(CONTENT) - 1} bytes, not {len(CONTENT)} bytes"):
         asset(path).path()
     path.write_bytes(b"L" + CONTENT[1:])
     with pytest.raises(RuntimeError, match=hashlib.sha256(b"L" + CONTENT[1:]).hexdigest()):

@@ -28,8 +28,9 @@ from baselines.ppo import PPO, Args  # noqa: E402
 from baselines.report import checkpoint  # noqa: E402
 from baselines.report.evaluation import evaluate  # noqa: E402
 from baselines.run import parse, train  # noqa: E402
-from baselines.train.learner import advantages  # noqa: E402
-from baselines.train.minibatch import COLUMNS  # noqa: E402
+from baselines.train.advantages import advantages  # noqa: E402
+from baselines.train.config_files import RESULTS_ONLY  # noqa: E402
+from baselines.train.loss import COLUMNS  # noqa: E402
 from gpuzoo import Simulator  # noqa: E402
 
 # The gradients of a population's parameters lie apart from each other, so that those of a member are neighbours.
@@ -96,10 +97,11 @@ def test_advantages_follow_their_definition(seed: int, waits: bool, known: bool)
         gain, target, valid = slow_advantages(
             *(x[:, a] for x in (rewards, values, acting, terminated, truncated)), final[:, a] if known else None
         )
-        np.testing.assert_array_equal(got[2][:, a].numpy(), valid)
+        np.testing.assert_array_equal(got[1][:, a].numpy(), valid)
         # Sums of up to 40 numbers of size 1 in float32, against float64.
         np.testing.assert_allclose(got[0][:, a].numpy()[valid], gain[valid], rtol=1e-5, atol=5e-6)
-        np.testing.assert_allclose(got[1][:, a].numpy()[valid], target[valid], rtol=1e-5, atol=5e-6)
+        found = got[0][:, a].numpy() + values[:-1, a].astype("f4")
+        np.testing.assert_allclose(found[valid], target[valid], rtol=1e-5, atol=5e-6)
 
 
 def columns_of(learner: Any) -> dict[str, Any]:
@@ -169,9 +171,9 @@ def test_targets_of_a_rollout_are_exact(form: str, population: int) -> None:
     for player in trainer.rollout.players.values():
         (count_clock if args.memory else know_clock)(player.policy)
     for begin in (0, 7):
-        trainer.rollout.play()
+        trainer.play()
         for learner in trainer.learners.values():
-            learner.prepare(trainer.hyper["gamma"], trainer.hyper["gae_lambda"], False)
+            trainer.prepare(learner)
             found = {k: x.unflatten(-1, (2, -1)) for k, x in columns_of(learner).items()}
             valid = learner.valid.unflatten(-1, (2, -1))  # (steps, members, envs, agents)
             assert found["target"].shape == (7, population, 2, 2 if central else 1)
@@ -192,10 +194,10 @@ def test_targets_of_a_rollout_are_exact(form: str, population: int) -> None:
 def test_targets_of_games_in_turns() -> None:
     """What follows a move is the player's own next position, and the reply counts for the move that it answers."""
     trainer = PPO(small(Nim, num_envs=16, num_steps=24, gamma=GAMMA, gae_lambda=LAMBDA, hidden=(), config={"heap": 6}))
-    trainer.rollout.play()
-    trainer.rollout.play()
+    trainer.play()
+    trainer.play()
     (learner,) = trainer.learners.values()
-    learner.prepare(trainer.hyper["gamma"], trainer.hyper["gae_lambda"], False)
+    trainer.prepare(learner)
     rollout, columns = trainer.rollout, columns_of(learner)
     acting = rollout.observation[..., 1].flatten(1) == 1  # the game says so itself
     reward, done = rollout.reward.flatten(1), rollout.terminated.flatten(1)
@@ -223,7 +225,7 @@ def test_agents_that_cannot_act_act_again_later() -> None:
     trainer = PPO(small(toy("Pause"), num_envs=2, num_steps=4))
     step = 0
     for _ in range(4):
-        trainer.rollout.play()
+        trainer.play()
         want = [(step + k) % 6 % 3 != 1 for k in range(5)]
         assert trainer.rollout.acting[:, 0, 0].tolist() == want
         step += 4
@@ -231,19 +233,19 @@ def test_agents_that_cannot_act_act_again_later() -> None:
 
 
 def test_rewards_are_divided_by_the_deviation_of_returns() -> None:
-    trainer = PPO(small("CartPole-v1", num_envs=4, gamma=GAMMA))
+    trainer = PPO(small("CartPole-v1", num_envs=4, gamma=GAMMA, normalize_rewards=True))
     (learner,) = trainer.learners.values()
     running, seen = np.zeros(4), []
     for _ in range(3):
-        trainer.rollout.play()
-        learner.prepare(trainer.hyper["gamma"], trainer.hyper["gae_lambda"], True)
+        trainer.play()
+        trainer.prepare(learner)
         for reward, ended in zip(trainer.rollout.reward[..., 0].numpy(), trainer.rollout.ended.numpy(), strict=True):
             running = reward + GAMMA * running
             seen.append(running)
             running = running * ~ended
         deviation = np.std(seen)
         assert learner.reward_scale.variance.item() == pytest.approx(deviation**2, rel=1e-5)  # float32
-        scaled = learner.scaled_rewards(trainer.rollout.reward.view(16, 1, 4), trainer.hyper["gamma"])
+        scaled = learner.scaled_rewards(trainer.rollout.reward.view(16, 1, 4), trainer.hyper.gamma)
         learner.reward_scale.mean.zero_()
         assert scaled.max() <= 10
         break
@@ -279,9 +281,9 @@ def played(form: str, population: int = 1, **values: Any) -> Any:
         with torch.no_grad():
             learner.policy.flat.add_(0.3 * torch.randn(learner.policy.flat.shape, generator=torch.manual_seed(2)))
     for k in range(2):
-        trainer.rollout.play()
+        trainer.play()
         for learner in trainer.learners.values():
-            learner.prepare(trainer.hyper["gamma"], trainer.hyper["gae_lambda"], False)
+            trainer.prepare(learner)
             if k == 0:
                 learner.learn_scale()
     return trainer
@@ -307,8 +309,10 @@ def test_minibatches_see_what_the_rollout_saw(form: str, population: int) -> Non
                 real = batch.weight > 0
                 assert real.any()
                 # The same numbers in products of other shapes, in float32.
-                for name, now in (("log_prob", batch.distribution[0]), ("value", batch.value)):
-                    torch.testing.assert_close(now[real], batch.columns[f"old_{name}"][real], rtol=1e-4, atol=1e-4)
+                row = batch.row(*batch.forward())
+                for name in ("log_prob", "value"):
+                    now, old = getattr(row, name), getattr(row, f"old_{name}")
+                    torch.testing.assert_close(now[real], old[real], rtol=1e-4, atol=1e-4)
                 assert batch.columns["old_log_prob"][real].std() > 0.01
     trainer.close()
 
@@ -370,9 +374,9 @@ def test_no_two_passes_have_the_same_order(memory: int) -> None:
     trainer = PPO(small("CartPole-v1", memory=memory, sequence=4 * bool(memory), minibatches=1))
     orders = []
     for _ in range(2):
-        trainer.rollout.play()
+        trainer.play()
         (learner,) = trainer.learners.values()
-        learner.prepare(trainer.hyper["gamma"], trainer.hyper["gae_lambda"], False)
+        trainer.prepare(learner)
         number(learner)
         for epoch in range(4):
             orders.extend(tuple(b.columns["advantage"][0].tolist()) for b in learner.minibatches(epoch, 1, 4))
@@ -389,7 +393,7 @@ def test_policies_draw_apart_from_each_other() -> None:
     for learner in trainer.learners.values():
         with torch.no_grad():
             learner.policy.flat.zero_()
-    trainer.rollout.play()
+    trainer.play()
     taken = [p.rows(trainer.rollout.action, 1)[..., 0].flatten(1) for p in trainer.rollout.players.values()]
     assert taken[0].shape == taken[1].shape
     share = (taken[0] == taken[1])[:8].float().mean()  # before anyone is out
@@ -471,7 +475,7 @@ def test_a_central_critic_sees_the_games_own_state() -> None:
     size = int(np.prod(sim.layout.state_space.shape))  # type: ignore[union-attr]
     assert next(iter(rollout.players.values())).policy.form["state_size"] == size
     for _ in range(2):
-        rollout.play()
+        trainer.play()
         for t in range(12):
             assert np.array_equal(rollout.state[t], sim.global_state().reshape(3, size))
             sim.arrays["action"][...] = rollout.action[t].numpy()
@@ -499,7 +503,7 @@ def test_returns_are_means_over_ended_episodes() -> None:
 
 def test_staggered_envs_begin_at_different_times() -> None:
     trainer = PPO(small(toy("Clock"), num_envs=5, num_steps=5, minibatches=1, stagger=True))
-    trainer.rollout.play()
+    trainer.play()
     assert trainer.rollout.ended.sum(1).tolist() == [1] * 5
     trainer.close()
 
@@ -677,7 +681,7 @@ def test_every_configuration_is_known() -> None:
     for path in (ROOT / "baselines" / "configs").glob("*.json"):
         known = {f.name for kind in (ppo.Args, a2c.Args) for f in dataclasses.fields(kind)}
         found = json.loads(path.read_text())
-        assert not found.keys() - known - {"reference", "goal", "mappo", "open_spiel", "note"}, path.name
+        assert not found.keys() - known - {*RESULTS_ONLY}, path.name
         for kind in (ppo.Args, a2c.Args):
             args = kind.of(path.stem)
             args.check()
@@ -690,8 +694,8 @@ def test_every_configuration_is_known() -> None:
 def test_a_program(name: str, tmp_path: Path) -> None:
     """What it prints, what it leaves, and that the library goes on with it."""
     line = f"CartPole-v1 --num-envs 8 --num-steps 16 --total-steps 256 --out {tmp_path} --device cpu --hidden 8"
-    program = [sys.executable, str(ROOT / "baselines" / f"{name}.py"), *line.split()]
-    done = subprocess.run(program, capture_output=True, text=True)
+    program = [sys.executable, "-m", f"baselines.{name}", *line.split()]
+    done = subprocess.run(program, capture_output=True, text=True, cwd=ROOT)
     assert done.returncode == 0, done.stderr
     assert "CartPole-v1: mean return agent " in done.stdout
     assert "checkpoint.safetensors" in done.stdout

@@ -319,12 +319,12 @@ def test_record_depends_on_the_seed_alone(tmp_path):
     assert same == again != other
 
 
-@pytest.mark.parametrize("env_id", registry.ids())
-def test_record_takes_every_game(env_id, tmp_path):
-    if "render" in registry.get(env_id).exempt:
+@pytest.mark.by_kind
+def test_record_takes_every_game(registered_game, tmp_path):
+    if "render" in registered_game.exempt:
         pytest.skip("does not draw itself")
     path = tmp_path / "play.png"
-    run("record", env_id, "-o", path, "--num-envs", 1, "--steps", 1, "--size", 96)
+    run("record", registered_game.id, "-o", path, "--num-envs", 1, "--steps", 1, "--size", 96)
     with Image.open(path) as image:
         assert image.n_frames in (1, 2)
 
@@ -435,13 +435,6 @@ def test_commands_name_the_extra_that_is_missing(command, modules, monkeypatch):
     assert f"needs {' and '.join(modules)}: pip" in refused(command, "CartPole-v1", status=1)
 
 
-@pytest.mark.parametrize("command", ["train", "play"])
-def test_commands_say_where_the_trainers_are(command, monkeypatch):
-    monkeypatch.setattr(cli, "__file__", "/nowhere/gpuzoo/tools/cli.py")
-    message = refused(command, "CartPole-v1", status=1)
-    assert message.endswith("which a checkout has and the package has not: no /nowhere/baselines.")
-
-
 def documented(program):
     """The trainers' commands in the README and the documentation, without the program."""
     for page in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
@@ -486,10 +479,10 @@ def test_every_option_is_in_the_documentation(monkeypatch):
 def test_values_for_a_game_are_options(path):
     """`Args.of` leaves out what its algorithm does not know, so a name that is wrong would go unnoticed."""
     from baselines import a2c, ppo
+    from baselines.train.config_files import RESULTS_ONLY
 
-    said = {"reference", "goal", "mappo", "open_spiel", "note"}  # what the results read
     about, names = json.loads(path.read_text()), {field.name for field in dataclasses.fields(ppo.Args)}
-    assert about.keys() <= said | names
+    assert about.keys() <= {*RESULTS_ONLY, *names}
     assert about.get("mappo", {}).keys() <= names
     for module in (a2c, ppo):
         module.Args.of(path.stem).check()
@@ -638,7 +631,7 @@ def test_play_prints_a_table(trained):
         ),
         (["CartPole-v1", "-p", "agnt=random"], "CartPole-v1 has no group or agent 'agnt'; did you mean 'agent'?"),
         (["CartPole-v1", "-p", "agent_1=random"], "CartPole-v1 has no group or agent 'agent_1'; did you mean 'agent'?"),
-        (["CartPole-v1", "-p", "agent"], "--player takes NAME=FILE or NAME=random, not 'agent'."),
+        (["CartPole-v1", "-p", "agent"], "--player takes NAME=FILE, NAME=pretrained or NAME=random, not 'agent'."),
         (["CartPole-v1", "-c", "gravit=1"], "CartPole-v1 has no parameter 'gravit'; did you mean 'gravity'?"),
         (["CartPole-v1", "--config.gravity"], "--config.gravity needs a value."),
         (["CartPole-v1", "--gredy"], "there is no option --gredy; see --help."),

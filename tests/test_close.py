@@ -1,7 +1,8 @@
-"""`close` while another thread steps."""
+"""`close` and copies while another thread steps."""
 
 from __future__ import annotations
 
+import copy
 import threading
 import time
 from typing import Any
@@ -53,6 +54,18 @@ def test_close_waits_for_a_running_step() -> None:
     assert seen[0] - closed < 0.2
     with pytest.raises(RuntimeError, match="Slow-v0: this env was closed; make a new one"):
         sim.rollout(1)
+
+
+def test_a_copy_waits_for_a_running_step() -> None:
+    """Before, it had arrays of which some envs were a step behind the others, or behind themselves."""
+    sim = Simulator(Slow, 2, device="cpu", threads=1, work=1000, max_episode_steps=None)
+    sim.reset(seed=0)
+    thread, seen = running(sim, lambda: sim.rollout(20_000))
+    assert thread.is_alive()
+    twin = copy.deepcopy(sim)
+    thread.join(TIMEOUT)
+    assert isinstance(seen[0], float), seen
+    assert twin.arrays["elapsed_steps"].tolist() == [20_000, 20_000]
 
 
 @pytest.mark.parametrize("make", [Simulator, VectorEnv])

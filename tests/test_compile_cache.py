@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import os
+import re
+import shutil
 import subprocess
 import sys
 import time
@@ -12,7 +14,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from toys.glide import Glide
 
+from gpuzoo import Simulator
 from gpuzoo.core import compiled as cache
 from gpuzoo.core.backend_cpu import compile_host
 from gpuzoo.core.compiled import compiled
@@ -119,6 +123,19 @@ def test_what_is_written_is_on_the_disk_before_it_has_its_name(monkeypatch: pyte
     assert [kind for kind, _ in events] == ["sync", "name", "sync"] * 2
     assert [p for kind, p in events if kind == "name"] == [path, path.with_name(path.name + ".sha256")]
     assert events[2][1] == events[5][1] == path.parent
+
+
+def test_copies_of_a_game_share_a_program(root: Path, tmp_path: Path) -> None:
+    """Two clones of a repository, say; each is told of its own file."""
+    for clone in ("one", "two"):
+        (tmp_path / clone).mkdir()
+        path = Path(shutil.copy(Glide.source(), tmp_path / clone))
+        path.write_text(path.read_text().replace("e.speed[k] = 0.f", "e.speed[k + 2] = 0.f"))
+        game = type("Glide", (Glide,), {"source": classmethod(lambda cls, path=path: path)})
+        sim = Simulator(game, 1, device="cpu", debug=True)
+        with pytest.raises(IndexError, match=rf"^{re.escape(str(path))}:\d+: "):
+            sim.reset(seed=0)
+    assert len(list((root / "cpu").glob("*.so"))) == 1
 
 
 # ---- a cache that cannot be written ----

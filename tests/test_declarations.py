@@ -344,6 +344,11 @@ def test_a_variant_has_not_the_id_of_its_game():
         type("Bad", (Glide,), {"id": "Bad-v0", "variants": classmethod(lambda cls: {"Bad-v0": {"wind": 0.5}})})
 
 
+def test_a_class_without_an_id_has_no_variants():
+    with pytest.raises(TypeError, match=r"Bad\.variants: Bad-v1 is a variant of a class without an id: give Bad one"):
+        type("Bad", (gpuzoo.EnvDef,), {"variants": classmethod(lambda cls: {"Bad-v1": {}})})
+
+
 def test_a_variant_of_the_collection():
     game = type(gpuzoo.get("FrozenLake8x8-v1"))
     assert issubclass(game, type(gpuzoo.get("FrozenLake-v1")))

@@ -7,6 +7,7 @@ from __future__ import annotations
 import builtins
 import dataclasses
 import importlib.util
+import warnings
 
 import numpy as np
 import pytest
@@ -233,6 +234,18 @@ def test_a_compiler_that_does_not_exist(monkeypatch):
     monkeypatch.setenv("CXX", "/nowhere/c++")
     with pytest.raises(RuntimeError, match=r"The C\+\+ compiler '/nowhere/c\+\+' was not found: check CXX"):
         make()
+
+
+def test_a_compiler_that_cannot_be_started(monkeypatch, tmp_path):
+    path = tmp_path / "c++"
+    path.write_bytes(b"\0 no program")
+    path.chmod(0o755)
+    monkeypatch.setenv("CXX", str(path))
+    monkeypatch.setenv("GPUZOO_CACHE_DIR", str(tmp_path / "cache"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # one about the cache would be wrong
+        with pytest.raises(RuntimeError, match=r"compiler '.*c\+\+' cannot be started .*: check CXX"):
+            make()
 
 
 def test_ziglang_is_found_when_there_is_no_other(monkeypatch, tmp_path):

@@ -11,9 +11,10 @@ from gymnasium.vector import SyncVectorEnv
 from gymnasium.wrappers import RenderCollection
 from toys.herd import Herd
 from toys.lamps import Lamps
+from toys.nim import Nim
 
 import gpuzoo
-from gpuzoo import Simulator, SingleEnv, VectorEnv, make_vec
+from gpuzoo import Simulator, SingleEnv, VectorEnv, aec_env, make_vec, parallel_env
 from gpuzoo.testing.tools import assert_same, leaves_of
 
 MODES = ("next_step", "same_step", "disabled")
@@ -103,12 +104,31 @@ def test_masks_in_infos_of_rows_and_torch():
     assert tuple(env.step(np.zeros(env.num_envs, int))[4]["action_mask"].shape) == (env.num_envs, 5)
 
 
-@pytest.mark.parametrize("make", [SingleEnv, VectorEnv])
+@pytest.mark.parametrize("make", [SingleEnv, VectorEnv, parallel_env, aec_env])
 def test_another_place_for_masks(make):
+    game, without = (Lamps, "CartPole-v1") if make in (SingleEnv, VectorEnv) else (Herd, "SimpleSpread-v0")
     with pytest.raises(ValueError, match="masks must be 'observation' or 'info', not 'obs'"):
-        make(Lamps, masks="obs")
-    plain = make("CartPole-v1", masks="info", device="cpu")  # a game without masks
-    assert plain.reset(seed=0)[1] == {}
+        make(game, masks="obs")
+    plain = make(without, masks="info", device="cpu")  # a game without masks
+    _, infos = plain.reset(seed=0) or plain.last()[::4] if make is aec_env else plain.reset(seed=0)
+    assert not any(infos.values())
+
+
+@pytest.mark.parametrize(("make", "toy"), [(parallel_env, Herd), (aec_env, Herd), (aec_env, Nim)])
+def test_masks_in_infos_of_pettingzoo(make, toy):
+    both, alone = make(toy), make(toy, masks="info")
+    for env in (both, alone):
+        env.reset(seed=0)
+    agent = "wolf_0" if toy is Herd else alone.agent_selection
+    assert alone.observation_space(agent) == both.observation_space(agent)["observation"]
+    if make is aec_env:
+        (seen, *_, infos), (plain, *_, others) = both.last(), alone.last()
+    else:
+        (seen, plain), (infos, others) = (
+            [x[agent] for x in y] for y in zip(both.reset(1), alone.reset(1), strict=True)
+        )
+    assert_same("infos", infos, others)
+    assert_same("both places", seen, {"observation": plain, "action_mask": infos["action_mask"]})
 
 
 # ---- dtypes ----

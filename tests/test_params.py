@@ -95,6 +95,49 @@ def test_values_fit_together_in_each_env() -> None:
     assert env.simulator.params["hunger"].tolist() == [7]
 
 
+@pytest.mark.parametrize(
+    ("name", "made", "change", "message"),
+    [
+        ("MountainCar-v0", {"min_position": [-1.2, -1]}, {"min_position": [-1, 9]}, r"env 1: .*low: 9\.0 > -0\.6"),
+        ("MountainCarContinuous-v0", {}, {"low": -0.3}, r"low must not be above high: -0\.3 > -0\.4"),
+        ("Acrobot-v1", {"low": [-0.1, 0.0]}, {"low": [0.0, 0.2]}, r"env 1: .*low must not be above high: 0\.2 > 0\.1"),
+        ("Acrobot-v1", {}, {"max_vel_2": 0.05}, r"-0\.1 to 0\.1 \(low to high\), must lie within max_vel_2=0\.05"),
+    ],
+)  # fmt: skip
+def test_games_of_the_collection_begin_within_their_spaces(name: str, made: Any, change: Any, message: str) -> None:
+    sim = gpuzoo.make(name, 2, device="cpu", **made).simulator
+    before = values(sim)
+    with pytest.raises(ValueError, match=message):
+        sim.set_params(**change)
+    assert_same("parameters", before, values(sim))
+    with pytest.raises(ValueError, match=message):
+        gpuzoo.make(name, 2, device="cpu", **{**made, **change})
+
+
+def test_every_env_has_spaces() -> None:
+    """Also where the game itself checks nothing, and spaces of the smallest and of the largest values can be made."""
+
+    class Bounded(Herd):
+        def observation_space(self, cfg: Any, group: str) -> spaces.Space[Any]:
+            return spaces.Box(1.0, cfg.bite, super().observation_space(cfg, group).shape, np.float32)
+
+        @classmethod
+        def source(cls) -> Any:
+            return Herd.source()
+
+    sim = Simulator(Bounded, 2, device="cpu", bite=[3.0, 4.0])
+    with pytest.raises(ValueError, match=r"env 1: .*low values must be less than or equal to high"):
+        sim.set_params(bite=[3.0, 0.5])
+    assert sim.params["bite"].tolist() == [3, 4]
+
+
+def test_a_number_for_one_env_equals_the_same_for_all() -> None:
+    sim = gpuzoo.make("MountainCar-v0", 2, device="cpu", high=[-0.5, 0.6], max_position=0.6).simulator
+    sim.set_params([1], high=0.6)
+    with pytest.raises(ValueError, match=r"env 1: .*high must not be above max_position: 0\.61 > 0\.6\."):
+        sim.set_params([1], high=0.61)
+
+
 def test_a_relation_is_checked_once_for_each_combination() -> None:
     calls = []
 
@@ -146,6 +189,12 @@ def test_infinities_are_refused_when_made(value: Any) -> None:
 # ---- spaces ----
 
 
+def test_values_are_given_by_name() -> None:
+    sim = gpuzoo.make("CartPole-v1", 2, device="cpu").simulator
+    with pytest.raises(TypeError, match=r"set_params takes values by name, set_params\(name=value\), not a dictionary"):
+        sim.set_params({"gravity": 5.0})
+
+
 def test_spaces_hold_for_both_ends() -> None:
     """The smallest of ``min_position`` is what needs the widest space."""
     sim = Simulator(
@@ -195,7 +244,7 @@ def test_the_values_that_an_env_was_made_with_can_be_set_again(registered_game: 
     game, cfg = registered_game(), registered_game.Config()
     names = [name for name, kind in config_types(game.Config).items() if kind is float]
     rounded = {name: np.full(1, getattr(cfg, name), np.float32) for name in names}
-    assert changed_parameters(game, cfg, layout(game, cfg), rounded, rounded, None, 3)[1] == rounded
+    assert changed_parameters(game, cfg, layout(game, cfg), rounded, {}, rounded, None, 3).values == rounded
 
 
 def test_a_picture_is_of_the_env_with_its_own_values() -> None:

@@ -77,7 +77,7 @@ class Plain(nn.Module):
 def make(space: str, action: spaces.Space[Any] | None = None, members: int = 1, **form: Any) -> Policy:
     """A policy whose weights and scales are far from how they begin."""
     torch.manual_seed(4)
-    form = {"hidden": (8, 7), "channels": (4, 5)} | form
+    form = {"hidden": (8, 7), "channels": (4, 5), "encoder": "cnn" if space == "image" else "auto"} | form
     if form.get("critic") == "central":
         form |= {"state_size": 9, "seats": 3}
     policy = Policy(SPACES[space], action or spaces.Discrete(5), range(3, 3 + members), **form)

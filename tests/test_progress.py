@@ -70,7 +70,8 @@ def test_a_short_run_says_so_where_no_episode_ended(capsys):
     words = ["CartPole-v1", "--total-steps", "32", "--num-envs", "4", "--num-steps", "4", "--hidden", "8"]
     assert parse(Args, words).total_steps == 32
     main(PPO, Args, words)
-    *told, last = lines(capsys)
+    title, *told, last = lines(capsys)
+    assert re.fullmatch(r"CartPole-v1 on (cpu|cuda:0), executor: (fast|plain)", title)
     assert re.fullmatch(
         r"CartPole-v1: no episode has ended in the last tenth of the run; [\d,]+ steps/s, \d+ s\.", last
     )

@@ -129,6 +129,9 @@ def test_page_has_all_results_and_names_the_games_without(writer: Any) -> None:
     assert "| 490.04 | solved |" in text
     section = writer.section("CartPole-v1", {"CartPole-v1": "curves/a.png"})
     assert "![Learning curves of CartPole-v1](curves/a.png)" in section
+    assert section.startswith(
+        "`gpuzoo play CartPole-v1 --pretrained` shows trained agents. Mean returns in 1000 episodes"
+    )
     assert found["commands"][0] in section
     assert "\n\nSolved. The goal is at least 475 for agent (trained)" in section
 

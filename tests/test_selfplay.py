@@ -64,7 +64,7 @@ def test_past_selves_play_with_their_own_weights(memory: int) -> None:
         pool.policy.actor.biases[-1][:, 0, :] = 50 * torch.eye(3)
         ppo.policies["player"].flat.zero_()
         ppo.policies["player"].actor.biases[-1][:, 0, 2] = -50
-    rollout.play()
+    ppo.play()
     left = rollout.observation[:-1, :, 0, 0]
     moves = {(env, seat): rollout.action[:, env, seat, 0] for env in range(24) for seat in (0, 1)}
     theirs = seats_of_past_selves(24)
@@ -102,7 +102,7 @@ def test_what_past_selves_remember_ends_with_the_episode() -> None:
     compared = 0
     for _ in range(12):
         before = pool.memory.clone()
-        rollout.play()
+        ppo.play()
         begins = rollout.begins[0, 0, 8:].view(2, 4)
         seen = torch.stack([rollout.observation[0, env, seat] for env, seat in seats_of_past_selves(16)]).view(2, 4, 2)
         fresh = torch.where(begins.bool().unsqueeze(-1), 0.0, before)
@@ -126,7 +126,7 @@ def test_nothing_is_learnt_from_the_moves_of_past_selves(values: dict[str, Any])
     for spoilt in (False, True):
         ppo = PPO(small(**values))
         rollout, player = ppo.rollout, ppo.rollout.players["player"]
-        rollout.play()
+        ppo.play()
         for env, seat in seats_of_past_selves(16):
             assert not rollout.acting[:, env, seat].any()
             if spoilt:
@@ -148,8 +148,8 @@ def test_targets_of_the_learners_moves() -> None:
     """With gamma 1 and whole returns, a move is worth what the game brought, though the past self's reply ends it."""
     ppo = PPO(small(gamma=1.0, gae_lambda=1.0, num_steps=64))
     rollout, learner = ppo.rollout, ppo.learners["player"]
-    rollout.play()
-    learner.prepare(ppo.hyper["gamma"], ppo.hyper["gae_lambda"], False)
+    ppo.play()
+    ppo.prepare(learner)
     target = learner.packed[..., 1].view(64, 16, 2)
     replies = 0
     for env, theirs in seats_of_past_selves(16):

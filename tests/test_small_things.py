@@ -18,6 +18,7 @@ import gpuzoo
 from gpuzoo import Simulator, SingleEnv
 from gpuzoo.core import codegen
 from gpuzoo.core.backend_cpu import LINE, CpuBackend
+from gpuzoo.interfaces import single
 
 ID = "gpuzoo/CartPole-v1"
 
@@ -104,6 +105,16 @@ def test_a_further_env_is_built_at_first_use():
         np.testing.assert_array_equal(env.reset(seed=3)[0], other.reset(seed=3)[0])
     with pytest.raises(AttributeError, match="no attribute 'gravitation'"):
         _ = SingleEnv("CartPole-v1", gravity=9.0).gravitation
+
+
+def test_few_arguments_are_remembered(monkeypatch):
+    monkeypatch.setattr(single, "_BUILT", {})
+    monkeypatch.setattr(single, "_MOST", 3)
+    for gravity in (1.0, 2.0, 3.0, 4.0, 5.0):
+        SingleEnv("CartPole-v1", gravity=gravity)
+    assert len(single._BUILT) == 3
+    assert "simulator" in vars(SingleEnv("CartPole-v1", gravity=1.0)), "the oldest were forgotten"
+    assert "simulator" not in vars(SingleEnv("CartPole-v1", gravity=5.0))
 
 
 def test_a_closed_env_stays_closed():

@@ -137,7 +137,7 @@ def test_a_refused_restore_writes_nothing(case: str) -> None:
         ({"trace": [-1]}, "trace cannot be -1: its dtype is uint64"),
         ({"quiet": [2]}, "quiet cannot be 2: its dtype is bool"),
         ({"seen": np.full((1, 5, 2), 1e39)}, r"seen cannot be 1e\+39: its dtype is float32"),
-        ({"elapsed_steps": [-1]}, "elapsed_steps cannot be -1"),
+        ({"elapsed_steps": [-1]}, "elapsed_steps cannot be -1: it counts from 0"),
         ({"elapsed_steps": np.full(1, -1, np.int32)}, "elapsed_steps cannot be -1"),
     ],
 )

@@ -1,7 +1,7 @@
 """Multi-layer perceptrons in one call: on a CPU several times as fast as layer by layer, both ways.
 
 A block of rows passes through all layers, and its gradient back, while it is in the cache. `mlp` takes the tensors of
-the layers; `towers` takes several networks of one input whose parameters lie in one tensor, which costs less per call.
+the layers; `Towers` are several networks of one input whose parameters lie in one tensor, and prepares calls.
 ``cpu/networks.cpp`` is compiled at the first call. What `available` refuses (a GPU's tensors, other dtypes, autocast,
 wide layers) goes through plain torch instead, with the same results up to rounding.
 """
@@ -9,21 +9,23 @@ wide layers) goes through plain torch instead, with the same results up to round
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from ..train.layers import ACTIVATIONS
+from ..train.layers import mlp as plain_mlp
 from .fused_calls import (
     MAX_LAYERS,
     MAX_WIDTH,
     Shape,
     backward,
     bind_backward,
-    bind_descent,
     bind_forward,
+    bind_whole,
     forward,
     library,
     pack,
@@ -33,22 +35,10 @@ from .fused_calls import (
 )
 from .units import Call, Words
 
-ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"tanh": torch.tanh, "relu": torch.relu}
-
 
 def _check_activation(activation: str) -> None:
     if activation not in ACTIVATIONS:
         raise ValueError(f"there is no activation {activation!r}; choose one of {', '.join(ACTIVATIONS)}.")
-
-
-def _plain(
-    x: Tensor, weights: Sequence[Tensor], biases: Sequence[Tensor], activation: str, activate_last: bool
-) -> Tensor:
-    for k, (weight, bias) in enumerate(zip(weights, biases, strict=True)):
-        x = torch.baddbmm(bias, x, weight)
-        if activate_last or k + 1 < len(weights):
-            x = ACTIVATIONS[activation](x)
-    return x
 
 
 # ------------------------------------------------------------------------------------------------- layer by layer
@@ -113,9 +103,9 @@ class _Mlp(torch.autograd.Function):
     def forward(ctx: Any, x: Tensor, shape: Shape, relu: bool, last: bool, *layers: Tensor) -> Tensor:
         count = len(shape) - 1
         words = _layer_words(shape, relu, last, layers[:count], layers[count:])
-        (out,), kept = forward(x, 0, (shape,), words, True)
+        (out,), saved = forward(x, 0, (shape,), words, True)
         ctx.options = shape, relu, last
-        ctx.save_for_backward(x, kept, *layers, *([out] if last else []))
+        ctx.save_for_backward(x, saved, *layers, *([out] if last else []))
         return out
 
     @staticmethod
@@ -123,10 +113,10 @@ class _Mlp(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         shape, relu, last = ctx.options
         count = len(shape) - 1
-        x, kept, *layers = ctx.saved_tensors
+        x, saved, *layers = ctx.saved_tensors
         words = _layer_words(shape, relu, last, layers[:count], layers[count : 2 * count])
         need_x = ctx.needs_input_grad[0]
-        grad_x, grads = backward(x, 0, (shape,), words, kept, layers[2 * count :], [grad], need_x)
+        grad_x, grads = backward(x, 0, (shape,), words, saved, layers[2 * count :], [grad], need_x)
         weights, biases = views(grads, (shape,))[0]
         return (grad_x, None, None, None, *weights, *biases)
 
@@ -156,7 +146,7 @@ def mlp(
     _check_activation(activation)
     shape, served, grad = _scan(x, weights, biases)
     if not served:
-        return _plain(x, weights, biases, activation, activate_last)
+        return plain_mlp(x, weights, biases, activation, activate_last)
     x = x if x.stride()[2] == 1 else x.contiguous()
     relu = activation == "relu"
     if grad and torch.is_grad_enabled():
@@ -169,7 +159,7 @@ def mlp(
 
 
 def views(parameters: Tensor, shapes: tuple[Shape, ...]) -> list[tuple[list[Tensor], list[Tensor]]]:
-    """The weights and biases of each network, as views of the parameters that `towers` takes."""
+    """The weights and biases of each network, as views of the parameters that `Towers` takes."""
     sizes = [size for shape in shapes for n, m in itertools.pairwise(shape) for size in (n * m, m)]
     parts = iter(torch.split(parameters, sizes, 1))
     networks = []
@@ -190,107 +180,14 @@ def _lying(parameters: Tensor, shapes: tuple[Shape, ...], relu: bool, last: bool
     return tower_words(shapes, relu, last, stride), parameters
 
 
-class _Towers(torch.autograd.Function):
-    @staticmethod
-    def forward(
-        ctx: Any, x: Tensor, parameters: Tensor, shapes: tuple[Shape, ...], words: Words, last: bool
-    ) -> tuple[Tensor, ...]:
-        outs, kept = forward(x, parameters.data_ptr(), shapes, words, True)
-        ctx.options = shapes, words
-        ctx.save_for_backward(x, parameters, kept, *(outs if last else ()))
-        return tuple(outs)
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
-        x, parameters, kept, *outs = ctx.saved_tensors
-        shapes, words = ctx.options
-        need_x = ctx.needs_input_grad[0]
-        grad_x, grad = backward(x, parameters.data_ptr(), shapes, words, kept, outs, grads, need_x)
-        return grad_x, grad, None, None, None
-
-
-def towers(
-    x: Tensor, parameters: Tensor, shapes: tuple[Shape, ...], activation: str = "tanh", activate_last: bool = False
-) -> tuple[Tensor, ...]:
-    """Several networks of one input, such as an actor and a critic, in one call.
+class Towers:
+    """Several networks of one input, such as an actor and a critic, for calls that are prepared.
 
     Args:
-        x: (members, rows, inputs) float32, of any strides.
-        parameters: (members, P): behind each other the networks, of a network the layers, of a layer the weight and
-            then the bias. `views` takes them apart.
+        parameters: (members, P or more), contiguous within a member, on the CPU: behind each other the networks, of a
+            network the layers, of a layer the weight and then the bias. `views` takes them apart.
         shapes: of each network (inputs, units of the hidden layers, outputs).
         activation: ``tanh`` or ``relu``.
-        activate_last: whether it follows the last layers, too.
-
-    Returns:
-        Of each network (members, rows, outputs). Otherwise like `mlp`.
-
-    Raises:
-        ValueError: shapes that do not fit, or an unknown activation.
-    """
-    _check_activation(activation)
-    words, parameters = _lying(parameters, shapes, activation == "relu", activate_last)
-    inputs = shapes[0][0]
-    if x.dim() != 3 or x.shape[2] != inputs:
-        raise ValueError(f"x must be (members, rows, {inputs}), not {tuple(x.shape)}.")
-    members, size = x.shape[0], sizes_of(shapes).parameters
-    if parameters.shape != (members, size):
-        raise ValueError(f"parameters of the shapes {shapes} must be {(members, size)}, not {tuple(parameters.shape)}.")
-    if words is None or not (_serves(x) and _serves(parameters)) or torch.is_autocast_enabled("cpu"):
-        return tuple(_plain(x, *layers, activation, activate_last) for layers in views(parameters, shapes))
-    x = x if x.stride()[2] == 1 else x.contiguous()
-    if (parameters.requires_grad or x.requires_grad) and torch.is_grad_enabled():
-        results: tuple[Tensor, ...] = _Towers.apply(x, parameters, shapes, words, activate_last)  # type: ignore[no-untyped-call]
-        return results
-    return tuple(forward(x, parameters.data_ptr(), shapes, words, False)[0])
-
-
-def towers_and_back(
-    x: Tensor, parameters: Tensor, shapes: tuple[Shape, ...], activation: str = "tanh"
-) -> tuple[tuple[Tensor, ...], Callable[[Sequence[Tensor], Tensor], None]]:
-    """`towers`, with the way back as a function: half the time of a small minibatch is autograd's.
-
-    Args:
-        x: as for `towers`; it gets no gradient.
-        parameters: likewise.
-        shapes: likewise.
-        activation: likewise.
-
-    Returns:
-        The outputs, which are leaves for autograd, and ``back(gradients of the outputs, into)``, which writes the
-        gradient of the parameters into (members, P), contiguous within a member. It is to be called once at most.
-    """
-    _check_activation(activation)
-    words, parameters = _lying(parameters, shapes, activation == "relu", False)
-    if words is None or not (_serves(x) and _serves(parameters)) or torch.is_autocast_enabled("cpu"):
-        leaf = parameters.detach().requires_grad_()
-        with torch.enable_grad():
-            results = towers(x, leaf, shapes, activation)
-
-        def plain(gradients: Sequence[Tensor], into: Tensor) -> None:
-            fitting = [g.to(out.dtype) for g, out in zip(gradients, results, strict=True)]
-            into.copy_(torch.autograd.grad(results, leaf, fitting)[0])
-
-        return tuple(out.detach().float().requires_grad_() for out in results), plain
-    x = x if x.stride()[2] == 1 else x.contiguous()
-    weights = parameters.detach()
-    outs, kept = forward(x, weights.data_ptr(), shapes, words, True)
-    assert kept is not None
-
-    def back(gradients: Sequence[Tensor], into: Tensor) -> None:
-        backward(x, weights.data_ptr(), shapes, words, kept, (), gradients, False, into)
-
-    return tuple(out.requires_grad_() for out in outs), back
-
-
-class Towers:
-    """Networks as `towers` has them, for calls that are prepared.
-
-    Args:
-        parameters: (members, P or more), contiguous within a member, on the CPU.
-        shapes: as for `towers`.
-        activation: likewise.
     """
 
     def __init__(self, parameters: Tensor, shapes: tuple[Shape, ...], activation: str = "tanh") -> None:
@@ -304,41 +201,41 @@ class Towers:
         """Whether the fused form serves them."""
         return _serves(parameters) and _lying(parameters, shapes, False, False)[0] is not None
 
-    def bind(self, x: Tensor, outs: Sequence[Tensor], kept: Tensor | None = None) -> Call:
+    def bind(self, x: Tensor, outs: Sequence[Tensor], saved: Tensor | None = None) -> Call:
         """Prepares the way through the networks.
 
         Args:
             x: (members, rows, inputs) float32, contiguous within a row.
             outs: where the outputs go, of each network contiguous (members, rows, outputs).
-            kept: where hidden activations go for the way back, see `room`.
+            saved: where hidden activations go for the backward pass, see `workspace`.
         """
-        return bind_forward(x, self.parameters, self.shapes, self._words, outs, kept)
+        return bind_forward(x, self.parameters, self.shapes, self._words, outs, saved)
 
-    def room(self, count: int) -> Tensor:
-        """Memory for what so many rows of all members leave for the way back."""
+    def workspace(self, count: int) -> Tensor:
+        """Memory for what so many rows of all members leave for the backward pass."""
         return torch.empty(count * sum(sizes_of(self.shapes).hidden))
 
-    def bind_back(self, x: Tensor, kept: Tensor, slopes: Sequence[Tensor], into: Tensor) -> Call:
-        """Prepares the way back, to the gradient of the parameters.
+    def bind_backward(self, x: Tensor, saved: Tensor, gradients: Sequence[Tensor], into: Tensor) -> Call:
+        """Prepares the backward pass, to the gradient of the parameters.
 
         Args:
             x: as for `bind`.
-            kept: what that left.
-            slopes: gradients of the outputs, contiguous.
+            saved: what that left.
+            gradients: gradients of the outputs, contiguous.
             into: (members, P or more), contiguous within a member; of each the first P are written.
         """
-        return bind_backward(x, self.parameters, self.shapes, self._words, kept, slopes, into)
+        return bind_backward(x, self.parameters, self.shapes, self._words, saved, gradients, into)
 
-    def bind_descent(
-        self, x: Tensor, outs: Sequence[Tensor], loss: Call, slopes: Sequence[Tensor], into: Tensor
+    def bind_whole(
+        self, x: Tensor, outs: Sequence[Tensor], loss: Call, gradients: Sequence[Tensor], into: Tensor
     ) -> Call:
-        """Prepares `bind`, a loss, and `bind_back` as one call, which goes through them with some rows after the other.
+        """Prepares `bind`, a loss, and `bind_backward` as one call, which takes some rows through all three at a time.
 
         Args:
             x: as for `bind`.
             outs: likewise.
-            loss: makes the slopes of the outputs; an entry for some of its rows.
-            slopes: gradients of the outputs, contiguous.
-            into: as for `bind_back`.
+            loss: makes the gradients of the outputs; an entry for some of its rows.
+            gradients: gradients of the outputs, contiguous.
+            into: as for `bind_backward`.
         """
-        return bind_descent(x, self.parameters, self.shapes, self._words, outs, loss, slopes, into)
+        return bind_whole(x, self.parameters, self.shapes, self._words, outs, loss, gradients, into)

@@ -28,7 +28,7 @@ class Entries(NamedTuple):
 
     forward: Any
     backward: Any
-    descend: Any
+    whole: Any
 
 
 def pack(words: Sequence[int]) -> Words:
@@ -43,7 +43,7 @@ def library() -> Entries:
     parts = (DEVICE / "base.cuh", DEVICE / "threads.cuh", folder / "products.h", folder / "networks.cpp")
     code = "\n".join(f'#line 1 "{part.name}"\n{part.read_text()}' for part in parts)
     found = ctypes.CDLL(str(compile_host(code, "networks", ("-ffp-contract=fast", UNIT_SPINS))))
-    entries = Entries(found.mlp_forward, found.mlp_backward, found.mlp_descend)
+    entries = Entries(found.mlp_forward, found.mlp_backward, found.mlp_whole)
     for function in entries:
         function.argtypes, function.restype = [ctypes.c_void_p, ctypes.c_longlong], None
     return entries
@@ -54,7 +54,7 @@ class Sizes(NamedTuple):
 
     Attributes:
         outputs: of each network.
-        hidden: floats that each keeps of a row for the way back, in whole vectors.
+        hidden: floats that each keeps of a row for the backward pass, in whole vectors.
         parameters: of all networks, for one member.
     """
 
@@ -123,36 +123,36 @@ def _call_words(x: Tensor, parameters: int, shapes: tuple[Shape, ...], words: Wo
     return [members, rows, torch.get_num_threads(), *layout]
 
 
-def _places(kept: Tensor, rows: int, hidden: tuple[int, ...]) -> tuple[int, ...]:
-    start = kept.data_ptr()
+def _places(saved: Tensor, rows: int, hidden: tuple[int, ...]) -> tuple[int, ...]:
+    start = saved.data_ptr()
     return tuple(start + 4 * rows * before for before in itertools.accumulate(hidden[:-1], initial=0))
 
 
 def forward(
     x: Tensor, parameters: int, shapes: tuple[Shape, ...], words: Words, keep: bool
 ) -> tuple[list[Tensor], Tensor | None]:
-    """The networks' outputs and, if they are to be kept, hidden activations.
+    """The networks' outputs and, if they are to be saved, hidden activations.
 
     Args:
         x: (members, rows, inputs), contiguous within a row.
         parameters: the address that those in ``words`` count from.
         shapes: those of the networks.
         words: what ``networks.cpp`` calls a `Shape`, of each network.
-        keep: whether there will be a way back.
+        keep: whether there will be a backward pass.
     """
     members, rows, _ = x.shape
     outputs, hidden, _ = sizes_of(shapes)
     outs = [torch.empty(members, rows, n) for n in outputs]
-    kept = torch.empty(members * rows * sum(hidden)) if keep else None
-    library().forward(_forward_words(x, parameters, shapes, words, outs, kept), 0)
-    return outs, kept
+    saved = torch.empty(members * rows * sum(hidden)) if keep else None
+    library().forward(_forward_words(x, parameters, shapes, words, outs, saved), 0)
+    return outs, saved
 
 
 def _forward_words(
-    x: Tensor, parameters: int, shapes: tuple[Shape, ...], words: Words, outs: Sequence[Tensor], kept: Tensor | None
+    x: Tensor, parameters: int, shapes: tuple[Shape, ...], words: Words, outs: Sequence[Tensor], saved: Tensor | None
 ) -> Words:
     hidden = sizes_of(shapes).hidden
-    places = [0] * len(outs) if kept is None else _places(kept, x.shape[0] * x.shape[1], hidden)
+    places = [0] * len(outs) if saved is None else _places(saved, x.shape[0] * x.shape[1], hidden)
     call = [*_call_words(x, parameters, shapes, words), 0, 0, 0, 0]
     for out, place in zip(outs, places, strict=True):
         call += (out.data_ptr(), place, 0, 0)
@@ -160,7 +160,7 @@ def _forward_words(
 
 
 def bind_forward(
-    x: Tensor, parameters: Tensor, shapes: tuple[Shape, ...], words: Words, outs: Sequence[Tensor], kept: Tensor | None
+    x: Tensor, parameters: Tensor, shapes: tuple[Shape, ...], words: Words, outs: Sequence[Tensor], saved: Tensor | None
 ) -> Call:
     """Prepares `forward` for these tensors.
 
@@ -170,10 +170,10 @@ def bind_forward(
         shapes: likewise.
         words: likewise.
         outs: where the outputs go, (members, rows, outputs) or as many floats, contiguous.
-        kept: where the hidden activations go; None: nowhere.
+        saved: where the hidden activations go; None: nowhere.
     """
-    call = _forward_words(x, parameters.data_ptr(), shapes, words, outs, kept)
-    return Call(functools.partial(library().forward, call), (x, parameters, words, outs, kept))
+    call = _forward_words(x, parameters.data_ptr(), shapes, words, outs, saved)
+    return Call(functools.partial(library().forward, call), (x, parameters, words, outs, saved))
 
 
 def backward(
@@ -181,7 +181,7 @@ def backward(
     parameters: int,
     shapes: tuple[Shape, ...],
     words: Words,
-    kept: Tensor,
+    saved: Tensor,
     outs: Sequence[Tensor],
     grad_outs: Sequence[Tensor],
     need_x: bool,
@@ -194,7 +194,7 @@ def backward(
         parameters: likewise.
         shapes: likewise.
         words: likewise.
-        kept: what it kept.
+        saved: what it saved.
         outs: the outputs, if they were activated.
         grad_outs: their gradients.
         need_x: whether x needs a gradient.
@@ -203,7 +203,7 @@ def backward(
     grads = torch.empty(x.shape[0], sizes_of(shapes).parameters) if into is None else into
     grad_outs = [grad.contiguous() for grad in grad_outs]
     grad_xs = [torch.empty(x.shape) for _ in shapes] if need_x else []
-    library().backward(_backward_words(x, parameters, shapes, words, kept, outs, grad_outs, grad_xs, grads), 0)
+    library().backward(_backward_words(x, parameters, shapes, words, saved, outs, grad_outs, grad_xs, grads), 0)
     return functools.reduce(torch.add, grad_xs) if need_x else None, grads
 
 
@@ -212,14 +212,14 @@ def _backward_words(
     parameters: int,
     shapes: tuple[Shape, ...],
     words: Words,
-    kept: Tensor,
+    saved: Tensor,
     outs: Sequence[Tensor],
     grad_outs: Sequence[Tensor],
     grad_xs: Sequence[Tensor],
     grads: Tensor,
 ) -> Words:
     call = [*_call_words(x, parameters, shapes, words), grads.data_ptr(), grads.stride()[0], 0, 0]
-    for k, place in enumerate(_places(kept, x.shape[0] * x.shape[1], sizes_of(shapes).hidden)):
+    for k, place in enumerate(_places(saved, x.shape[0] * x.shape[1], sizes_of(shapes).hidden)):
         out, grad_x = outs[k].data_ptr() if outs else 0, grad_xs[k].data_ptr() if grad_xs else 0
         call += (out, place, grad_outs[k].data_ptr(), grad_x)
     return pack(call)
@@ -230,16 +230,16 @@ def bind_backward(
     parameters: Tensor,
     shapes: tuple[Shape, ...],
     words: Words,
-    kept: Tensor,
+    saved: Tensor,
     grad_outs: Sequence[Tensor],
     into: Tensor,
 ) -> Call:
     """Prepares `backward` for these tensors, without a gradient of x."""
-    call = _backward_words(x, parameters.data_ptr(), shapes, words, kept, (), grad_outs, (), into)
-    return Call(functools.partial(library().backward, call), (x, parameters, words, kept, grad_outs, into))
+    call = _backward_words(x, parameters.data_ptr(), shapes, words, saved, (), grad_outs, (), into)
+    return Call(functools.partial(library().backward, call), (x, parameters, words, saved, grad_outs, into))
 
 
-def bind_descent(
+def bind_whole(
     x: Tensor,
     parameters: Tensor,
     shapes: tuple[Shape, ...],
@@ -264,4 +264,4 @@ def bind_descent(
     call = [*_call_words(x, parameters.data_ptr(), shapes, words), into.data_ptr(), into.stride()[0], *entry(loss)]
     for out, grad_out in zip(outs, grad_outs, strict=True):
         call += (out.data_ptr(), 0, grad_out.data_ptr(), 0)
-    return Call(functools.partial(library().descend, pack(call)), (x, parameters, words, outs, loss, grad_outs, into))
+    return Call(functools.partial(library().whole, pack(call)), (x, parameters, words, outs, loss, grad_outs, into))

@@ -290,31 +290,24 @@ def gae(
     terminated: Tensor,
     truncated: Tensor,
     final_values: Tensor | None,
-    gamma: Tensor,
-    decay: Tensor,
-    waits: bool,
+    gamma: float | Tensor,
+    gae_lambda: float | Tensor,
+    waits: bool = False,
 ) -> tuple[Tensor, Tensor]:
-    """Advantages, and which rows are transitions; see `baselines.train.learner.advantages`.
-
-    Args:
-        rewards: float32 (T, ...), contiguous, like all that follow.
-        values: float32 (T + 1, ...).
-        acting: bool (T + 1, ...).
-        terminated: bool (T, ...).
-        truncated: bool (T, ...).
-        final_values: float32 (T, ...), or None.
-        gamma: float32 (...).
-        decay: float32 (...), gamma times lambda.
-        waits: whether agents may skip steps and act again in the same episode.
-
-    Returns:
-        float32 and bool (T, ...).
+    """Advantages, and which rows are transitions; see `baselines.train.advantages`, whose arguments it takes.
 
     Raises:
         TypeError: a wrong dtype.
-        ValueError: a wrong shape or device, or a tensor that is not contiguous.
+        ValueError: a wrong shape or device.
     """
     device, (steps, *shape) = device_name(rewards.device), rewards.shape
+
+    def whole(x: float | Tensor) -> Tensor:
+        return torch.as_tensor(x, dtype=torch.float32, device=rewards.device).expand(shape).contiguous()
+
+    rewards, values, acting = rewards.contiguous(), values.contiguous(), acting.contiguous()
+    terminated, truncated = terminated.contiguous(), truncated.contiguous()
+    final_values = None if final_values is None else final_values.contiguous()
     check("rewards", rewards, torch.float32, (steps, *shape), device)
     check("values", values, torch.float32, (steps + 1, *shape), device)
     check("acting", acting, torch.bool, (steps + 1, *shape), device)
@@ -322,13 +315,12 @@ def gae(
     check("truncated", truncated, torch.bool, (steps, *shape), device)
     if final_values is not None:
         check("final_values", final_values, torch.float32, (steps, *shape), device)
-    check("gamma", gamma, torch.float32, shape, device)
-    check("decay", decay, torch.float32, shape, device)
-    gain, valid = torch.empty_like(rewards), torch.empty_like(terminated)
-    arguments: list[Word] = [gamma.numel() if steps else 0, steps, int(waits), rewards, values, acting, terminated]
-    arguments += [truncated, 0 if final_values is None else final_values, gamma, decay, gain, valid]
+    discount, decay = whole(gamma), whole(gamma * gae_lambda)
+    advantage, valid = torch.empty_like(rewards), torch.empty_like(terminated)
+    arguments: list[Word] = [discount.numel() if steps else 0, steps, int(waits), rewards, values, acting, terminated]
+    arguments += [truncated, 0 if final_values is None else final_values, discount, decay, advantage, valid]
     prepare(_tools(device), "gae", arguments)(0)
-    return gain, valid
+    return advantage, valid
 
 
 # ---- optimising ----
@@ -346,7 +338,7 @@ def bind_adam(
         square: float32 (M, P), contiguous, first 0; is changed.
         factor: float32 (M, 1), by which the gradients are multiplied.
         rate: float32 (M, 1), learning rates.
-        count: float32 (1,), the number of steps, this one included.
+        count: float32 (M,), the numbers of steps, this one included.
 
     Returns:
         The step, without an argument.
@@ -360,7 +352,11 @@ def bind_adam(
     device = device_name(parameters.device)
     for name, x in {"parameters": parameters, "gradient": gradient, "momentum": momentum, "square": square}.items():
         check(name, x, torch.float32, (members, size), device)
-    for name, x, shape in (("factor", factor, (members, 1)), ("rate", rate, (members, 1)), ("count", count, (1,))):
+    for name, x, shape in (
+        ("factor", factor, (members, 1)),
+        ("rate", rate, (members, 1)),
+        ("count", count, (members,)),
+    ):
         check(name, x, torch.float32, shape, device)
     arguments: list[Word] = [members * size, size, parameters, gradient, momentum, square, factor, rate, count]
     return prepare(_tools(device), "adam", arguments)

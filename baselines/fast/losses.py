@@ -1,20 +1,21 @@
 """Losses as kernels: one call gives a minibatch's losses and the gradients by what the networks said.
 
-A formula, such as ``kernels/ppo.cuh``, is written for one row, with numbers that carry their derivatives along. It
-makes the loss of the action's log-probability, the entropy, the value, the row's columns and hyper-parameters; of
+A formula, which `trace` makes of a loss in torch, is that of one row, with numbers that carry their derivatives along.
+It makes the loss of the action's log-probability, the entropy, the value, the row's columns and hyper-parameters; of
 distributions it knows nothing. The kernel is compiled from one source for CUDA and for the CPU and gives the same bits
 on both. Nothing in it waits for the device, so a call can be part of a CUDA graph.
 
-    loss = Loss(Formula("ppo.cuh", ("advantage", ...), ("clip_eps", ...), ("kl", ...), actions), "cpu")
-    slopes = loss(out, value, log_std, None, action, columns, weight, hyper)
-    torch.autograd.backward([out, value], [slopes.out, slopes.value])
+    loss = Loss(Formula(code, ("advantage", ...), ("clip_eps", ...), ("kl", ...), actions), "cpu")
+    gradients = loss(out, value, log_std, None, action, columns, weight, hyper)
+    torch.autograd.backward([out, value], [gradients.out, gradients.value])
 """
 
 from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import torch
@@ -43,26 +44,24 @@ class Formula:
     """What a `Loss` is compiled from.
 
     Attributes:
-        file: in ``kernels``, or the path of another one, that defines ``loss(Transition, Hyper, Numbers)``.
+        code: C++ that defines ``loss(Transition, Hyper, Numbers)``; see `trace`.
         columns: names of what is known of a row: members of ``Transition`` beside its ``log_prob``, ``entropy`` and
             ``value``.
         hyper: names of the hyper-parameters: members of ``Hyper``.
         numbers: names of what the formula notes: members of ``Numbers``. What it does not note is 0.
         actions: what the outputs of the network mean.
         masked: whether there are masks of legal choices.
-        constants: what it is compiled for, under their names in capitals.
 
     Raises:
         ValueError: names that cannot be those of members, or masks for a Box.
     """
 
-    file: str
+    code: str
     columns: Sequence[str]
     hyper: Sequence[str]
     numbers: Sequence[str]
     actions: Actions
     masked: bool = False
-    constants: Mapping[str, bool | int] = dataclasses.field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for what, taken in (("columns", KNOWN), ("hyper", ()), ("numbers", ("loss",))):
@@ -76,31 +75,35 @@ class Formula:
         if self.masked and not self.actions.discrete:
             raise ValueError("only choices can be masked: for a Box, masked must be False.")
 
-    def code(self) -> str:
-        """The program."""
+    def program(self) -> str:
+        """The translation unit."""
         actions = self.actions
+        read = [name for name in self.hyper if re.search(rf"\bh\.{name}\b", self.code)] or [*self.hyper[:1]]
+        places = "".join(f"k == {k} ? {self.hyper.index(name)} : " for k, name in enumerate(read))
         nvec = actions.nvec
         cases = "".join(f"part == {p} ? {n} : " for p, n in enumerate(nvec[:-1])) if len(set(nvec)) > 1 else ""
         lines = [
             '#line 1 "generated"',
             "namespace gz {",
             _struct("Columns", self.columns),
-            _struct("Hyper", self.hyper),
+            _struct("Hyper", read),
             _struct("Numbers", self.numbers),
-            f"constexpr int COLUMNS = {len(self.columns)}, HYPERS = {len(self.hyper)}, "
+            f"constexpr int COLUMNS = {len(self.columns)}, HYPERS = {len(read)}, HYPER_TABLE = {len(self.hyper)}, "
             f"NUMBERS = {len(self.numbers) + 1};",
             f"constexpr int OUTPUTS = {actions.outputs}, PARTS = {actions.parts}, WIDTH = {actions.width};",
             f"using Action = {'i32' if nvec else 'float'};",
-            *(f"constexpr int {name.upper()} = {int(value)};" for name, value in self.constants.items()),
+            f"GZ int hyper_place(int k) {{ return {places}0; }}",
         ]
         if nvec:
             lines.append(f"constexpr int MASK_SIZE = {sum(nvec) if self.masked else 0};")
             lines.append(f"GZ int choices(int part) {{ (void)part; return {cases}{nvec[-1]}; }}")
         distribution = "categorical_loss.cuh" if nvec else "normal_loss.cuh"
-        return unit_code("dual.cuh", self.file, "loss.cuh", distribution, constants="\n".join([*lines, "}"]))
+        return unit_code(
+            "dual.cuh", f'#line 1 "formula"\n{self.code}', "loss.cuh", distribution, constants="\n".join([*lines, "}"])
+        )
 
 
-class Slopes(NamedTuple):
+class Gradients(NamedTuple):
     """Gradients of the members' losses, and what the formula noted. The memory is used again by later calls.
 
     Attributes:
@@ -122,23 +125,22 @@ class _Plan(NamedTuple):
 
     items: int
     words: tuple[int, ...]
-    slopes: Slopes
+    gradients: Gradients
     log_std: Tensor  # (members, rows, parts)
 
 
 class Loss:
     """The loss ``sum(weight * loss(row))`` of each member of a population, differentiated.
 
-    Actions are distributed as `Actions.evaluate` says, but for a component without a legal choice: its action cannot
-    matter, and its log-probability and entropy are 0, as for `CategoricalSampler`. A log-probability has the bits that
-    the samplers give. The slopes at corners (``min``, ``max``, ``clamp``) are those of torch.
+    Actions are distributed as `Actions.evaluate` says. A log-probability has the bits that the samplers give. The
+    gradients at corners (``min``, ``max``, ``clamp``) are those of torch.
 
     Args:
         formula: what it is compiled from.
         device: ``"cpu"``, ``"cuda"`` or ``"cuda:k"``.
 
     Attributes:
-        numbers: ``"loss"`` and the names of what the formula notes, as they stand in `Slopes.numbers`.
+        numbers: ``"loss"`` and the names of what the formula notes, as they stand in `Gradients.numbers`.
 
     Raises:
         ValueError: another device.
@@ -148,8 +150,8 @@ class Loss:
     def __init__(self, formula: Formula, device: str | torch.device) -> None:
         self.device, self.formula = device_name(device), formula
         self.numbers = ("loss", *formula.numbers)
-        entries = ("slopes", "slopes_rows") if self.device == "cpu" else ("slopes",)
-        self._unit = compile_unit(formula.code(), self.device, *entries)
+        entries = ("gradients", "gradients_rows") if self.device == "cpu" else ("gradients",)
+        self._unit = compile_unit(formula.program(), self.device, *entries)
         self._plans: dict[tuple[object, ...], _Plan] = {}
 
     def __call__(
@@ -162,7 +164,7 @@ class Loss:
         columns: Tensor,
         weight: Tensor,
         hyper: Tensor,
-    ) -> Slopes:
+    ) -> Gradients:
         """Losses and gradients of one minibatch.
 
         Rows of weight 0 do not count: their gradients and numbers are 0, whatever their values, NaN included.
@@ -200,16 +202,16 @@ class Loss:
         columns: Tensor,
         weight: Tensor,
         hyper: Tensor,
-    ) -> Callable[[], Slopes]:
+    ) -> Callable[[], Gradients]:
         """Prepares a call for the memory that these tensors have now, which it keeps alive; see `__call__`."""
         inputs = (out, value, log_std, mask, action, columns, weight, hyper)
         plan, words = self._prepared(*inputs)
-        return functools.partial(self._launch, self._unit.bind("slopes", words), plan, inputs)
+        return functools.partial(self._launch, self._unit.bind("gradients", words), plan, inputs)
 
-    def bind_rows(self, *inputs: Tensor | None) -> tuple[Call, Callable[[], Slopes]]:
+    def bind_rows(self, *inputs: Tensor | None) -> tuple[Call, Callable[[], Gradients]]:
         """`bind` for host code: an entry that does some of the rows, and what is to be called after all of them."""
         plan, words = self._prepared(*inputs)
-        return Call(self._unit.bind("slopes_rows", words), inputs), functools.partial(self._finish, plan)
+        return Call(self._unit.bind("gradients_rows", words), inputs), functools.partial(self._finish, plan)
 
     def _prepared(self, *inputs: Tensor | None) -> tuple[_Plan, list[int]]:
         """A plan for what `bind` takes, and the arguments of its kernel."""
@@ -226,15 +228,15 @@ class Loss:
         addresses = [0 if x is None else x.data_ptr() for x in inputs]
         return plan, [plan.items, torch.get_num_threads(), *addresses, *plan.words]
 
-    def _launch(self, call: Callable[[int], None], plan: _Plan, kept: object) -> Slopes:
+    def _launch(self, call: Callable[[int], None], plan: _Plan, kept: object) -> Gradients:
         if plan.items:
             call(0)
         return self._finish(plan)
 
-    def _finish(self, plan: _Plan) -> Slopes:
+    def _finish(self, plan: _Plan) -> Gradients:
         if not self.formula.actions.discrete:
-            torch.sum(plan.log_std, 1, out=plan.slopes.log_std)
-        return plan.slopes
+            torch.sum(plan.log_std, 1, out=plan.gradients.log_std)
+        return plan.gradients
 
     def _plan(
         self,
@@ -267,6 +269,6 @@ class Loss:
         new = [torch.empty(*shape, device=device) for shape in (
             (M, B, actions.outputs), (M, B), (M, scales), (M, B, len(self.numbers)), (M, B, scales)
         )]  # fmt: skip
-        slopes, rows = Slopes(*new[:4]), new[4]
-        words = [x.data_ptr() for x in (slopes.out, slopes.value, rows, slopes.numbers)]
-        return _Plan(M * B, (B, *strides, log_std.stride(0), *words), slopes, rows)
+        gradients, rows = Gradients(*new[:4]), new[4]
+        words = [x.data_ptr() for x in (gradients.out, gradients.value, rows, gradients.numbers)]
+        return _Plan(M * B, (B, *strides, log_std.stride(0), *words), gradients, rows)

@@ -72,10 +72,10 @@ def features(to: Tensor, source: Rows, mean: Tensor | None, factor: Tensor | Non
     return prepare(unit(), "features", words)
 
 
-def acting(alive: Tensor, mask: Tensor | None, turn: Tensor | None, acts: Tensor, kept: Tensor | None) -> Call:
-    """Whether agents act, (envs, agents): they live, have a legal action, and it is their turn. Keeps the masks."""
+def acting(alive: Tensor, mask: Tensor | None, turn: Tensor | None, acts: Tensor, saved: Tensor | None) -> Call:
+    """Whether agents act, (envs, agents): they live, have a legal action, and it is their turn. Saves the masks."""
     words = [len(alive), alive.shape[1], 0 if mask is None else mask.shape[-1], alive,
-             *(0 if x is None else x for x in (mask, turn)), acts, 0 if kept is None else kept]  # fmt: skip
+             *(0 if x is None else x for x in (mask, turn)), acts, 0 if saved is None else saved]  # fmt: skip
     return prepare(unit(), "acting", words)
 
 
@@ -130,6 +130,6 @@ def standardize(packed: Tensor, column: int, share: Tensor) -> Call:
 
 
 def clip(gradient: Tensor, limit: Tensor, factor: Tensor, count: Tensor) -> Call:
-    """Factors (members, 1) that shorten gradients (members, size) to their limits (members, 1); and counts the step."""
-    assert all(x.is_contiguous() for x in (gradient, limit, factor))
+    """Factors (members, 1) that scale gradients (members, size) down to limits (members, 1); and counts the steps."""
+    assert all(x.is_contiguous() for x in (gradient, limit, factor, count))
     return prepare(unit(), "clip", [len(gradient), gradient.shape[1], gradient, limit, factor, count])

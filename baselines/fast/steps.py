@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import torch
@@ -10,23 +11,28 @@ from torch import Tensor
 from gpuzoo.core.definition import flat_size
 
 from .native import KINDS, Rows, acting, copy, features
+from .networks import FusedPolicy
 from .plan import Plan, env_step
+from .sampling import Sampling
 
 if TYPE_CHECKING:
-    from ..train.rollout import Player, Rollout
+    from ..train.player import Player
+    from ..train.rollout import Rollout
 
 
 class Steps:
-    """What `Rollout.play` does from the first step to the end, with the same bits.
+    """What `Plain.play` does from the first step to the end.
 
     Args:
-        rollout: which `fits`.
+        rollout: which it `serves`.
+        sampling: the draws of each player.
     """
 
-    def __init__(self, rollout: Rollout) -> None:
-        self._plan = Plan()
+    def __init__(self, rollout: Rollout, sampling: Mapping[str, Sampling]) -> None:
+        self._plan, self._sampling = Plan(), sampling
+        self._networks = {name: FusedPolicy(player.policy) for name, player in rollout.players.items()}
         self._normalized: list[tuple[Player, Tensor]] = []
-        players = [(player, self._seen(player)) for player in rollout.players.values()]
+        players = [(player, self._features(rollout, player)) for player in rollout.players.values()]
         for t, outputs in enumerate(rollout.outputs):
             for player, seen in players:
                 self._act(rollout, player, seen, t)
@@ -35,22 +41,24 @@ class Steps:
             self._plan.add(step)
             self._keep(rollout, t)
         for player, seen in players:
-            self._evaluate(rollout, player, seen, rollout.steps, torch.empty_like(player.out))
+            self._evaluate(rollout, player, seen, rollout.steps, torch.empty_like(sampling[player.name].out))
 
     @staticmethod
-    def fits(rollout: Rollout) -> bool:
+    def serves(rollout: Rollout) -> bool:
         """Whether a plan can have all of its steps: feed-forward networks that are fused, and nobody else plays."""
-        if not rollout.looks or rollout.opponents is not None or rollout.mine is not None:
+        if rollout.opponents is not None or rollout.mine is not None:
             return False
         if rollout.observation.dtype not in KINDS or env_step(rollout.simulator, rollout.outputs[0]) is None:
             return False
         if rollout.turn is not None and rollout.turn.dtype != torch.int32:
             return False
-        return all(p.policy.is_fused and not p.policy.one_hot for p in rollout.players.values())
+        return all(FusedPolicy.served(p.policy) for p in rollout.players.values())
 
-    def _seen(self, player: Player) -> Tensor | None:
+    def _features(self, rollout: Rollout, player: Player) -> Tensor | None:
         """Where the features of a step go, or None if the networks read the observations in place."""
-        if player.in_place and player.value.dtype == player.observed(0).dtype and not player.policy.normalize:
+        observation = player.observations(rollout.observation[0])
+        in_place = observation.data_ptr() == rollout.observation[0, :, player.agents[0]].data_ptr()
+        if in_place and observation.dtype == torch.float32 and not player.policy.normalize:
             return None
         _, M, R = player.shape
         if player.policy.normalize:
@@ -61,7 +69,7 @@ class Steps:
         """What the networks say of the observations before step ``t``."""
         add, (_, M, R), policy = self._plan.add, player.shape, player.policy
         if seen is None:
-            x = player.observed(t).reshape(M, R, -1)
+            x = player.observations(rollout.observation[t]).reshape(M, R, -1)
         else:
             factors = [factor for who, factor in self._normalized if who is player]
             mean = policy.scale.mean if factors else None
@@ -69,18 +77,18 @@ class Steps:
             places = [agent * now.shape[-1] for agent in player.agents]
             add(features(seen, Rows(now, places), mean, factors[0] if factors else None))
             x = seen
-        for call in policy.bind(x, out, player.value[t]):
+        for call in self._networks[player.name].bind(x, out, player.value[t]):
             add(call)
 
     def _act(self, rollout: Rollout, player: Player, seen: Tensor | None, t: int) -> None:
-        self._evaluate(rollout, player, seen, t, player.out)
-        add = self._plan.add
-        if rollout.mask is not None and player.legal is not None:
-            size, masks = player.legal.shape[-1], rollout.mask[t]
-            to = player.legal.view(len(masks), -1)
+        sampling, add = self._sampling[player.name], self._plan.add
+        self._evaluate(rollout, player, seen, t, sampling.out)
+        if rollout.mask is not None and sampling.mask is not None:
+            size, masks = sampling.mask.shape[-1], rollout.mask[t]
+            to = sampling.mask.view(len(masks), -1)
             places = [agent * masks.shape[-1] for agent in player.agents]
             add(copy(Rows(to, range(0, to.shape[1], size)), Rows(masks, places), size))
-        add(player.draws[t], t)
+        add(sampling.calls[t], t)
         if player.chosen is not None:
             size, action = player.chosen.shape[-1], rollout.action[t]
             chosen = player.chosen.view(len(action), -1)
@@ -100,11 +108,11 @@ class Steps:
             size, when = now["final_observation"].numel(), rollout.truncated[t]
             add(copy(all_of(rollout.final_observation[t]), all_of(now["final_observation"]), size, when))
         if lay.agents > 1 or rollout.waits:
-            mask, kept = (None, None) if rollout.mask is None else (now["action_mask"], rollout.mask[t + 1])
-            add(acting(now["alive"], mask, rollout.turn, rollout.acting[t + 1], kept))
+            mask, saved = (None, None) if rollout.mask is None else (now["action_mask"], rollout.mask[t + 1])
+            add(acting(now["alive"], mask, rollout.turn, rollout.acting[t + 1], saved))
 
-    def play(self) -> None:
-        """Plays all steps, and looks at what the critic expects behind them."""
+    def run(self) -> None:
+        """Plays all steps, and computes the values of the last observations."""
         for player, factor in self._normalized:
             factor.copy_(player.policy.scale.factor())
         self._plan.run()

@@ -62,7 +62,7 @@ def unit_code(*files: str, constants: str = "") -> str:
     """A translation unit of the engine's headers and of files of ``kernels``.
 
     Args:
-        files: names of files in ``kernels``, which stand in this order after ``launch.cuh``.
+        files: names of files in ``kernels``, or code itself, which stand in this order after ``launch.cuh``.
         constants: C++ that stands before them.
     """
 
@@ -72,7 +72,7 @@ def unit_code(*files: str, constants: str = "") -> str:
     parts = ["#define LANES 1", text(DEVICE / "base.cuh"), "#ifdef GZ_SIMT", text(DEVICE / "simt.cuh"), "#endif"]
     parts += [text(DEVICE / "math.cuh"), text(DEVICE / "rng.cuh"), "#if !defined(GZ_CUDA) && !defined(GZ_SIMT)"]
     parts += [text(DEVICE / "threads.cuh"), "#endif", text(SOURCES / "launch.cuh"), constants]
-    return "\n".join([*parts, *(text(SOURCES / name) for name in files), ""])
+    return "\n".join([*parts, *(text(SOURCES / x) if x.endswith(".cuh") else x for x in files), ""])
 
 
 @functools.cache

@@ -13,6 +13,7 @@ from gpuzoo import registry
 from gpuzoo.core.definition import EnvDef, Layout, layout, split_config, unknown
 
 from ..train import loading
+from ..train.command import checkpoint_of
 from ..train.networks import Policy
 from . import checkpoint
 from .evaluation import Evaluation
@@ -28,7 +29,8 @@ class Match:
         game: its id.
         config: its parameters, as far as they are not the defaults.
         players: who plays a group, or each agent of it; None plays randomly.
-        sides: what a table tells apart: by name, the group, its agents, and the file that plays them or ``"random"``.
+        sides: what a table tells apart: by name, the group, its agents, and the file that plays them, ``"random"`` or
+            ``"pretrained"``.
     """
 
     game: str
@@ -50,8 +52,8 @@ def arrange(
 
     Args:
         game: its id.
-        files: who plays a group (``"tagger"``) or one agent (``"tagger_0"``): ``"random"``, or the file of a
-            checkpoint, with ``#k`` behind it for member k of a population.
+        files: who plays a group (``"tagger"``) or one agent (``"tagger_0"``): ``"random"``, ``"pretrained"``,
+            or the file of a checkpoint, with ``#k`` behind it for member k of a population.
         default: who plays the others.
         config: parameters of the game.
         device: where the policies shall be.
@@ -62,7 +64,7 @@ def arrange(
     """
     env = registry.get(game)
     given = [file for file in (default, *files.values()) if file != RANDOM]
-    abouts = {file: checkpoint.load_run(file.partition("#")[0])[1] for file in given}
+    abouts = {file: checkpoint.load_run(checkpoint_of(game, file).partition("#")[0])[1] for file in given}
     values: dict[str, Any] = {}
     if given and abouts[given[0]]["game"] == env.id:
         values |= abouts[given[0]]["args"]["config"]

@@ -30,12 +30,14 @@ class Display:
         total: iterations of the whole run.
         done: those of them that were made before.
         quiet: show nothing.
+        title: a line to begin with.
     """
 
-    def __init__(self, name: str, total: int, done: int = 0, quiet: bool = False) -> None:
+    def __init__(self, name: str, total: int, done: int = 0, quiet: bool = False, title: str = "") -> None:
         console = Console()
         bar = (console.is_terminal and not console.is_dumb_terminal) or console.is_jupyter
         self._name, self._total, self._first, self._began = name, total, done, time.perf_counter()
+        self._title = "" if quiet else title
         self._lines, self._shown, self._latest = not (bar or quiet), float("-inf"), ""
         self._bar = Progress(
             TextColumn("{task.description}"),
@@ -51,6 +53,8 @@ class Display:
         self._task = self._bar.add_task(name, total=total, completed=done, news="")
 
     def __enter__(self) -> Display:
+        if self._title:
+            print(self._title, flush=True)
         self._bar.start()
         return self
 

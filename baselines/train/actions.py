@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import torch
 from gymnasium import spaces
@@ -62,8 +63,16 @@ class Actions:
             return logits.masked_fill(~allowed.view_as(logits), IMPOSSIBLE)
         return logits.masked_fill(~self._legal, IMPOSSIBLE) if self.ragged else logits
 
+    def log_probs(self, out: Tensor, mask: Tensor | None) -> Tensor:
+        """Log-probabilities (..., parts, width) of all choices; 0 in a part without a legal one."""
+        logits = self.logits(out, mask)
+        log = functional.log_softmax(logits, -1)
+        return log if mask is None else log.masked_fill((logits == IMPOSSIBLE).all(-1, keepdim=True), 0)
+
     def evaluate(self, out: Tensor, log_std: Tensor, mask: Tensor | None, action: Tensor) -> tuple[Tensor, Tensor]:
         """Log-probability of an action and entropy of the distribution, each (...,).
+
+        A part without a legal choice adds nothing to either: its action cannot matter.
 
         Args:
             out: (members, ..., outputs) of the network.
@@ -72,7 +81,7 @@ class Actions:
             action: (members, ..., parts).
         """
         if self.discrete:
-            log = functional.log_softmax(self.logits(out, mask), -1)
+            log = self.log_probs(out, mask)
             chosen = log.gather(-1, action.long().unsqueeze(-1)).sum((-2, -1))
             return chosen, -(log.exp() * log).sum((-2, -1))
         log_std = log_std.unsqueeze(1)
@@ -84,11 +93,32 @@ class Actions:
         """The likeliest action (..., parts)."""
         return self.logits(out, mask).argmax(-1) if self.discrete else out
 
-    def sample(self, out: Tensor, log_std: Tensor, mask: Tensor | None, generator: torch.Generator) -> Tensor:
-        """A random action (..., parts), for playing; training draws with `baselines.fast.kernels.Sampler`."""
+    def draw(
+        self, out: Tensor, log_std: Tensor, mask: Tensor | None, generators: Sequence[torch.Generator]
+    ) -> tuple[Tensor, Tensor]:
+        """Random actions (members, ..., parts) and their log-probabilities (members, ...).
+
+        Args:
+            out: (members, ..., outputs) of the network.
+            log_std: (members, parts) of Box actions.
+            mask: (members, ..., sum(nvec)) or None.
+            generators: of the random numbers, one for each member; or one for all of them.
+        """
         if not self.discrete:
-            noise = torch.empty_like(out).normal_(generator=generator)
-            return out + log_std.unsqueeze(1).exp() * noise
-        logits = self.logits(out, mask)
-        noise = torch.empty_like(logits).exponential_(generator=generator)
-        return (logits - noise.log()).argmax(-1)  # Gumbel's trick
+            noise = torch.empty_like(out)
+            for x, generator in zip(noise if len(generators) > 1 else [noise], generators, strict=True):
+                x.normal_(generator=generator)
+            action = out + log_std.unsqueeze(1).exp() * noise
+            return action, self.evaluate(out, log_std, None, action)[0]
+        log = self.log_probs(out, mask)
+        noise = torch.empty_like(log)
+        for x, generator in zip(noise if len(generators) > 1 else [noise], generators, strict=True):
+            x.exponential_(generator=generator)
+        if mask is not None:  # no noise makes a choice of probability 0 possible; without a legal one it is the first
+            noise.masked_fill_(log == 0, 1)
+        action = (log - noise.log_()).argmax(-1)  # Gumbel's trick
+        return action, log.gather(-1, action.unsqueeze(-1)).sum((-2, -1))
+
+    def sample(self, out: Tensor, log_std: Tensor, mask: Tensor | None, generator: torch.Generator) -> Tensor:
+        """A random action (..., parts), see `draw`."""
+        return self.draw(out, log_std, mask, [generator])[0]

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import math
-from pathlib import Path
 from typing import Any, ClassVar
 
 from gpuzoo import registry
 from gpuzoo.core.definition import EnvDef, Layout, choices, layout, split_config, unknown
 
-from . import distributed
+from . import config_files, distributed
+from .encoders import CNN_COST, ENCODERS
 from .sweep import parse_sweep
 
-ENCODERS = ("auto", "mlp", "cnn")
+EXECUTORS = ("auto", "plain", "fast")
 CRITICS = ("separate", "shared", "central")
 
 
@@ -35,6 +34,8 @@ class Args:
     total_steps: int = option(1_000_000, "steps to train for, those of all envs of a member together")
     seed: int = option(1, "seed of envs, weights, actions and minibatches")
     device: str = option("auto", "cpu, cuda, cuda:k or auto")
+    executor: str = option("auto", "plain: every operation by torch; fast: by compiled kernels where there are some; "
+                                   "auto: fast, if it is there")  # fmt: skip
     out: str = option("", "folder for checkpoint, log and learning curve; none by default")
     resume: bool = option(False, "go on from the checkpoint in the folder, if there is one")
     config: dict[str, Any] = dataclasses.field(default_factory=dict)
@@ -53,7 +54,8 @@ class Args:
     pool_every: int = option(10, "iterations between two past selves")
     hidden: tuple[int, ...] = option((64, 64), "sizes of the dense layers")
     activation: str = option("tanh", "tanh or relu")
-    encoder: str = option("auto", "mlp, cnn, or auto: a CNN where observations are images")
+    encoder: str = option("auto", "mlp, cnn, or auto: a CNN where observations are images and it takes at most "
+                                  f"{CNN_COST} times the multiply-adds of an MLP")  # fmt: skip
     channels: tuple[int, ...] = option((16, 32), "of the CNN's 3x3 convolutions")
     memory: int = option(0, "size of a GRU, for policies that remember; 0: none")
     sequence: int = option(0, "steps that a recurrent policy is trained through; 0: the whole rollout")
@@ -79,13 +81,20 @@ class Args:
     threads: int = option(0, "torch's CPU threads; 0: one for small minibatches, else all")
 
     @classmethod
-    def of(cls, game: str | type[EnvDef], **values: Any) -> Any:
-        """The defaults, what ``baselines/configs`` says about the game, and then ``values``."""
-        path = Path(__file__).parents[1] / "configs" / f"{type(registry.get(game)).id}.json"
-        found: dict[str, Any] = json.loads(path.read_text()) if path.is_file() else {}
-        names = {f.name for f in dataclasses.fields(cls)}
-        found = {k: tuple(v) if isinstance(v, list) else v for k, v in found.items() if k in names}
-        return cls(game, **found | values | {"config": found.get("config", {}) | values.get("config", {})})
+    def of(cls, game: str | type[EnvDef], file: str = "", **values: Any) -> Any:
+        """The options of a run: ``values``, over those in a file, over those of ``baselines/configs`` for the game.
+
+        Args:
+            game: what is to be trained.
+            file: a ``.json`` file, or the name of a game in ``baselines/configs``; see `config_files.read`.
+            **values: options; in ``config`` each parameter of the game counts by itself.
+
+        Raises:
+            ValueError: a file that cannot be read, or that has what is no option.
+        """
+        layers = [config_files.of_game(cls, game), config_files.read(cls, game, file) if file else {}, values]
+        parameters = {name: x for layer in layers for name, x in layer.get("config", {}).items()}
+        return cls(game, **{name: x for layer in layers for name, x in layer.items()} | {"config": parameters})
 
     @property
     def iterations(self) -> int:
@@ -171,7 +180,12 @@ class Args:
         for name in ("gamma", "gae_lambda"):
             if not 0 <= getattr(self, name) <= 1:
                 raise ValueError(f"{name} must lie between 0 and 1, not {getattr(self, name)}.")
-        for name, known in (("encoder", ENCODERS), ("critic", CRITICS), ("activation", ("tanh", "relu"))):
+        for name, known in (
+            ("encoder", ENCODERS),
+            ("critic", CRITICS),
+            ("activation", ("tanh", "relu")),
+            ("executor", EXECUTORS),
+        ):
             if getattr(self, name) not in known:
                 raise ValueError(f"{name} must be one of {', '.join(known)}, not {getattr(self, name)!r}.")
 

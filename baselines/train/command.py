@@ -6,13 +6,15 @@ import argparse
 import contextlib
 import dataclasses
 import itertools
+import json
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from gpuzoo import registry
-from gpuzoo.core.definition import config_types, unknown
+from gpuzoo.core.definition import EnvDef, config_types, unknown
+from gpuzoo.core.uniform import Uniform
 
 from .args import Args
 
@@ -38,6 +40,8 @@ def value_of(name: str, kind: Any, text: str) -> Any:
     try:
         if kind is bool:
             return {"true": True, "false": False}[text.lower()]
+        if kind is float and ":" in text:
+            return str(Uniform.parse(text))
         return kind(text) if kind in (int, float) else text
     except (ValueError, KeyError):
         raise ValueError(
@@ -54,7 +58,8 @@ def parse(kind: type[Args], argv: Sequence[str] | None = None, doc: str = "") ->
     parser = argparse.ArgumentParser(
         usage="%(prog)s GAME [options]", description=doc.split("\n")[0],
         argument_default=argparse.SUPPRESS, allow_abbrev=False,
-        epilog=f"--config.NAME VALUE sets a parameter of the game. Games: {', '.join(registry.ids())}.",
+        epilog="--config.NAME VALUE sets a parameter of the game; with LOW:HIGH or log:LOW:HIGH each episode draws it."
+        f" Games: {', '.join(registry.ids())}.",
     )  # fmt: skip
     parser.add_argument("game", help="id of a game")
     for field in dataclasses.fields(kind):
@@ -67,8 +72,13 @@ def parse(kind: type[Args], argv: Sequence[str] | None = None, doc: str = "") ->
             parser.add_argument(flag, action=argparse.BooleanOptionalAction, help=text)
         else:
             parser.add_argument(flag, type=readers[reader], help=text)
+    parser.add_argument("--config", dest="file", metavar="FILE.json|GAME",
+                        help="options from a JSON file, or those that baselines/configs has for some game")  # fmt: skip
+    parser.add_argument("--show-config", action="store_true", help="print all options, as --config takes them, and end")
     known, rest = parser.parse_known_args(argv)
     values = vars(known)
+    show = values.pop("show_config", False)
+    rest = [part for word in rest for part in (word.split("=", 1) if word.startswith("--config.") else [word])]
     try:
         types = config_types(registry.get(values["game"]).Config) | {"max_episode_steps": int}
         config: dict[str, Any] = {}
@@ -82,7 +92,31 @@ def parse(kind: type[Args], argv: Sequence[str] | None = None, doc: str = "") ->
         args: Args = kind.of(**values, config=config)
     except (ValueError, TypeError) as error:
         parser.error(str(error))
+    if show:
+        print(json.dumps(args.about(), indent=2))
+        parser.exit()
     return args
+
+
+PRETRAINED = "pretrained"
+
+
+def checkpoint_of(game: str | type[EnvDef], player: str) -> str:
+    """The file of a player: of ``"pretrained"`` the one in ``baselines/pretrained``, otherwise ``player`` itself.
+
+    Raises:
+        ValueError: nobody has trained agents of that game before.
+    """
+    if player != PRETRAINED:
+        return player
+    env_id, folder = registry.get(game).id, Path(__file__).parents[1] / PRETRAINED
+    path = folder / f"{env_id}.safetensors"
+    if not path.is_file():
+        known = ", ".join(sorted(other.stem for other in folder.glob("*.safetensors")))
+        raise ValueError(
+            f"there are no pretrained agents for {env_id}: 'gpuzoo train {env_id}' trains some. There are for {known}."
+        )
+    return str(path)
 
 
 def existing(path: str | os.PathLike[str]) -> Path:

@@ -49,7 +49,7 @@ def begin(name: str) -> None:
     dist.init_process_group("nccl" if mine.startswith("cuda") else "gloo")
 
 
-def total(x: Tensor) -> Tensor:
+def all_reduce(x: Tensor) -> Tensor:
     """Sums a tensor over all processes, in place."""
     if world_size() > 1:
         from torch import distributed as dist
@@ -64,7 +64,7 @@ def any_of(flag: bool) -> bool:
         return flag
     import torch
 
-    return bool(total(torch.tensor(float(flag), device=_meeting_place())) > 0)
+    return bool(all_reduce(torch.tensor(float(flag), device=_meeting_place())) > 0)
 
 
 def gather(x: Any) -> list[Any]:

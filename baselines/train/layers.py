@@ -4,15 +4,40 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from ..fast.fused import mlp
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"tanh": torch.tanh, "relu": torch.relu}
+
+
+def mlp(
+    x: Tensor,
+    weights: Sequence[Tensor],
+    biases: Sequence[Tensor],
+    activation: str = "tanh",
+    activate_last: bool = False,
+) -> Tensor:
+    """Dense layers, of all members at once.
+
+    Args:
+        x: (members, rows, n_0).
+        weights: of layer k (members, n_k, n_k+1).
+        biases: of layer k (members, 1, n_k+1).
+        activation: one of `ACTIVATIONS`.
+        activate_last: whether it follows the last layer, too.
+    """
+    for k, (weight, bias) in enumerate(zip(weights, biases, strict=True)):
+        x = torch.baddbmm(bias, x, weight)
+        if activate_last or k + 1 < len(weights):
+            x = ACTIVATIONS[activation](x)
+    return x
+
+
+MANY_ROWS = 128  # of a member; so many make the better order of images worth its cost
 
 
 def _orthogonal(m: int, n: int, gain: float, generator: torch.Generator) -> Tensor:
@@ -23,6 +48,33 @@ def _orthogonal(m: int, n: int, gain: float, generator: torch.Generator) -> Tens
         return nn.init.orthogonal_(torch.empty(m, n), gain, generator)
     finally:
         torch.set_num_threads(threads)
+
+
+def convolve(x: Tensor, kernels: Sequence[Tensor], offsets: Sequence[Tensor]) -> Tensor:
+    """3x3 convolutions of each member's images with 0 around them, and a ReLU behind each.
+
+    On a CPU members with many rows take turns: oneDNN's convolution with the channels last is up to twice as fast as
+    one whose groups are the members, and 2 to 4 times as fast as patches multiplied by the kernels.
+    ``scripts/bench_conv.py`` measures it.
+
+    Args:
+        x: (members, rows, height, width, channels).
+        kernels: of each layer (members, channel x row x column, filters).
+        offsets: of each layer (members, 1, filters).
+
+    Returns:
+        (members, rows, filters, height, width), of any strides.
+    """
+    members, rows = x.shape[:2]
+    if members > 1 and rows >= MANY_ROWS and x.is_cpu:
+        split = x.split(1), [k.split(1) for k in kernels], [o.split(1) for o in offsets]
+        alone = [convolve(split[0][m], [k[m] for k in split[1]], [o[m] for o in split[2]]) for m in range(members)]
+        return torch.cat([y.permute(0, 1, 3, 4, 2) for y in alone]).permute(0, 1, 4, 2, 3)
+    x = x.permute(1, 0, 4, 2, 3).flatten(1, 2)  # a group of channels for each member
+    for kernel, offset in zip(kernels, offsets, strict=True):
+        filters = kernel.mT.reshape(-1, kernel.shape[1] // 9, 3, 3)
+        x = functional.conv2d(x, filters, offset.flatten(), padding=1, groups=members).relu_()
+    return x.unflatten(1, (members, -1)).transpose(0, 1)
 
 
 class Network(nn.Module):
@@ -38,6 +90,9 @@ class Network(nn.Module):
         channels: of the 3x3 convolutions, if ``shape`` is an image's.
         memory: size of the GRU; 0 for none.
         activation: ``"tanh"`` or ``"relu"``.
+
+    Attributes:
+        mlp: computes dense layers; an executor may put a faster function in its place.
     """
 
     def __init__(
@@ -51,7 +106,7 @@ class Network(nn.Module):
         activation: str = "tanh",
     ) -> None:
         super().__init__()
-        self.memory, self.activation, self.image = memory, activation, len(shape) == 3
+        self.memory, self.activation, self.image, self.mlp = memory, activation, len(shape) == 3, mlp
 
         def weight(n: int, *parts: tuple[int, float]) -> nn.Parameter:
             """(members, n, sum of the parts): orthogonal columns, scaled by the gain of their part."""
@@ -90,18 +145,18 @@ class Network(nn.Module):
         """Whether it is nothing but dense layers."""
         return not self.image and not self.memory
 
-    def _convolve(self, x: Tensor) -> Tensor:
-        members = len(x)
-        x = x.permute(1, 0, 4, 2, 3).flatten(1, 2)  # a group of channels for each member
-        for kernel, offset in zip(self.kernels, self.offsets, strict=True):
-            n = kernel.shape[1] // 9
-            filters = kernel.mT.reshape(-1, n, 3, 3)
-            x = functional.conv2d(x, filters, offset.flatten(), padding=1, groups=members).relu_()
-        return x.unflatten(1, (members, -1)).transpose(0, 1).flatten(2)
+    def _columns(self, x: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
+        """Images as rows of numbers behind the convolutions, and the next layer's weight in the order of the numbers.
 
-    def _encode(self, x: Tensor, activate_last: bool, layers: slice) -> Tensor:
-        weights, biases = self.layers
-        return mlp(x, weights[layers], biases[layers], self.activation, activate_last)
+        The weight's inputs are channel x row x column. Of many rows it is cheaper to put the weight in the order of
+        the images than the images in the order of the weight.
+        """
+        if not self.image:
+            return x, weight
+        x = convolve(x, list(self.kernels), list(self.offsets))
+        if x.shape[1] < MANY_ROWS or x.stride(2) != 1:
+            return x.flatten(2), weight
+        return x.permute(0, 1, 3, 4, 2).flatten(2), weight.unflatten(1, (x.shape[2], -1)).transpose(1, 2).flatten(1, 2)
 
     def forward(self, x: Tensor, memory: Tensor | None = None, begins: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Outputs and new memory.
@@ -115,14 +170,18 @@ class Network(nn.Module):
             (members, rows, outputs), and an empty tensor; with a memory, (steps, members, rows, outputs) and the
             memory after the last step.
         """
+        weights, biases = self.layers
         if memory is None:
-            x = self._convolve(x) if self.image else x
-            return mlp(x, *self.layers, self.activation), x.new_empty(0)
+            x, first = self._columns(x, weights[0])
+            return self.mlp(x, [first, *weights[1:]], biases, self.activation), x.new_empty(0)
         steps, rows = len(x), x.shape[2]
         x = x.transpose(0, 1).flatten(1, 2)
-        x = self._convolve(x) if self.image else x
-        x = self._encode(x, True, slice(-1)) if len(self.weights) > 1 else x
         wi, bi, wh, bh = self.gates
+        if len(weights) > 1:
+            x, first = self._columns(x, weights[0])
+            x = self.mlp(x, [first, *weights[1:-1]], biases[:-1], self.activation, True)
+        else:
+            x, wi = self._columns(x, wi)
         inputs = torch.baddbmm(bi, x, wi).unflatten(1, (steps, rows)).unbind(1)
         remembered = []
         for t, gate in enumerate(inputs):
@@ -134,7 +193,7 @@ class Network(nn.Module):
             new = (i[2] + reset * h[2]).tanh()
             memory = torch.lerp(new.to(memory.dtype), memory, keep.to(memory.dtype))  # in float32 whatever the products
             remembered.append(memory)
-        out = self._encode(torch.cat(remembered, 1), False, slice(-1, None))
+        out = mlp(torch.cat(remembered, 1), weights[-1:], biases[-1:], self.activation)
         return out.unflatten(1, (steps, rows)).transpose(0, 1), memory
 
 
@@ -158,18 +217,18 @@ class Scale(nn.Module):
         """One by the deviation."""
         return (self.variance + 1e-8).rsqrt()
 
-    def learn(self, x: Tensor, weight: Tensor, total: Any = lambda x: x) -> None:
+    def learn(self, x: Tensor, weight: Tensor, all_reduce: Callable[[Tensor], Tensor] = lambda x: x) -> None:
         """Lets values enter the mean and variance.
 
         Args:
             x: (members, rows, size).
             weight: (members, rows), 0 for rows that do not count.
-            total: sums over all processes.
+            all_reduce: sums over all processes.
         """
         weight = weight.double().unsqueeze(-1)
-        count = total(weight.sum(1))
-        mean = total((x * weight).sum(1)) / count.clamp(min=1)
-        spread = total(((x - mean.unsqueeze(1)).square() * weight).sum(1))
+        count = all_reduce(weight.sum(1))
+        mean = all_reduce((x * weight).sum(1)) / count.clamp(min=1)
+        spread = all_reduce(((x - mean.unsqueeze(1)).square() * weight).sum(1))
         both = (self.seen + count).clamp(min=1)
         delta = mean - self.mean
         spread = self.variance * self.seen + spread + delta.square() * self.seen * count / both

@@ -12,6 +12,7 @@ from gpuzoo import registry
 from gpuzoo.core.definition import EnvDef, Layout, unknown
 
 from ..report import checkpoint
+from .command import checkpoint_of
 from .networks import Policy
 from .rollout import state_size
 
@@ -33,7 +34,7 @@ def load(
     """The form and the weights (1, ...) of a policy in a checkpoint: the one of that name, or else the only one.
 
     Args:
-        path: the file; with ``#k`` behind it, member k of a population.
+        path: the file, with ``#k`` behind it for member k of a population; or ``"pretrained"``.
         name: of the policy.
         game: the game it is to play.
         lay: the game's layout.
@@ -42,7 +43,7 @@ def load(
     Raises:
         ValueError: no checkpoint, or one that does not fit.
     """
-    file, _, member = path.partition("#")
+    file, _, member = checkpoint_of(game, path).partition("#")
     tensors, about = checkpoint.load_run(file)
     env_id = registry.get(game).id
     if about["game"] != env_id:

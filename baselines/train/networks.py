@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Sequence
-from types import SimpleNamespace
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,10 +13,8 @@ from torch.nn import functional
 
 from gpuzoo.core.definition import choices
 
-from ..fast.fused import Towers, towers, towers_and_back
-from ..fast.native import Rows, copy
-from ..fast.units import Call
 from .actions import Actions
+from .encoders import choose
 from .layers import Network, Scale
 
 
@@ -30,7 +26,8 @@ class Policy(nn.Module):
         action_space: of one agent.
         seeds: of the initial weights, one for each member of the population.
         hidden: sizes of the dense layers.
-        encoder: ``"mlp"``, ``"cnn"``, or ``"auto"``: a CNN where observations are images (height, width, channels).
+        encoder: ``"mlp"``, ``"cnn"``, or ``"auto"``: a CNN where observations are images (height, width, channels) and
+            it costs little enough, see `encoders.choose`.
         channels: of the convolutions.
         memory: size of a GRU behind the dense layers; 0 for none.
         activation: ``"tanh"`` or ``"relu"``.
@@ -44,6 +41,7 @@ class Policy(nn.Module):
     Attributes:
         flat: all parameters, (members, size): an optimiser's step on it is few operations. Its gradient and those of
             the parameters are the same memory.
+        why: the reason for the encoder that ``"auto"`` chose; empty where there was no choice.
         memory_size: numbers that an agent remembers.
 
     Raises:
@@ -69,6 +67,11 @@ class Policy(nn.Module):
     ) -> None:
         super().__init__()
         self.observation_space, self.action_space = observation_space, action_space
+        self.one_hot = choices(observation_space)
+        shape = (sum(self.one_hot),) if self.one_hot else tuple(observation_space.shape or ())
+        if encoder == "cnn" and len(shape) != 3:
+            raise ValueError(f"a CNN needs observations of shape (height, width, channels), not {observation_space}.")
+        encoder, self.why = choose(encoder, shape, hidden, channels)
         self.form: dict[str, Any] = {
             "hidden": list(hidden), "encoder": encoder, "channels": list(channels), "memory": memory,
             "activation": activation, "critic": critic, "state_size": state_size, "seats": seats,
@@ -76,12 +79,7 @@ class Policy(nn.Module):
         }  # fmt: skip
         self.actions = Actions(action_space, device)
         self.members, self.central, self.normalize, self.seats = len(seeds), critic == "central", normalize, seats
-        self.one_hot = choices(observation_space)
-        shape = (sum(self.one_hot),) if self.one_hot else tuple(observation_space.shape or ())
-        image = not self.one_hot and len(shape) == 3 and encoder != "mlp"
-        if encoder == "cnn" and not image:
-            raise ValueError(f"a CNN needs observations of shape (height, width, channels), not {observation_space}.")
-        shape = shape if image else (int(np.prod(shape)),)
+        shape = shape if encoder == "cnn" else (int(np.prod(shape)),)
         generators = [torch.Generator().manual_seed(s) for s in seeds]
         common: dict[str, Any] = {"hidden": hidden, "memory": memory, "activation": activation}
         choice, worth = (self.actions.outputs, 0.01), (seats if self.central else 1, 1.0)
@@ -96,15 +94,12 @@ class Policy(nn.Module):
         self.log_std = nn.Parameter(torch.zeros(self.members, 0 if self.actions.discrete else self.actions.parts))
         self.to(device)
         self._flatten()
-        #: ``of``: what `flat`'s gradient is that of, where somebody wants to know
-        self.gradient = SimpleNamespace(of=None)
         self.scale = Scale(self.members, int(np.prod(observation_space.shape or (1,))), device)
         self.state_scale = Scale(self.members, state_size if self.central else 0, device)
 
     def _flatten(self) -> None:
-        """All weights lie in one tensor, in the order that `towers` wants, and so do their gradients."""
-        networks = [self.actor, *([] if self.critic is None else [self.critic])]
-        dense = [x for n in networks for layer in zip(*n.layers, strict=True) for x in layer]
+        """All weights lie in one tensor, and so do their gradients: dense layers first, network by network."""
+        dense = [x for n in self.networks for layer in zip(*n.layers, strict=True) for x in layer]
         known = {id(x) for x in dense}
         ordered = [*dense, *(x for x in self.parameters() if id(x) not in known)]
         self.flat = torch.cat([p.detach().reshape(self.members, -1) for p in ordered], 1).requires_grad_()
@@ -114,9 +109,11 @@ class Policy(nn.Module):
             part, end = slice(end, end + parameter[0].numel()), end + parameter[0].numel()
             parameter.data = self.flat.data[:, part].view_as(parameter)
             parameter.grad = self.flat.grad[:, part].view_as(parameter)
-        #: the shapes of networks that `towers` takes together
-        self._towers = tuple(n.sizes for n in networks) if all(n.plain for n in networks) and not self.central else ()
-        self._dense = sum(x[0].numel() for x in dense)
+
+    @property
+    def networks(self) -> list[Network]:
+        """The actor, and the critic if it is another one."""
+        return [self.actor, *([] if self.critic is None else [self.critic])]
 
     def member(self, k: int) -> Policy:
         """Member ``k`` of the population, as a policy of its own with a copy of the weights."""
@@ -125,62 +122,14 @@ class Policy(nn.Module):
         return alone
 
     @property
-    def is_fused(self) -> bool:
-        """Whether all networks run in one call, see `bind`."""
-        return bool(self._towers) and Towers.serves(self.flat, self._towers)
-
-    @functools.cached_property
-    def _fused(self) -> Towers:
-        return Towers(self.flat.data, self._towers, self.actor.activation)
-
-    def bind(self, x: Tensor, out: Tensor, value: Tensor, kept: Tensor | None = None) -> list[Call]:
-        """Prepares what `forward` does with features, on a CPU, if the policy `is_fused`.
-
-        Args:
-            x: (members, rows, features) float32.
-            out: (members, rows, outputs), contiguous; is written.
-            value: (members, rows), contiguous; is written.
-            kept: from `room`, if there will be a way back.
-        """
-        if self.critic is not None:
-            return [self._fused.bind(x, [out, value], kept)]
-        both, columns = self._both(out)
-        into = [Rows(out.detach().view(len(both), -1)), Rows(value.detach().view(-1, 1))]
-        return [self._fused.bind(x, [both], kept), *map(copy, into, columns, (out.shape[-1], 1))]
-
-    def room(self, rows: int) -> Tensor:
-        """Memory for what `bind` keeps of so many rows of each member."""
-        return self._fused.room(rows * self.members)
-
-    def bind_back(self, x: Tensor, kept: Tensor, slope: Tensor, of_value: Tensor) -> list[Call]:
-        """Prepares the way back from gradients of what `bind` wrote, contiguous ones, to `flat`'s gradient."""
-        assert self.flat.grad is not None
-        if self.critic is not None:
-            return [self._fused.bind_back(x, kept, [slope, of_value], self.flat.grad)]
-        both, columns = self._both(slope)
-        sources = [Rows(slope.view(len(both), -1)), Rows(of_value.view(-1, 1))]
-        return [*map(copy, columns, sources, (slope.shape[-1], 1)),
-                self._fused.bind_back(x, kept, [both], self.flat.grad)]  # fmt: skip
-
-    def bind_descent(self, x: Tensor, out: Tensor, value: Tensor, loss: Call, slope: Tensor, of_value: Tensor) -> Call:
-        """Prepares `bind`, a loss that writes the gradients of ``out`` and ``value``, and `bind_back`, as one call.
-
-        It is for a separate critic. The loss is an entry for some of its rows, see `Loss.bind_rows`.
-        """
-        assert self.critic is not None
-        assert self.flat.grad is not None
-        return self._fused.bind_descent(x, [out, value], loss, [slope, of_value], self.flat.grad)
-
-    @staticmethod
-    def _both(out: Tensor) -> tuple[Tensor, list[Rows]]:
-        """A row for outputs and a value each, and where in it they lie."""
-        both = torch.empty(out.shape[0] * out.shape[1], out.shape[2] + 1)
-        return both, [Rows(both), Rows(both, [out.shape[2]])]
-
-    @property
     def recurrent(self) -> bool:
         """Whether it remembers."""
         return self.memory_size > 0
+
+    @property
+    def values_apart(self) -> bool:
+        """Whether `value` costs no more than its part of `forward`, so that it can be called later."""
+        return self.critic is not None and not self.recurrent
 
     def features(self, observation: Tensor) -> Tensor:
         """Numbers for the networks: one-hot where the space counts choices, normalised if wanted."""
@@ -226,10 +175,6 @@ class Policy(nn.Module):
             (members, rows, outputs) and (members, rows), with steps in front as the observation has; and the memory.
         """
         x = self.features(observation)
-        if self._towers:
-            dense = self.flat if self._dense == self.flat.shape[1] else self.flat[:, : self._dense]
-            out, *value = towers(x, dense, self._towers, self.actor.activation)
-            return (out, value[0][..., 0], x) if value else (out[..., :-1], out[..., -1], x)
         if self.critic is None:
             out, memory = self.actor(x, memory, begins)
             return out[..., :-1], out[..., -1], memory
@@ -237,50 +182,6 @@ class Policy(nn.Module):
         out, mine = self.actor(x, mine, begins)
         value, other = self.critic(self.seen_by_critic(x, state), other, begins)
         return out, self._seat(value, seat if self.central else None), torch.cat([mine, other], -1)
-
-    def forward_and_back(
-        self,
-        observation: Tensor,
-        state: Tensor | None = None,
-        seat: Tensor | None = None,
-    ) -> tuple[Tensor, Tensor, Callable[[Tensor, Tensor], None]]:
-        """Outputs and values as `forward` gives them, for a policy without memory, and the way back.
-
-        The third result, called with gradients of the first two, makes `flat`'s gradient that of a loss. The gradient
-        of ``log_std``, which outputs and values do not depend on, is then 0 or what it was.
-        """
-        if not self._towers:
-            out, value, _ = self(observation, state, seat)
-            out, value = out.float(), value.float()
-            return out, value, self.through_autograd(out, value)
-        gradient = self.flat.grad
-        assert gradient is not None
-        dense = slice(None) if self._dense == self.flat.shape[1] else slice(self._dense)
-        x = self.features(observation)
-        outs, back = towers_and_back(x, self.flat[:, dense], self._towers, self.actor.activation)
-        if len(outs) == 1:
-            both = outs[0].detach()
-
-            def through_one(slope: Tensor, of_value: Tensor) -> None:
-                back([torch.cat([slope, of_value.unsqueeze(-1)], -1)], gradient[:, dense])
-
-            return both[..., :-1].requires_grad_(), both[..., -1].requires_grad_(), through_one
-        value = outs[1].detach()[..., 0].requires_grad_()
-
-        def through_both(slope: Tensor, of_value: Tensor) -> None:
-            back([slope, of_value.unsqueeze(-1)], gradient[:, dense])
-
-        return outs[0], value, through_both
-
-    def through_autograd(self, out: Tensor, value: Tensor) -> Callable[[Tensor, Tensor], None]:
-        """The way back from outputs and values, see `forward_and_back`."""
-
-        def back(slope: Tensor, of_value: Tensor) -> None:
-            assert self.flat.grad is not None
-            self.flat.grad.zero_()
-            torch.autograd.backward([out, value], [slope, of_value])
-
-        return back
 
     def act(
         self, observation: Tensor, memory: Tensor | None = None, begins: Tensor | None = None

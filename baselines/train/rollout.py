@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -12,148 +12,16 @@ from gpuzoo.core.definition import Layout, flat_size
 from gpuzoo.core.simulator import Simulator
 from gpuzoo.tensors import as_tensor
 
-from ..fast.kernels import CategoricalSampler, NormalSampler
-from ..fast.steps import Steps
-from ..fast.units import Call
 from .networks import Policy
+from .player import Player
+
+if TYPE_CHECKING:
+    from .executor import Executor
 
 
 def state_size(lay: Layout) -> int:
     """Numbers of the global state that a central critic sees."""
     return lay.agents * lay.observation_size if lay.state_space is None else flat_size(lay.state_space)
-
-
-class Player:
-    """A policy, the agents it plays, and what they saw and did in the rollout.
-
-    Rows are agents: with ``N`` envs per member and ``K`` agents of an env, member ``m``'s rows are its envs' agents,
-    env by env. All tensors have the steps ``T``, the members ``M`` and the rows ``R = N * K`` as their first axes.
-
-    Args:
-        name: of the policy.
-        policy: the networks.
-        groups: the groups it plays.
-        rollout: where it plays.
-
-    Attributes:
-        agents: index of its agents within an env.
-        in_place: whether its observations are read where the env writes them.
-        out: (M, R, outputs) of the actor, from which actions are drawn.
-        draws: for each step.
-        legal: (M, R, choices), copy of the masks for the draws, if there are masks.
-        chosen: (envs, agents, parts), the actions drawn, where they must be copied to get between other ones.
-        value: (T + 1, M, R) of the observations before each step, and of the last one.
-        log_prob: (T, M, R) of the actions.
-        memory: (T + 1, M, R, size) before each step.
-    """
-
-    def __init__(self, name: str, policy: Policy, groups: Sequence[str], rollout: Rollout) -> None:
-        self.name, self.policy, self.groups, self._rollout = name, policy, list(groups), rollout
-        lay = rollout.simulator.layout
-        self.agents = [lay.first[g] + k for g in groups for k in range(lay.groups[g])]
-        together = self.agents == list(range(self.agents[0], self.agents[0] + len(self.agents)))
-        self._part: Any = slice(self.agents[0], self.agents[-1] + 1)
-        if not together:  # on the device: to index with a list would be to wait for a copy
-            self._part = torch.tensor(self.agents, device=rollout.device)
-        self._space = lay.observation_spaces[groups[0]]
-        T, M, R = rollout.steps, rollout.members, rollout.envs * len(self.agents)
-        self.shape = (T, M, R)
-        self.value = torch.zeros(T + 1, M, R, device=rollout.device)
-        self.log_prob = torch.zeros(T, M, R, device=rollout.device)
-        self.memory = torch.zeros(T + 1, M, R, policy.memory_size, device=rollout.device)
-        self.seat = torch.arange(len(self.agents), device=rollout.device).repeat(rollout.envs)
-        self.legal: Tensor | None = None
-        self.draws = self._bind()
-        seen = self.observations(rollout.observation)
-        self.in_place = seen.data_ptr() == rollout.observation[..., self.agents[0], :].data_ptr()
-        self._seen = seen.unbind(0) if self.in_place else ()
-
-    def _bind(self) -> list[Call]:
-        """A prepared draw for each step, from `out` to the rollout's actions."""
-        rollout, actions = self._rollout, self.policy.actions
-        T, M, R = self.shape
-        device = rollout.device
-        self.out = torch.zeros(M, R, actions.outputs, device=device)
-        # Where other policies' actions, or longer ones, lie between its own, they go through a place of their own.
-        alone = len(self.agents) == rollout.action.shape[2] and actions.parts == rollout.action.shape[3]
-        chosen = self.rows(rollout.action, 1) if alone else torch.zeros(1, M, R, actions.parts).to(rollout.action)
-        self.chosen = None if alone else chosen[0].unflatten(1, (-1, len(self.agents))).flatten(0, 1)
-        targets, first = chosen.expand(T, M, R, actions.parts), rollout.first_env * len(self.agents)
-        seeds = rollout.seeds + (len(rollout.players) << 32)  # no two policies draw the same numbers
-        common = (seeds, rollout.counter, self.out)
-        if not actions.discrete:
-            normal, std = NormalSampler(actions.parts, device), self.policy.log_std
-            return [normal.bind(*common, std, targets[t], self.log_prob[t], first) for t in range(T)]
-        categorical = CategoricalSampler(actions.nvec, rollout.mask is not None, device)
-        if rollout.mask is not None:
-            self.legal = torch.ones(M, R, sum(actions.nvec), dtype=torch.int8, device=device)
-        return [categorical.bind(*common, self.legal, targets[t], self.log_prob[t], first) for t in range(T)]
-
-    def act(self, t: int) -> None:
-        """Chooses the actions of step ``t``, and keeps their log-probabilities and what the critic expects."""
-        policy, seen = self.policy, self.observed(t)
-        state = self.state_of_rows(self._rollout.state[t])
-        if policy.recurrent:
-            state = None if state is None else state.unsqueeze(0)
-            out, value, memory = policy(
-                seen.unsqueeze(0), state, self.seat, self.memory[t], self.begins(t).unsqueeze(0)
-            )
-            out, value = out[0], value[0]
-            self.memory[t + 1].copy_(memory)
-        else:
-            out, value, _ = policy(seen, state, self.seat)
-        self.value[t].copy_(value)
-        self._draw(out, t)
-
-    def observed(self, t: int) -> Tensor:
-        """What its agents see before step ``t``, (M, R, ...)."""
-        return self._seen[t] if self._seen else self.observations(self._rollout.observation[t])
-
-    def look_ahead(self) -> None:
-        """Keeps what the critic expects from the last observations on."""
-        seen, memory = self.observations(self._rollout.observation[-1]), None
-        state = self.state_of_rows(self._rollout.state[-1])
-        if self.policy.recurrent:
-            memory = self.memory[-1] * (1 - self.begins(-1).unsqueeze(-1))
-        self.value[-1].copy_(self.policy.value(seen, state, self.seat, memory))
-
-    def begins(self, t: int) -> Tensor:
-        """(M, R), 1 where an episode begins before step ``t``."""
-        return self._rollout.begins[t].repeat_interleave(len(self.agents), -1)
-
-    def _draw(self, out: Tensor, t: int) -> None:
-        self.out.copy_(out)
-        if self._rollout.mask is not None and self.legal is not None:
-            self.legal.copy_(self.masks(self._rollout.mask[t]))
-        self.draws[t](t)
-        if self.chosen is not None:
-            self._rollout.action[t][:, self._part, : self.chosen.shape[-1]] = self.chosen
-
-    def rows(self, x: Tensor, *shape: int) -> Tensor:
-        """The player's rows of (steps, envs, agents, ...) or (envs, agents, ...), without a copy if possible."""
-        lead = x.ndim - len(shape) - 2
-        members = self._rollout.members
-        x = x[(slice(None),) * (lead + 1) + (self._part,)]
-        return x.unflatten(lead, (members, -1)).flatten(lead + 1, lead + 2)
-
-    def observations(self, x: Tensor) -> Tensor:
-        """The rows of observations (..., envs, agents, size) in the shape of the space."""
-        x = self.rows(x[..., : flat_size(self._space)], 1)
-        shape = self._space.shape or ()
-        return x.unflatten(-1, shape) if len(shape) > 1 else x if shape else x.squeeze(-1)
-
-    def states(self, x: Tensor) -> Tensor | None:
-        """Global states (..., envs, size) as (..., M, N, size), if the critic sees them."""
-        return x.unflatten(-2, (self._rollout.members, -1)) if self.policy.central else None
-
-    def state_of_rows(self, x: Tensor) -> Tensor | None:
-        """`states`, for each row: (..., M, R, size)."""
-        state = self.states(x)
-        return None if state is None else state.repeat_interleave(len(self.agents), -2)
-
-    def masks(self, x: Tensor) -> Tensor:
-        """The rows of action masks (..., envs, agents, choices)."""
-        return self.rows(x[..., : sum(self.policy.actions.nvec)], 1)
 
 
 class Rollout:
@@ -163,6 +31,7 @@ class Rollout:
         simulator: in same-step mode, with ``members * envs`` envs: those of a member are neighbours.
         steps: length of a rollout.
         seeds: one for each member.
+        executor: of what the policies do.
         first_env: number of a member's first env here, where several processes share its envs.
         central: whether a critic sees the global state.
 
@@ -181,13 +50,20 @@ class Rollout:
     """
 
     def __init__(
-        self, simulator: Simulator, steps: int, seeds: Sequence[int], first_env: int = 0, central: bool = False
+        self,
+        simulator: Simulator,
+        steps: int,
+        seeds: Sequence[int],
+        executor: Executor,
+        first_env: int = 0,
+        central: bool = False,
     ) -> None:
         self.simulator, self.steps, self.members, self.first_env = simulator, steps, len(seeds), first_env
         self.envs = simulator.num_envs // self.members
         self.device = torch.device(simulator.device)
-        #: whether to look at what was computed, in order to do less; on a GPU, to look would be to wait
-        self.looks = self.device.type == "cpu"
+        self.executor = executor
+        #: whether the host may read what was computed, in order to do less; a captured graph may not wait for that
+        self.may_sync = executor.may_sync
         self.seeds = torch.tensor(seeds, dtype=torch.int64, device=self.device)
         self.counter = torch.zeros(1, dtype=torch.int64, device=self.device)  # env steps so far
         lay, T, E = simulator.layout, steps, simulator.num_envs
@@ -234,17 +110,15 @@ class Rollout:
         self.opponents: Callable[[int], None] | None = None
         #: (envs, agents), false where an opponent decides; None: nowhere
         self.mine: Tensor | None = None
-        self._played: object = None
-        self._steps: Steps | None = None
 
     def add(self, name: str, policy: Policy, groups: Sequence[str]) -> Player:
         """Lets a policy play some groups."""
         player = self.players[name] = Player(name, policy, groups, self)
         return player
 
-    def look(self, mask: Tensor) -> bool:
+    def any(self, mask: Tensor) -> bool:
         """Whether any is true, or might be."""
-        return not self.looks or bool(mask.any())
+        return not self.may_sync or bool(mask.any())
 
     def begin(self) -> None:
         """Takes the present of the simulator, after a reset or a restore, as the end of the last rollout."""
@@ -267,111 +141,40 @@ class Rollout:
         if self.mine is not None:
             acting &= self.mine
 
-    @torch.no_grad()
-    def play(self) -> None:
-        """Plays a rollout, going on from the last one. Nothing here waits for a GPU."""
-        simulator = self.simulator
-        self.observation[0].copy_(self.observation[-1])
-        if self.own_state:
-            self.state[0].copy_(self.state[-1])
-        self.acting[0].copy_(self.acting[-1])
-        self.begins[0].copy_(self.begins[-1])
-        if self.mask is not None:
-            self.mask[0].copy_(self.mask[-1])
-        for player in self.players.values():
-            player.memory[0].copy_(player.memory[-1])
-        steps = self._prepared()
-        if steps is None:
-            self._play_each()
-            for player in self.players.values():
-                player.look_ahead()
-        else:
-            with simulator.in_use:
-                simulator.check_usable()
-                simulator.use_outputs(self.outputs[-1])
-                steps.play()
+    def carry_over(self) -> None:
+        """The end of the last rollout becomes the beginning of this one."""
+        kept = [
+            self.observation,
+            self.acting,
+            self.begins,
+            *(p.memory for p in self.players.values() if p.memory.numel()),
+        ]
+        kept += [self.state] * self.own_state + ([] if self.mask is None else [self.mask])
+        for x in kept:
+            x[0].copy_(x[-1])
+
+    def step(self, t: int) -> None:
+        """Steps the envs by the actions of step ``t``, and keeps what the next step overwrites."""
+        self.simulator.use_outputs(self.outputs[t])
+        self.simulator.step()
+        if self.copies_return:
+            self.final_return[t].copy_(self.now["final_return"])
+        if self.remembers:
+            self.begins[t + 1].copy_(self.ended[t].view(self.members, self.envs))
+        if self.knows_final and self.any(self.truncated[t]):
+            self.final_observation[t].copy_(self.now["final_observation"])
+        self._observe(t + 1)
+
+    def finish(self) -> None:
+        """Ends a rollout, after its last step."""
         # What older rollouts left there says nothing, but would be in checkpoints.
         self.final_return.masked_fill_(~self.ended.unsqueeze(-1), 0)
         self.counter += self.steps
 
-    def _play_each(self) -> None:
-        """The steps one after another, as a GPU captures them."""
-        simulator, recurrent = self.simulator, any(p.policy.recurrent for p in self.players.values())
-        for t in range(self.steps):
-            for player in self.players.values():
-                player.act(t)
-            if self.opponents is not None:
-                self.opponents(t)
-            simulator.use_outputs(self.outputs[t])
-            simulator.step()
-            if self.copies_return:
-                self.final_return[t].copy_(self.now["final_return"])
-            if recurrent:
-                self.begins[t + 1].copy_(self.ended[t].view(self.members, self.envs))
-            if self.knows_final and self.look(self.truncated[t]):
-                self.final_observation[t].copy_(self.now["final_observation"])
-            self._observe(t + 1)
-
-    def _prepared(self) -> Steps | None:
-        """The steps as one plan, where that can be, from the second rollout of the same players on."""
-        form = (*self.players.values(), self.opponents, self.looks, torch.get_num_threads())
-        if form != self._played:
-            self._played, self._steps = form, None
-        elif self._steps is None and Steps.fits(self):
-            self._steps = Steps(self)
-        return self._steps
-
-    @torch.no_grad()
-    def final_values(self, player: Player) -> Tensor | None:
-        """Values (T, M, R) of final observations, where agents were truncated and not terminated; None: not known."""
-        if not self.knows_final:
-            return None
-        out = torch.zeros(player.shape, device=self.device)
-        cut = player.rows(self.truncated & ~self.terminated)
-        if not self.look(cut):
-            return out
-        T, M, R = player.shape
-        limit = self.simulator.max_episode_steps
-        most = T * R if limit is None else min(T, -(-T // limit)) * R  # an env runs out of time once in `limit` steps
-        flags = cut.transpose(0, 1).flatten(1)
-        if self.looks:
-            most = int(flags.sum(1).max())
-        index = flags.float().topk(most, sorted=False).indices  # (M, most) of steps and rows
-        place, seats = Places(player.shape, index), len(player.agents)
-        seen = place.take(player.observations(self.final_observation))
-        memory = place.take(player.memory[1:]) if player.policy.recurrent else None
-        state, seat = player.states(self.final_state), None
-        if state is not None:
-            state, seat = Places((T, M, R // seats), index // seats).take(state), index % seats
-        values = player.policy.value(seen, state, seat, memory)
-        return place.put(out, values * flags.gather(1, index))
-
-
-class Places:
-    """Where (members, n) chosen transitions lie in tensors (steps, members, rows, ...).
-
-    Args:
-        shape: (steps, members, rows) of the tensors.
-        index: (members, n), number of the transition among its member's: step * rows + row.
-    """
-
-    def __init__(self, shape: tuple[int, int, int], index: Tensor) -> None:
-        _, members, rows = shape
-        self._shape = index.shape
-        self._flat = index
-        if members > 1:
-            step = index.div(rows, rounding_mode="floor")
-            self._flat = index + (step * (members - 1) + torch.arange(members, device=index.device)[:, None]) * rows
-        self._flat = self._flat.flatten()
-
-    def take(self, x: Tensor) -> Tensor:
-        """(steps, members, rows, ...) -> (members, n, ...)."""
-        return x.flatten(0, 2).index_select(0, self._flat).unflatten(0, self._shape)
-
-    def put(self, x: Tensor, values: Tensor) -> Tensor:
-        """Writes (members, n) into ``x`` (steps, members, rows) and returns it."""
-        x.view(-1)[self._flat] = values.flatten()
-        return x
+    @property
+    def remembers(self) -> bool:
+        """Whether a player has a memory."""
+        return any(p.policy.recurrent for p in self.players.values())
 
 
 def by_group(rollout: Rollout, player: Player) -> Mapping[str, tuple[Tensor, Tensor]]:

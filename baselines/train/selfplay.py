@@ -28,11 +28,10 @@ from gpuzoo.core.files import replacing
 from gpuzoo.core.simulator import Simulator
 from gpuzoo.tensors import views
 
-from ..fast.kernels import CategoricalSampler, NormalSampler
-from ..fast.units import Call
 from ..report import plots
 from . import distributed
 from .networks import Policy
+from .player import Draws
 from .rollout import Rollout
 
 K = 32.0  # the most that a game moves a rating
@@ -81,30 +80,21 @@ class SelfPlay:
         games = self._half // size
         self.began_before = torch.zeros(size, games, dtype=torch.bool, device=device)  # before the newcomer entered
         self.memory = torch.zeros(size, games, self.policy.memory_size, device=device)
-        self._draw = self._bind()
+        rows, actions = self.memory.shape[:2], self.policy.actions
+        self._chosen = torch.zeros(*rows, actions.parts, dtype=rollout.action.dtype, device=device)
+        log_prob = torch.zeros(rows, device=device)
+        # Negative, as no learner's seed is.
+        seeds = -1 - rollout.seeds * size - torch.arange(size, device=device)
+        self._masked = rollout.mask is not None and actions.discrete
+        steps = rollout.steps
+        self._draw = rollout.executor.sampler(Draws(
+            "past selves", self.policy, seeds, rollout.counter, rollout.first_env, self._masked,
+            self._chosen.expand(steps, *self._chosen.shape), log_prob.expand(steps, *log_prob.shape),
+        ))  # fmt: skip
         mine = torch.ones(2 * rollout.envs, dtype=torch.bool, device=device)
         rollout.mine = mine.index_fill_(0, self._rows, False).view(rollout.envs, 2)
         rollout.opponents = self.play
         self._enter(0)
-
-    def _bind(self) -> Call:
-        rollout, actions = self._rollout, self.policy.actions
-        rows, device = self.memory.shape[:2], rollout.device
-        # Negative, as no learner's seed is.
-        seeds = -1 - rollout.seeds * self.size - torch.arange(self.size, device=device)
-        kind = torch.int32 if actions.discrete else torch.float32
-        self._out = torch.zeros(*rows, actions.outputs, device=device)
-        self._chosen = torch.zeros(*rows, actions.parts, dtype=kind, device=device)
-        log_prob = torch.zeros(rows, device=device)
-        common, first = (seeds, rollout.counter, self._out), rollout.first_env
-        self._legal = None
-        if not actions.discrete:
-            normal = NormalSampler(actions.parts, device)
-            return normal.bind(*common, self.policy.log_std, self._chosen, log_prob, first)
-        if rollout.mask is not None:
-            self._legal = torch.ones(*rows, sum(actions.nvec), dtype=torch.int8, device=device)
-        categorical = CategoricalSampler(actions.nvec, self._legal is not None, device)
-        return categorical.bind(*common, self._legal, self._chosen, log_prob, first)
 
     def play(self, t: int) -> None:
         """Writes the past selves' actions of step ``t`` over what the learner would have done in their place."""
@@ -113,14 +103,12 @@ class SelfPlay:
         if self.policy.recurrent:
             begins = rollout.begins[t, :, self._half :].view(1, self.size, -1)
             out, memory = self.policy.act(seen.unsqueeze(0), self.memory, begins)
-            self._out.copy_(out[0])
+            out = out[0]
             self.memory.copy_(memory)
         else:
-            self._out.copy_(self.policy.act(seen)[0])
-        if self._legal is not None:
-            assert rollout.mask is not None
-            self._legal.copy_(self._theirs(player.masks(rollout.mask[t])))
-        self._draw(t)
+            out = self.policy.act(seen)[0]
+        mask = None if rollout.mask is None or not self._masked else self._theirs(player.masks(rollout.mask[t]))
+        self._draw(t, out, mask)
         action = rollout.action[t].flatten(0, 1)
         action.index_copy_(0, self._rows, self._chosen.flatten(0, 1))
 
@@ -156,7 +144,7 @@ class SelfPlay:
         counts = ended & ~(began_before & (ended.cumsum(0) == 1))
         began_before &= ~ended.any(0)
         both = torch.stack([counts.double(), counts * points.double()]).sum(1).view(2, self.size, -1).sum(2)
-        games, score = distributed.total(both).cpu()
+        games, score = distributed.all_reduce(both).cpu()
         return games, score
 
     def _enter(self, iteration: int) -> None:

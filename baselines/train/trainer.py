@@ -7,8 +7,7 @@ import ctypes
 import dataclasses
 import functools
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -17,16 +16,15 @@ from torch import Tensor
 
 from gpuzoo import registry
 from gpuzoo.core.definition import Layout
-from gpuzoo.core.simulator import Simulator, Snapshot
+from gpuzoo.core.simulator import Simulator
 
-from ..fast import fused
-from ..fast.losses import Formula, Loss, Slopes
-from ..report import checkpoint
-from . import distributed
+from . import distributed, saving
 from .args import Args, option
+from .executor import Executor, Plain
 from .learner import Learner
-from .loading import describe, fill, load
-from .minibatch import COLUMNS, Minibatch
+from .loading import fill, load
+from .loss import Hyper, Row
+from .minibatch import Minibatch
 from .networks import Policy
 from .rollout import Rollout, by_group, state_size
 from .sweep import parse_sweep
@@ -37,6 +35,7 @@ class Trainer:
 
     Args:
         args: the run.
+        executor: does the work; `Plain` by default. `baselines.executors.choose` finds the fastest one.
 
     Attributes:
         simulator: the envs, ``num_envs`` for each member.
@@ -45,18 +44,20 @@ class Trainer:
         policies: the policy of each group.
         steps: steps played so far, those of all envs of a member together.
         hyper: hyper-parameters of the members, (members, 1) each.
-        play: plays one rollout; on a GPU a captured graph.
-        update: updates each policy by the rollout, and returns what there is to log; on a GPU a captured graph.
+        fraction: (1,) of the learning rate.
+        play: plays one rollout.
+        update: updates each policy by the rollout, and returns numbers to log.
 
     Raises:
         ValueError, TypeError: arguments that cannot work, before anything is compiled.
         MemoryError: the rollout does not fit; the message names a size that would.
     """
 
-    def __init__(self, args: Args) -> None:
+    def __init__(self, args: Args, executor: Executor | None = None) -> None:
         lay, players = args.check()
         loaded = {name: load(path, name, args.game, lay, players[name][0]) for name, path in args.load.items()}
         self.args, self.steps, self.iteration = args, 0, 0
+        self.executor = executor or Plain()
         M, rank = args.population, distributed.rank()
         keep_freed_memory()
         seeds = [args.seed + k for k in range(M)]
@@ -68,11 +69,8 @@ class Trainer:
         self.device = torch.device(self.simulator.device)
         torch.backends.cudnn.deterministic = True  # a run that goes on from a checkpoint gives the same bits
         try:
-            with self._fits(), ThreadPoolExecutor(1) as beside:  # the longest compilation, beside the others
-                networks = beside.submit(fused.load) if self.device.type == "cpu" else None
+            with self._fits():
                 self._make(lay, players, loaded, seeds, rank * args.num_envs)
-                if networks is not None:
-                    networks.result()
         except BaseException:
             self.simulator.close()
             raise
@@ -90,14 +88,14 @@ class Trainer:
     ) -> None:
         args, M = self.args, len(seeds)
         values = parse_sweep(args)
-        self.hyper = {
-            f.name: torch.tensor(values.get(f.name, [getattr(args, f.name)] * M), device=self.device).view(M, 1)
+        self.hyper = Hyper({
+            f.name: values.get(f.name, [getattr(args, f.name)] * M)
             for f in dataclasses.fields(args) if f.metadata.get("sweep")
-        }  # fmt: skip
-        self.fraction = torch.ones(1, device=self.device)  # of the learning rate
+        }, self.device)  # fmt: skip
+        self.fraction = torch.ones(1, device=self.device)
         self.updates = torch.zeros(1, dtype=torch.int64, device=self.device)
         central = "central" in {args.critic, *(form["critic"] for form, _ in loaded.values())}
-        self.rollout = Rollout(self.simulator, args.num_steps, seeds, first, central)
+        self.rollout = Rollout(self.simulator, args.num_steps, seeds, self.executor, first, central)
         self.learners: dict[str, Learner] = {}
         for number, (name, groups) in enumerate(players.items()):
             seats = sum(lay.groups[g] for g in groups)
@@ -114,16 +112,16 @@ class Trainer:
             if name in loaded:
                 fill(policy, {k: v.expand(M, *v.shape[1:]) for k, v in loaded[name][1].items()}, args.load[name])
             if name not in args.freeze:
-                learner = Learner(player, self.rollout, self.updates, distributed.total, args.bf16)
-                self.learners[name] = learner
-        self.losses = {name: self.loss_of(learner) for name, learner in self.learners.items()}
+                self.learners[name] = Learner(player, self.rollout, self.updates, args.bf16)
         self.policies = {g: p.policy for p in self.rollout.players.values() for g in p.groups}
         self.selfplay = None
         if args.pool:
             from .selfplay import SelfPlay
 
             self.selfplay = SelfPlay(self.rollout, args.pool, args.pool_every)
-        self.play, self.update = captured(self.rollout.play, self.device), captured(self._learn_all, self.device)
+        self.executor.setup(self)
+        self.play = functools.partial(self.executor.play, self.rollout)
+        self.update = self.executor.capture(self._learn_all)
 
     @contextlib.contextmanager
     def _fits(self) -> Iterator[None]:
@@ -142,49 +140,59 @@ class Trainer:
 
     # ---- what an algorithm defines ----
 
-    def loss_of(self, learner: Learner) -> Loss:
-        """The loss that a learner goes down."""
+    def loss(self, row: Row, hyper: Hyper) -> tuple[Tensor, dict[str, Tensor]]:
+        """The loss of each row of a minibatch, and numbers of each row to log, by name; (members, rows) each."""
         raise NotImplementedError(f"{type(self).__name__} is no algorithm: see baselines/ppo.py")
 
-    def learn(self, learner: Learner, loss: Loss) -> dict[str, Tensor]:
+    def learn(self, learner: Learner) -> Mapping[str, Tensor]:
         """Improves a policy by the rollout; returns numbers (members,) to log."""
         raise NotImplementedError(f"{type(self).__name__} is no algorithm: see baselines/ppo.py")
 
+    def on_rollout(self, learner: Learner) -> Mapping[str, Tensor]:
+        """Called after a rollout, before its advantages are computed: may change `Learner.reward`.
+
+        Returns:
+            Numbers (members,) to log.
+        """
+        if self.args.normalize_rewards:
+            learner.reward = learner.scaled_rewards(learner.reward, self.hyper.gamma)
+        return {}
+
     # ---- what it does that with ----
 
-    def compile(
-        self, learner: Learner, formula: str, hyper: Sequence[str], numbers: Sequence[str], **constants: bool | int
-    ) -> Loss:
-        """A loss for a learner's kind of actions; see `Loss`."""
-        self._hyper = torch.cat([self.hyper[name] for name in hyper], 1)
-        masked = self.rollout.mask is not None
-        form = Formula(formula, COLUMNS, hyper, numbers, learner.policy.actions, masked, constants)
-        return Loss(form, self.device)
+    def prepare(self, learner: Learner) -> dict[str, Tensor]:
+        """Makes transitions of what was played; returns numbers (members,) to log."""
+        learner.collect()
+        return {**self.on_rollout(learner), **learner.prepare(self.hyper.gamma, self.hyper.gae_lambda)}
 
-    def slopes(self, batch: Minibatch, loss: Loss) -> Slopes:
-        """Gradients of the loss by what the networks said of a minibatch."""
-        return batch.slopes(loss, self._hyper)
+    def evaluate(self, batch: Minibatch) -> Mapping[str, Tensor]:
+        """Computes the gradient of a minibatch's loss; returns means over its rows, see `Executor.evaluate`."""
+        return self.executor.evaluate(batch, self.loss, self.hyper)
 
-    def numbers(self, slopes: Slopes, loss: Loss) -> dict[str, Tensor]:
-        """What the loss noted of a minibatch, (members,) each."""
-        return dict(zip(loss.numbers, distributed.total(slopes.numbers.sum(1)).unbind(1), strict=True))
+    def step(self, learner: Learner, rate: Tensor | None = None) -> None:
+        """A step of Adam down that gradient.
+
+        Args:
+            learner: whose policy.
+            rate: (members, 1) learning rates; None: those of the run.
+        """
+        rate = self.hyper.lr * self.fraction if rate is None else rate
+        self.executor.step(learner, rate, self.hyper.max_grad_norm)
 
     def _learn_all(self) -> dict[str, Tensor]:
         log: dict[str, Tensor] = {}
         for learner in self.learners.values():
-            numbers = learner.prepare(self.hyper["gamma"], self.hyper["gae_lambda"], self.args.normalize_rewards)
-            numbers |= self.learn(learner, self.losses[learner.name])
+            numbers = self.prepare(learner)
+            numbers |= self.learn(learner)
             learner.learn_scale()
             numbers = {k: v.detach().reshape(-1) for k, v in numbers.items()}
             sound = learner.policy.flat.detach().sum(1).isfinite()
-            numbers["loss"] = torch.where(
-                sound, numbers.get("loss", torch.zeros_like(self.hyper["lr"][:, 0])), torch.nan
-            )
+            numbers["loss"] = torch.where(sound, numbers.get("loss", torch.zeros_like(self.hyper.lr[:, 0])), torch.nan)
             log |= {f"{learner.name}/{k}": v for k, v in numbers.items()}
         self.updates += 1 << 20  # the passes of an update have the numbers between
         for player in self.rollout.players.values():
             for group, (returns, count) in by_group(self.rollout, player).items():
-                log[f"return/{group}"] = distributed.total(returns) / distributed.total(count)
+                log[f"return/{group}"] = distributed.all_reduce(returns) / distributed.all_reduce(count)
         return log
 
     def iterate(self) -> dict[str, np.ndarray[Any, Any]]:
@@ -224,47 +232,7 @@ class Trainer:
             path: the file; whole at any time.
             **about: more to keep, as JSON.
         """
-        each = distributed.gather(self._own_state())
-        if distributed.rank() != 0:
-            return
-        tensors = self._tensors(each)
-        checkpoint.save(path, tensors, {
-            **self._expected(), "args": self.args.about(), "steps": self.steps, "iteration": self.iteration, **about,
-        })  # fmt: skip
-
-    def state(self) -> dict[str, Tensor]:
-        """All that the run depends on, by name, as a checkpoint has it; of other processes what this one has."""
-        return self._tensors([self._own_state()] * distributed.world_size())
-
-    def _tensors(self, each: Sequence[Mapping[str, np.ndarray[Any, Any]]]) -> dict[str, Tensor]:
-        """All that the run depends on, with what each process has of its own."""
-        tensors: dict[str, Tensor] = {"counter": self.rollout.counter, "updates": self.updates}
-        for number, mine in enumerate(each):
-            tensors |= {f"process/{number}/{k}": torch.from_numpy(v) for k, v in mine.items()}
-        for name, player in self.rollout.players.items():
-            found = {f"weights/{k}": v for k, v in player.policy.state_dict().items()}
-            if name in self.learners:
-                found = self.learners[name].state()
-            tensors |= {f"policy/{name}/{k}": v for k, v in found.items()}
-        if self.selfplay is not None:
-            tensors |= {f"pool/{k}": v for k, v in self.selfplay.state().items()}
-        return tensors
-
-    def _own_state(self) -> dict[str, np.ndarray[Any, Any]]:
-        """What differs between processes: the envs, and what their agents remember."""
-        tensors = {f"memory/{n}": p.memory[-1] for n, p in self.rollout.players.items()}
-        tensors |= {f"running_return/{n}": x.running_return for n, x in self.learners.items()}
-        tensors["begins"] = self.rollout.begins[-1]
-        arrays = {f"env/{k}": v for k, v in self.simulator.snapshot().numpy().arrays.items()}
-        return arrays | {k: v.cpu().numpy() for k, v in tensors.items()}
-
-    def _expected(self) -> dict[str, Any]:
-        """What a run that goes on cannot change."""
-        names = ("algorithm", "num_envs", "num_steps", "population", "seed", "sweep", "pool")
-        about = self.args.about()
-        run = {name: about[name] for name in names} | {"processes": distributed.world_size()}
-        policies = {n: describe(p.policy) for n, p in self.rollout.players.items()}
-        return {"game": self.simulator.env.id, "config": self.simulator.constants(), "policies": policies, "run": run}
+        saving.save(self, path, about)
 
     def restore(self, path: str | os.PathLike[str]) -> dict[str, Any]:
         """Goes on from a checkpoint of the same run; returns what it says about itself.
@@ -272,39 +240,11 @@ class Trainer:
         Raises:
             ValueError: no checkpoint, a damaged one, or one of another game, shape or version. Nothing is changed then.
         """
-        tensors, about = checkpoint.load_run(path)
-        checkpoint.check(about, self._expected(), path)
-        expected = self.state()
-        if self.selfplay is not None:
-            expected |= self.selfplay.past_like(tensors, path, "pool/")
-        checkpoint.check_tensors(tensors, expected, path)
-        for name in ("counter", "updates"):
-            if int(tensors[name]) < 0:
-                raise ValueError(f"the checkpoint {path} cannot go on: {name} is {int(tensors[name])}.")
-        mine = checkpoint.below(tensors, f"process/{distributed.rank()}/")
-        env = {k: v.numpy() for k, v in checkpoint.below(mine, "env/").items()}
-        try:
-            self.simulator.restore(Snapshot(about["game"], about["config"], env))
-        except ValueError as error:
-            raise ValueError(f"the checkpoint {path} cannot go on: {error}") from error
-        for name, player in self.rollout.players.items():
-            found = checkpoint.below(tensors, f"policy/{name}/")
-            if name in self.learners:
-                self.learners[name].restore(found)
-            else:
-                player.policy.load_state_dict(checkpoint.below(found, "weights/"))
-        self.rollout.begin()
-        self.rollout.begins[-1].copy_(mine["begins"])
-        for name, player in self.rollout.players.items():
-            player.memory[-1].copy_(mine[f"memory/{name}"])
-        for name, learner in self.learners.items():
-            learner.running_return.copy_(mine[f"running_return/{name}"])
-        self.rollout.counter.copy_(tensors["counter"])
-        self.updates.copy_(tensors["updates"])
-        if self.selfplay is not None:
-            self.selfplay.restore(checkpoint.below(tensors, "pool/"))
-        self.steps, self.iteration = about["steps"], about["iteration"]
-        return about
+        return saving.restore(self, path)
+
+    def state(self) -> dict[str, Tensor]:
+        """All that the run depends on, by name, as a checkpoint has it; of other processes what this one has."""
+        return saving.tensors(self, [saving.own_state(self)] * distributed.world_size())
 
     def close(self) -> None:
         """Frees the envs."""
@@ -322,34 +262,6 @@ def keep_freed_memory() -> None:
         mallopt = ctypes.CDLL("libc.so.6").mallopt
         mallopt(-4, 0)  # M_MMAP_MAX
         mallopt(-1, 2**31 - 1)  # M_TRIM_THRESHOLD
-
-
-def captured(function: Callable[[], Any], device: torch.device) -> Callable[[], Any]:
-    """A function that on a GPU runs as one CUDA graph from its second call on; on a CPU it is what it was.
-
-    It must do the same at each call, to the same tensors.
-    """
-    if device.type != "cuda":
-        return function
-    graph, stream, result, calls = torch.cuda.CUDAGraph(), torch.cuda.Stream(device), None, 0
-
-    def run() -> Any:
-        nonlocal result, calls
-        calls += 1
-        if calls == 1:  # on the stream on which it is captured next
-            here = torch.cuda.current_stream(device)
-            stream.wait_stream(here)
-            with torch.cuda.stream(stream):
-                out = function()
-            here.wait_stream(stream)
-            return out
-        if calls == 2:
-            with torch.cuda.device(device), torch.cuda.graph(graph, stream=stream):
-                result = function()
-        graph.replay()
-        return result
-
-    return run
 
 
 __all__ = ["Args", "Trainer", "option"]

@@ -90,7 +90,9 @@ class Asset:
 
     def _describe(self, path: Path) -> str:
         stat = path.stat()
-        return _words(stat.st_size, _digest(path, stat.st_mtime_ns) if stat.st_size == self.size else "another")
+        if stat.st_size != self.size:
+            return f"{stat.st_size} bytes"
+        return _words(stat.st_size, _digest(path, stat.st_mtime_ns))
 
 
 def _words(size: int, digest: str) -> str:

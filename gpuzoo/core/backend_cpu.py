@@ -97,7 +97,7 @@ def compile_host(code: str, name: str, flags: tuple[str, ...] = (), suffix: str 
         suffix: ``.so`` for a library, ``.exe`` for a program with a ``main``.
 
     Raises:
-        RuntimeError: no compiler, or the compiler's message.
+        RuntimeError: no compiler, one that cannot be started, or the compiler's message.
     """
     compiler = find_compiler()
     base = [f for f in FLAGS if suffix == ".so" or f not in ("-shared", "-fPIC")]
@@ -108,7 +108,10 @@ def compile_host(code: str, name: str, flags: tuple[str, ...] = (), suffix: str 
         source, result = folder / "unit.cpp", folder / "unit.out"
         source.write_text(code)
         command = [*compiler, "-x", "c++", str(source), *options, "-o", str(result), "-lpthread", "-lm"]
-        done = subprocess.run(command, capture_output=True, text=True)
+        try:
+            done = subprocess.run(command, capture_output=True, text=True)
+        except OSError as error:
+            raise RuntimeError(f"The C++ compiler {compiler[0]!r} cannot be started ({error}): check CXX.") from error
         if done.returncode != 0:
             raise RuntimeError(f"{name} does not compile:\n{_first_errors(done.stderr)}")
         return result.read_bytes()

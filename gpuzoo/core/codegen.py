@@ -12,7 +12,7 @@ from __future__ import annotations
 import dataclasses
 import re
 import typing
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
@@ -26,6 +26,7 @@ from gpuzoo.core.definition import (
     EnvDef,
     Field,
     Layout,
+    PerEnv,
     choices,
     config_types,
     flat_size,
@@ -36,6 +37,7 @@ from gpuzoo.core.dialect import ENTRIES, check_rules, counts, inline_includes
 from gpuzoo.core.form import Form, choose
 from gpuzoo.core.parameters import layout_of_all
 from gpuzoo.core.tokens import DialectError, Piece
+from gpuzoo.core.uniform import Uniform
 
 DEVICE = Path(__file__).parent / "device"
 
@@ -166,13 +168,17 @@ def _constants(program: dict[str, Any]) -> Iterable[str]:
     yield f"using Row = {'Pointer<Observation>' if program['debug'] else 'Observation *'};"
 
 
-def _config(env: EnvDef, cfg: Config, per_env: frozenset[str]) -> Iterable[str]:
-    members, loads = [], []
+def _config(env: EnvDef, cfg: Config, per_env: PerEnv) -> Iterable[str]:
+    members, loads, draws = [], [], []
     for name, kind in config_types(env.Config).items():
         value = getattr(cfg, name)
         if kind is float:
             members.append(f"  float {name};")
             loads.append(f"  c.{name} = s.param_{name}[{'i' if name in per_env else '0'}];")
+            drawn = per_env.get(name)
+            if isinstance(drawn, Uniform):
+                value = f"drawn(s.seed[i], episode, {len(loads) - 1}, {str(drawn.log).lower()}, s.ends_{name})"
+                draws.append(f"  f(s.param_{name}[i], {value});")
         elif typing.get_origin(kind) is Literal:
             options = typing.get_args(kind)
             for k, option in enumerate(options):
@@ -188,6 +194,8 @@ def _config(env: EnvDef, cfg: Config, per_env: frozenset[str]) -> Iterable[str]:
     yield "GZ Config load_config(const Store &s, i64 i);"
     program = "\n".join(["GZ Config load_config(const Store &s, i64 i) {", "  Config c;", *loads, "  return c;", "}"])
     yield f"//LOAD_CONFIG\n{program}"
+    yield "template <class F> GZ void draw_parameters(const Store &s, i64 i, u32 episode, F f) {"
+    yield "\n".join(["  (void)s, (void)i, (void)episode, (void)f;", *draws, "}"])
 
 
 def _store(
@@ -195,6 +203,7 @@ def _store(
     lay: Layout,
     fields: Mapping[str, Field],
     params: Iterable[str],
+    drawn: Collection[str],
     tables: Mapping[str, np.ndarray[Any, Any]],
     debug: bool,
 ) -> list[tuple[str, str]]:
@@ -210,7 +219,8 @@ def _store(
     if lay.state_space is not None:
         out += [("StateNumber *", "state"), ("StateNumber *", "final_state")]
     out += [(f"{C_TYPES[f.dtype]} *", f"field_{name}") for name, f in fields.items()]
-    out += [("const float *", f"param_{name}") for name in params]
+    out += [("float *" if name in drawn else "const float *", f"param_{name}") for name in params]
+    out += [("const float *", f"ends_{name}") for name in params if name in drawn]
     out += [(f"const {C_TYPES[str(t.dtype)]} *", f"table_{name}") for name, t in tables.items()]
     return out
 
@@ -450,7 +460,7 @@ def _random_order(rules: Sequence[Piece], env: EnvDef, cfg: Config, lay: Layout)
 def program(
     env: EnvDef,
     cfg: Config,
-    per_env: Mapping[str, np.ndarray[Any, Any]] | None = None,
+    per_env: PerEnv | None = None,
     lanes: int | None = None,
     debug: bool = False,
 ) -> Program:
@@ -459,7 +469,7 @@ def program(
     Args:
         env: the declaration.
         cfg: the configuration.
-        per_env: the float parameters that have a value per env, with these values.
+        per_env: the float parameters that have a value per env, with these values, or that each episode draws.
         lanes: overrides the declared number of lanes (results do not depend on it).
         debug: the form that checks every index of the rules; results do not depend on it.
 
@@ -500,8 +510,9 @@ def program(
         "indexed": (*_INDEXED, *fields, *scratch, *tables, "state"),
     }
     in_memory = {n: f for n, f in scratch.items() if f.shape or lanes > 1}
-    store = _store(env, lay, fields | in_memory, params, tables, debug)
-    config, load_config = "\n".join(_config(env, cfg, frozenset(per_env))).split("//LOAD_CONFIG")
+    drawn = {name: x for name, x in per_env.items() if isinstance(x, Uniform)}
+    store = _store(env, lay, fields | in_memory, params, drawn, tables, debug)
+    config, load_config = "\n".join(_config(env, cfg, per_env)).split("//LOAD_CONFIG")
     generated = [
         '#line 1 "generated"',
         "namespace gz {",

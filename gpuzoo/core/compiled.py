@@ -23,6 +23,7 @@ from gpuzoo.core.files import replacing
 
 STALE = 6 * 3600.0  #: seconds after which unfinished work is what a killed process left
 _WORK = "work-"
+_FOLDER = re.compile(r'^(#line \d+ ").*/', re.M)
 _UNFINISHED = re.compile(rf"{_WORK}\w+|tmp\w{{8}}|\..+\.part")  # `tmp` is what earlier versions left
 _found: set[Path] = set()  #: programs whose checksum was right, which is looked at once
 
@@ -37,13 +38,15 @@ def compiled(kind: str, name: str, suffix: str, key: str, build: Callable[[Path]
         kind: folder of the cache.
         name: what the file's name begins with.
         suffix: what it ends with.
-        key: all that the program follows from.
+        key: all that the program follows from. The folders of its ``#line`` marks do not count, so two copies of a game
+            share one program.
         build: makes the program; it is given an empty folder to work in.
 
     Raises:
         RuntimeError: the one of ``build``.
     """
-    file = f"{name}-{hashlib.sha256(key.encode()).hexdigest()[:20]}{suffix}"
+    short = hashlib.sha256(_FOLDER.sub(r"\1", key).encode()).hexdigest()[:20]
+    file = f"{name}-{short}{suffix}"
     target = cache_root() / kind / file
     if _is_whole(target):
         return target

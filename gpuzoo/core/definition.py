@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import itertools
 import re
 import typing
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -22,6 +23,10 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from gpuzoo.core.assets import Asset
+from gpuzoo.core.uniform import Uniform
+
+#: parameters that differ between envs: values given, or drawn for each episode
+PerEnv = Mapping[str, NDArray[np.float32] | Uniform]
 
 #: dtypes that a kernel can hold, with their names in the device code
 C_TYPES: Mapping[str, str] = {
@@ -228,6 +233,8 @@ class EnvDef:
 def _variant(game: type[EnvDef], env_id: str, changes: Mapping[str, Any]) -> type[EnvDef]:
     """A subclass with another id and other defaults."""
     owner, name = f"{game.__name__}.variants: {env_id}", re.sub(r"\W", "_", env_id)
+    if not hasattr(game, "id"):
+        raise TypeError(f"{owner} is a variant of a class without an id: give {game.__name__} one.")
     if env_id == game.id:
         raise ValueError(f"{owner} is the id of {game.__name__} itself: choose another name or version.")
     kinds, fields = config_types(game.Config), {f.name: f for f in dataclasses.fields(game.Config)}
@@ -321,21 +328,36 @@ def checked_values(env: EnvDef, name: str, values: Any) -> NDArray[np.float32]:
     return array
 
 
-def check_relations(env: EnvDef, cfg: Config, per_env: Mapping[str, NDArray[np.float32]]) -> None:
+def check_relations(env: EnvDef, cfg: Config, per_env: PerEnv, check: Callable[[Config], object] | None = None) -> None:
     """Calls `EnvDef.check` with the configuration of each env.
 
-    Envs that have the same values of all that `EnvDef.check` reads are checked once.
+    Envs that have the same values of all that `EnvDef.check` reads are checked once. Parameters that are drawn for each
+    episode are checked at all combinations of their ends.
 
     Args:
         env: the game.
         cfg: the configuration; what it says of parameters given per env does not matter.
-        per_env: those, (num_envs,) each.
+        per_env: those, (num_envs,) each, or drawn.
+        check: what is called in place of `EnvDef.check`.
 
     Raises:
         ValueError: values do not fit together; the message names the first env concerned.
     """
-    if not per_env or type(env).check is EnvDef.check:
-        return env.check(cfg)
+    if check is None:
+        if not per_env or type(env).check is EnvDef.check:
+            return env.check(cfg)
+        check = env.check
+    drawn = {name: sorted({x.low, x.high}) for name, x in per_env.items() if isinstance(x, Uniform)}
+    given = {name: x for name, x in per_env.items() if not isinstance(x, Uniform)}
+    for corner in itertools.product(*drawn.values()):
+        _check_each(check, dataclasses.replace(cfg, **dict(zip(drawn, corner, strict=True))), given)
+    return None
+
+
+def _check_each(check: Callable[[Config], object], cfg: Config, per_env: Mapping[str, NDArray[np.float32]]) -> None:
+    if not per_env:
+        check(cfg)
+        return
     reads: set[str] = set()
 
     class Watched(type(cfg)):  # type: ignore[misc]
@@ -343,29 +365,30 @@ def check_relations(env: EnvDef, cfg: Config, per_env: Mapping[str, NDArray[np.f
             reads.add(name)
             return super().__getattribute__(name)
 
-    fixed = {f.name: getattr(cfg, f.name) for f in dataclasses.fields(cfg) if f.name not in per_env}
+    def shortest(value: Any) -> Any:  # a number given for one env is equal to the same number given for all
+        return float(str(np.float32(value))) if isinstance(value, (float, np.float32)) else value
+
+    fixed = {f.name: shortest(getattr(cfg, f.name)) for f in dataclasses.fields(cfg) if f.name not in per_env}
     names: list[str] = []
     while True:
         unlike = np.unique(np.stack([per_env[n] for n in names], 1), axis=0, return_index=True)[1] if names else [0]
         for k in sorted(map(int, unlike)):
             try:
-                env.check(Watched(**fixed, **{name: float(values[k]) for name, values in per_env.items()}))
+                check(Watched(**fixed, **{name: shortest(values[k]) for name, values in per_env.items()}))
             except ValueError as error:
                 raise ValueError(f"env {k}: {error}") from error
         found = sorted(reads & per_env.keys())
         if found == names:
-            return None
+            return
         names = found
 
 
-def split_config(
-    env: EnvDef, num_envs: int, values: Mapping[str, Any]
-) -> tuple[Config, dict[str, NDArray[np.float32]]]:
-    """Checks configuration values and separates those given per env.
+def split_config(env: EnvDef, num_envs: int, values: Mapping[str, Any]) -> tuple[Config, PerEnv]:
+    """Checks configuration values and separates those that differ between envs.
 
     Returns:
         The configuration, in which a per-env parameter stands with its largest value, and the per-env parameters as
-        float32 arrays of shape ``(num_envs,)``.
+        float32 arrays of shape ``(num_envs,)``, or as what each episode draws from.
 
     Raises:
         TypeError: an unknown parameter, or a value of the wrong type.
@@ -375,11 +398,19 @@ def split_config(
     kinds = config_types(env.Config)
     fields = {f.name: f for f in dataclasses.fields(env.Config)}
     plain: dict[str, Any] = {}
-    per_env: dict[str, NDArray[np.float32]] = {}
+    per_env: dict[str, NDArray[np.float32] | Uniform] = {}
     for name, value in values.items():
         if name not in fields:
             raise TypeError(unknown(f"{env.id} has no parameter", name, fields))
-        if kinds[name] is float and hasattr(value, "__len__") and not isinstance(value, str):
+        if isinstance(value, str) and ":" in value and kinds[name] in (int, float):
+            value = Uniform.parse(value)
+        if isinstance(value, Uniform):
+            if kinds[name] is not float:
+                raise TypeError(f"{env.id}: {name} is compiled into the kernel, so episodes cannot draw it.")
+            checked_values(env, name, value.ends)
+            per_env[name] = value
+            value = value.high
+        elif kinds[name] is float and hasattr(value, "__len__") and not isinstance(value, str):
             array = checked_values(env, name, value)
             if array.shape != (num_envs,):
                 raise ValueError(f"{env.id}: {name} given per env must have shape ({num_envs},), not {array.shape}.")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
+import os
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -91,7 +92,8 @@ def _hashed(text: str) -> int:
 
 def _sentence(program: Program, fault: Any) -> str:
     """Where, which index of what, and how many there are."""
-    files = {_hashed(name): name for name in re.findall(r'^#line \d+ "(.*)"$', program.code, re.M)}
+    paths = re.findall(r'^#line \d+ "(.*)"$', program.code, re.M)
+    files = {_hashed(os.path.basename(path)): path for path in sorted(paths, key=os.path.isabs)}  # rules come last
     name, part = program.indexed[fault["array"]], int(fault["part"])
     describe = _stored if name in _shapes(program) else _of_agents
     access, extent = describe(program, name, part, int(fault["index"]), int(fault["other"]))

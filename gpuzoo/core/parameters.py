@@ -14,6 +14,7 @@ from gpuzoo.core.definition import (
     Config,
     EnvDef,
     Layout,
+    PerEnv,
     check_relations,
     checked_value,
     checked_values,
@@ -21,21 +22,23 @@ from gpuzoo.core.definition import (
     layout,
     unknown,
 )
+from gpuzoo.core.uniform import Uniform, extremes
 
 Values = Mapping[str, NDArray[np.float32]]
 
 
-def layout_of_all(env: EnvDef, cfg: Config, per_env: Values) -> Layout:
+def layout_of_all(env: EnvDef, cfg: Config, per_env: PerEnv) -> Layout:
     """The layout of a batch: its spaces hold the observations and actions of every env.
 
     A bound must rise or fall with a parameter, and may depend on three of those given per env: the spaces are looked at
     with the smallest and the largest values, and with one parameter at a time at its other end.
 
     Raises:
-        ValueError: a space's shape or number of choices depends on a parameter given per env.
+        ValueError: an env's values give no space, or a space's shape or number of choices depends on a parameter given
+            per env.
     """
-    low = {name: float(values.min()) for name, values in per_env.items()}
-    high = {name: float(values.max()) for name, values in per_env.items()}
+    low = {name: extremes(values)[0] for name, values in per_env.items()}
+    high = {name: extremes(values)[1] for name, values in per_env.items()}
     varied = [name for name in per_env if low[name] != high[name]]
     corners = [high, low] if varied else [high]
     corners += [{**one, name: other[name]} for one, other in ((high, low), (low, high)) for name in varied]
@@ -46,6 +49,8 @@ def layout_of_all(env: EnvDef, cfg: Config, per_env: Values) -> Layout:
             found.append(layout(env, dataclasses.replace(cfg, **corner)))
         except ValueError as error:  # perhaps its values do not fit together, and no env has them
             refused.append(error)
+    if refused:
+        check_relations(env, cfg, per_env, check=lambda own: layout(env, own))
     if not found:
         raise refused[0]
     every = [_named(lay) for lay in found]
@@ -87,38 +92,69 @@ def _wider(new: spaces.Space[Any], made: spaces.Space[Any]) -> bool:
     return bool((new.low < low).any() or (new.high > high).any())
 
 
-def changed_parameters(
-    env: EnvDef, cfg: Config, made: Layout, current: Values, new: Mapping[str, Any], envs: NDArray[Any] | None, n: int
-) -> tuple[Config, dict[str, NDArray[np.float32]]]:
+@dataclasses.dataclass
+class Change:
     """A change of a batch's parameters, checked.
+
+    Attributes:
+        cfg: the new configuration.
+        values: of the parameters that change, shaped as the present ones.
+        drawn: of parameters drawn for each episode those that get other ends.
+    """
+
+    cfg: Config
+    values: dict[str, NDArray[np.float32]]
+    drawn: dict[str, Uniform]
+
+
+def changed_parameters(
+    env: EnvDef,
+    cfg: Config,
+    made: Layout,
+    current: Values,
+    drawn: Mapping[str, Uniform],
+    new: Mapping[str, Any],
+    envs: NDArray[Any] | None,
+    n: int,
+    restored: bool = False,
+) -> Change:
+    """Checks a change of a batch's parameters.
 
     Args:
         env: the game.
         cfg: the present configuration.
         made: the layout that the batch was made with.
         current: all present values: (1,) where the envs share one, otherwise (n,).
-        new: a number for each parameter that changes, or an array with a value for each of ``envs``.
+        drawn: what each episode draws.
+        new: a number for each parameter that changes, or an array with a value for each of ``envs``, or a `Uniform`.
         envs: indices of the envs concerned; None: all.
         n: number of envs.
-
-    Returns:
-        The new configuration, and the values of the parameters that change, shaped as the present ones.
+        restored: whether they are the values of a snapshot, which stay until an episode draws anew.
 
     Raises:
         TypeError, ValueError: see `Simulator.set_params`.
     """
-    count, plain, changed = n if envs is None else len(envs), {}, {}
+    changed: dict[str, NDArray[np.float32]] = {}
+    ends: dict[str, Uniform] = {}
+    plain: dict[str, float] = {}
     for name, value in new.items():
         if name not in current:
             if name in config_types(env.Config):
                 raise TypeError(f"{env.id}: {name} is compiled into the kernel: make a new env to change it.")
             raise TypeError(unknown(f"{env.id} has no parameter", name, current))
         value = value.get() if hasattr(value, "get") else value
+        if isinstance(value, str) and ":" in value:
+            value = Uniform.parse(value)
+        if (name in drawn and not restored) or isinstance(value, Uniform):
+            ends[name] = _new_ends(env, name, drawn.get(name), value, envs)
+            if not isinstance(value, Uniform):
+                changed[name] = np.full_like(current[name], ends[name].low)
+            continue
         alone = np.ndim(value) == 0
         if alone:
             value = plain[name] = checked_value(env, name, value.item() if hasattr(value, "item") else value)
         host = checked_values(env, name, value)
-        if current[name].shape == (1,):
+        if current[name].shape == (1,) and name not in drawn:
             if envs is not None or host.size != 1:
                 raise ValueError(
                     f"{env.id}: {name} is shared by all envs: give an array of length {n} when making the env to have "
@@ -128,12 +164,16 @@ def changed_parameters(
             plain.setdefault(name, float(host.reshape(())))
             continue
         plain.pop(name, None)
+        count = n if envs is None else len(envs)
         if not alone and host.shape != (count,):
             raise ValueError(f"{env.id}: {name} must be a number or have shape ({count},), not {host.shape}.")
         changed[name] = current[name].copy()
         changed[name][slice(None) if envs is None else envs] = host
-    per_env = {name: values for name, values in {**current, **changed}.items() if values.shape != (1,)}
-    cfg = dataclasses.replace(cfg, **plain, **{name: float(values.max()) for name, values in per_env.items()})
+    per_env: dict[str, NDArray[np.float32] | Uniform] = {
+        name: values for name, values in {**current, **changed}.items() if values.shape != (1,) or name in drawn
+    }
+    per_env |= {name: x for name, x in {**drawn, **ends}.items() if not restored or name not in changed}
+    cfg = dataclasses.replace(cfg, **plain, **{name: extremes(values)[1] for name, values in per_env.items()})
     check_relations(env, cfg, per_env)
     have = _named(made)
     for name, space in _named(layout_of_all(env, cfg, per_env)).items():
@@ -142,4 +182,23 @@ def changed_parameters(
                 f"{env.id}: with {', '.join(sorted(new))} so, {name} would be {space}, which goes beyond {have[name]}, "
                 "and spaces stay as they were made: make a new env, with the values that need the widest space."
             )
-    return cfg, changed
+    return Change(cfg, changed, ends)
+
+
+def _new_ends(env: EnvDef, name: str, now: Uniform | None, value: Any, envs: NDArray[Any] | None) -> Uniform:
+    """What episodes are to draw from; a number is all that they draw."""
+    if now is None:
+        raise ValueError(f"{env.id}: {name} is not drawn: give a gpuzoo.Uniform when making the env.")
+    if envs is not None or (not isinstance(value, Uniform) and np.ndim(value)):
+        raise ValueError(
+            f"{env.id}: every episode draws {name}: give a gpuzoo.Uniform for all envs, or a number for all."
+        )
+    if isinstance(value, Uniform):
+        found = value
+    else:
+        only = float(checked_value(env, name, value.item() if hasattr(value, "item") else value))
+        found = Uniform(only, only, now.log)
+    if found.log != now.log:
+        raise ValueError(f"{env.id}: {name} is drawn with log={now.log}, which is compiled into the kernel.")
+    checked_values(env, name, found.ends)
+    return found

@@ -12,7 +12,7 @@ from gymnasium import spaces
 
 from gpuzoo.core import codegen
 from gpuzoo.core.codegen import Program
-from gpuzoo.core.definition import Config, EnvDef
+from gpuzoo.core.definition import Config, EnvDef, PerEnv
 from gpuzoo.core.dialect import inline_includes
 
 T = TypeVar("T")
@@ -23,7 +23,7 @@ _MOST = 64
 _made: dict[Hashable, tuple[list[tuple[Path, int, int]], Program]] = {}
 
 
-def program(env: EnvDef, cfg: Config, per_env: Mapping[str, np.ndarray[Any, Any]], *options: Any) -> Program:
+def program(env: EnvDef, cfg: Config, per_env: PerEnv, *options: Any) -> Program:
     """`codegen.program` with these arguments, remembered until a file of the rules changes.
 
     Spaces are the caller's own: they hold random generators.

@@ -18,8 +18,9 @@ from gpuzoo.core.backend import Backend, Device, Kernels, make_backend
 from gpuzoo.core.codegen import ENGINE_ARRAYS
 from gpuzoo.core.definition import EnvDef, check_class, config_types, split_config, unknown
 from gpuzoo.core.faults import WORDS, CheckedKernels
-from gpuzoo.core.parameters import changed_parameters
+from gpuzoo.core.parameters import Change, changed_parameters
 from gpuzoo.core.programs import program
+from gpuzoo.core.uniform import Uniform
 
 Mode = Literal["next_step", "same_step", "disabled"]
 _MODES: Final = (AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP, AutoresetMode.DISABLED)
@@ -122,7 +123,8 @@ class Simulator:
         debug: raise ValueError at once on actions that are out of range or not numbers, and IndexError where the rules
             use an index that is out of range, with file and line. Results are the same, and slower.
         backend: a ready backend in place of ``device``.
-        **config: the game's parameters; a float parameter may be an array with a value per env.
+        **config: the game's parameters; a float parameter may be an array with a value per env, or a `gpuzoo.Uniform`
+            from which every episode draws its own.
 
     Attributes:
         arrays: every array by name, on the device, with the envs along the first axis. ``observation``,
@@ -165,7 +167,8 @@ class Simulator:
         self.debug = debug
         mode = parse_autoreset_mode(autoreset_mode)
         cfg, per_env = split_config(self.env, self.num_envs, config)
-        given = {**vars(cfg), **{name: values.copy() for name, values in per_env.items()}}
+        self._drawn = {name: values for name, values in per_env.items() if isinstance(values, Uniform)}
+        given = {**vars(cfg), **{n: v if isinstance(v, Uniform) else v.copy() for n, v in per_env.items()}}
         self._made_with = {"threads": threads, "lanes": lanes, "debug": debug, **given}
         self.backend = make_backend(device, threads) if backend is None else backend
         self.device = self.backend.device
@@ -228,8 +231,12 @@ class Simulator:
         self._params: dict[str, Any] = {}
         for name in self.program.params:
             array = self._array(f"param_{name}", (n,) if name in per_env else (1,), "float32")
-            array[...] = self.xp.asarray(per_env.get(name, getattr(self.cfg, name)))
+            value = self._drawn[name].low if name in self._drawn else per_env.get(name, getattr(self.cfg, name))
+            array[...] = self.xp.asarray(value)
             self._params[name] = array
+        self._ends = {name: self._array(f"ends_{name}", (2,), "float32") for name in self._drawn}
+        for name, ends in self._ends.items():
+            ends[...] = self.xp.asarray(self._drawn[name].ends)
         for name, table in self.program.tables.items():
             self._array(f"table_{name}", table.shape, str(table.dtype))[...] = self.xp.asarray(table)
         self._control = self._array("control", (2,), "int32")
@@ -291,22 +298,24 @@ class Simulator:
 
     @property
     def params(self) -> dict[str, Any]:
-        """Copies of the run-time parameters: arrays of shape (1,), or (num_envs,) where given per env."""
+        """Copies of the run-time parameters: arrays of shape (1,), or (num_envs,) where given per env or drawn."""
         return {name: self.backend.to_numpy(array) for name, array in self._params.items()}
 
     def config(self, env: int) -> Any:
         """The configuration of one env, with its own values of the run-time parameters."""
-        own = {name: float(values[env % len(values)]) for name, values in self.params.items() if len(values) > 1}
+        own = {name: float(values[env % len(values)]) for name, values in self.params.items()
+               if len(values) > 1 or name in self._drawn}  # fmt: skip
         return dataclasses.replace(self.cfg, **own)
 
     def param(self, name: str) -> Any:
-        """A parameter as it is now: its value, or a float32 array (num_envs,) where it was given per env.
+        """A parameter as it is now: its value, or a float32 array (num_envs,) where envs may differ in it.
 
         Raises:
             AttributeError: there is none of this name.
         """
         array = self._params.get(name)
-        return getattr(self.cfg, name) if array is None or array.shape == (1,) else self.backend.to_numpy(array)
+        shared = array is None or (array.shape == (1,) and name not in self._drawn)
+        return getattr(self.cfg, name) if shared else self.backend.to_numpy(array)
 
     def set_params(self, envs: Any = None, **values: Any) -> None:
         """Changes run-time (float) parameters: all of them, or on an error none.
@@ -318,27 +327,35 @@ class Simulator:
         Args:
             envs: indices or a bool mask of the envs concerned; all by default. Only parameters that were given per env
                 when the batch was made can differ from env to env.
-            **values: a number, or an array with a value for each env concerned.
+            **values: a number, or an array with a value for each env concerned. Of a parameter that every episode draws
+                a `gpuzoo.Uniform`, from which the episodes that begin from now on draw; or a number, which it then has.
 
         Raises:
-            TypeError: an unknown parameter, or one that is a compile-time constant.
+            TypeError: an unknown parameter, one that is a compile-time constant, or a dictionary in place of ``envs``.
             ValueError: out of range or not finite; per-env values for a parameter that is shared, or as many as there
                 are not envs; an env that is named twice; values that do not fit together in one of the envs, with those
                 that stay as they are; or a value that needs a wider space.
         """
         self.check_usable()
-        self._set_params(*self._changed_params(values, None if envs is None else self._different(envs)))
+        if isinstance(envs, Mapping):
+            raise TypeError("set_params takes values by name, set_params(name=value), not a dictionary.")
+        self._set_params(self._changed_params(values, None if envs is None else self._different(envs)))
 
-    def _changed_params(self, values: Mapping[str, Any], envs: Any) -> tuple[Any, Mapping[str, Any]]:
+    def _changed_params(self, values: Mapping[str, Any], envs: Any, restored: bool = False) -> Change:
         if not isinstance(values, Mapping):
             raise TypeError(f"params must be a dictionary of values by name, not {values!r}.")
-        return changed_parameters(self.env, self.cfg, self.layout, self.params, values, envs, self.num_envs)
+        return changed_parameters(
+            self.env, self.cfg, self.layout, self.params, self._drawn, values, envs, self.num_envs, restored
+        )
 
-    def _set_params(self, cfg: Any, values: Mapping[str, Any]) -> None:
+    def _set_params(self, change: Change) -> None:
         with self.backend.ordered():
-            for name, array in values.items():
+            for name, array in change.values.items():
                 self._params[name][...] = self.xp.asarray(array)
-        self.cfg = cfg
+            for name, drawn in change.drawn.items():
+                self._ends[name][...] = self.xp.asarray(drawn.ends)
+        self._drawn |= change.drawn
+        self.cfg = change.cfg
 
     # ---- running ----
 
@@ -396,7 +413,7 @@ class Simulator:
                 raise RuntimeError(f"{self.env.id}: the first reset must be of all envs.")
             seeds = None if seed is None else self._seeds(seed, self.num_envs)
             if params:
-                self._set_params(*self._changed_params(params, None if mask is None else self._numbers(mask)))
+                self._set_params(self._changed_params(params, None if mask is None else self._numbers(mask)))
             if seeds is not None:
                 self.arrays["reset_seed"][...] = seeds
                 self._seeded = True
@@ -554,7 +571,8 @@ class Simulator:
         else:
             bad = new != given
         if bool(bad.any()):
-            raise ValueError(f"{self.env.id}: {name} cannot be {given[bad][0]}: its dtype is {target.dtype}.")
+            why = "it counts from 0" if name == "elapsed_steps" else f"its dtype is {target.dtype}"
+            raise ValueError(f"{self.env.id}: {name} cannot be {given[bad][0]}: {why}.")
         return new
 
     def state(self, envs: Any = None) -> dict[str, Any]:
@@ -681,28 +699,29 @@ class Simulator:
             where = self.xp.asarray(chosen)
             for name, array in new.items():
                 self.arrays[name][where] = array
-        self._set_params(*params)
+        self._set_params(params)
         self._seeded = True
 
-    def _restored_params(self, snapshot: Snapshot, chosen: Any) -> tuple[Any, Mapping[str, Any]]:
+    def _restored_params(self, snapshot: Snapshot, chosen: Any) -> Change:
         values = {}
         for name, now in self.params.items():
             value = snapshot.arrays[f"param_{name}"]
             value = np.asarray(value.get() if hasattr(value, "get") else value)
             if value.shape != (len(snapshot),):
                 raise ValueError(f"{self.env.id}: {name} must have shape ({len(snapshot)},), not {value.shape}.")
-            if now.shape != (1,):
+            if now.shape != (1,) or name in self._drawn:
                 values[name] = np.broadcast_to(value, chosen.shape)
             elif not (value == now).all():
                 raise ValueError(f"{self.env.id}: the snapshot has another {name}, which this batch shares.")
-        return self._changed_params(values, chosen)
+        return self._changed_params(values, chosen, restored=True)
 
     # ---- copies ----
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A copy (pickle, ``copy.deepcopy``) is a batch of its own on the same device, in the same state.
 
-        A snapshot would not do: actions and the outputs of the last step belong to it too.
+        A snapshot would not do: actions and the outputs of the last step belong to it too. A step of another thread is
+        waited for.
         """
         self.check_usable()
         arguments = {
@@ -713,8 +732,10 @@ class Simulator:
             "max_episode_steps": self._limit,
             **self._made_with,
         }
-        arrays = {n: self.backend.to_numpy(a) for n, a in self.arrays.items() if n not in _WANTED}
-        return _copied, (arguments, self.cfg, self.params, arrays, self._seeded)
+        with self.in_use:
+            self.check_usable()
+            arrays = {n: self.backend.to_numpy(a) for n, a in self.arrays.items() if n not in _WANTED}
+        return _copied, (arguments, Change(self.cfg, self.params, self._drawn), arrays, self._seeded)
 
     def close(self) -> None:
         """Frees the arrays, after a step of another thread is through. May be called again."""
@@ -732,11 +753,9 @@ class Simulator:
         self._told = None
 
 
-def _copied(
-    arguments: dict[str, Any], cfg: Any, params: dict[str, Any], arrays: dict[str, Any], seeded: bool
-) -> Simulator:
+def _copied(arguments: dict[str, Any], params: Change, arrays: dict[str, Any], seeded: bool) -> Simulator:
     simulator = Simulator(**arguments)  # with the parameters that the spaces follow from, and then the present ones
-    simulator._set_params(cfg, params)
+    simulator._set_params(params)
     with simulator.backend.ordered():
         for name, array in arrays.items():
             simulator.arrays[name][...] = simulator.xp.asarray(array)

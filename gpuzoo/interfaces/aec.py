@@ -70,7 +70,7 @@ def aec_env(env: str | EnvDef | type[EnvDef], **kwargs: Any) -> AECEnv[str, Any,
 
     Args:
         env: id or declaration of a game.
-        **kwargs: ``render_mode``, ``max_cycles``, ``device`` and the game's parameters.
+        **kwargs: ``render_mode``, ``max_cycles``, ``device``, ``masks`` and the game's parameters.
     """
     definition = registry.get(env)
     if definition.turn is None:

@@ -18,7 +18,7 @@ from gpuzoo.interfaces.arrays import ActionSlot
 from gpuzoo.interfaces.global_state import global_state, global_state_space
 from gpuzoo.interfaces.interface import Interface
 from gpuzoo.interfaces.spaces import agent_observation_space
-from gpuzoo.render import Canvas, need_display, picture_size
+from gpuzoo.render import Canvas, Window, need_display, picture_size
 
 Output = Literal["numpy", "torch", "cupy"]
 Masks = Literal["observation", "info"]
@@ -79,6 +79,15 @@ def draw(simulator: Simulator, index: int, side: int = 480) -> np.ndarray[Any, A
     canvas = _canvas(picture_size(simulator.env.aspect(simulator.cfg), side))
     simulator.env.render(simulator.config(index), state, canvas)
     return canvas.array()
+
+
+def draw_or_show(simulator: Simulator, window: Window | None) -> np.ndarray[Any, Any] | None:
+    """The picture of an env that is alone, or None where a window shows it."""
+    frame = draw(simulator, 0)
+    if window is None:
+        return frame
+    window.show(frame)
+    return None
 
 
 class BatchEnv(Interface):

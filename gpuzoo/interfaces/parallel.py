@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 from gymnasium import spaces
@@ -10,13 +10,14 @@ from pettingzoo import ParallelEnv
 
 from gpuzoo import registry
 from gpuzoo.core.backend import Device
-from gpuzoo.core.definition import EnvDef, flat_size, unknown
+from gpuzoo.core.definition import EnvDef, choices, flat_size, unknown
 from gpuzoo.core.simulator import Simulator
 from gpuzoo.interfaces.arrays import ActionSlot
-from gpuzoo.interfaces.batch import apply_options, check_render_mode, draw
+from gpuzoo.interfaces.batch import Masks, apply_options, check_masks, check_render_mode, draw_or_show
 from gpuzoo.interfaces.global_state import global_state, global_state_space
 from gpuzoo.interfaces.interface import OneEnv
-from gpuzoo.interfaces.spaces import agent_observation_space
+from gpuzoo.interfaces.spaces import agent_observation_space, plain_space
+from gpuzoo.render import Window
 
 _OPTIONS = ("params", "options")  # the second is what PettingZoo's own tests give
 
@@ -29,10 +30,10 @@ class AgentView(OneEnv):
         render_mode: ``"rgb_array"``, ``"human"`` or None.
         max_cycles: time limit in steps; by default the game's own, None or -1 for none.
         device: where it runs; one env is fastest on the CPU.
+        masks: where a game's action masks are: ``"observation"``, which is then a dictionary, and infos, or ``"info"``
+            for infos alone.
         **kwargs: the game's parameters.
     """
-
-    _NOT_COPIED: ClassVar = {"_window": type(None)}
 
     def __init__(
         self,
@@ -40,10 +41,12 @@ class AgentView(OneEnv):
         render_mode: str | None = None,
         max_cycles: int | Literal["default"] | None = "default",
         device: Device = "cpu",
+        masks: Masks = "observation",
         **kwargs: Any,
     ) -> None:
         definition = registry.get(env)
         check_render_mode(render_mode)
+        check_masks(masks)
         kwargs.setdefault("threads", 1)
         self.simulator = sim = Simulator(
             definition,
@@ -59,6 +62,9 @@ class AgentView(OneEnv):
         self.index = {name: k for k, name in enumerate(self.names)}
         self.groups = {name: lay.group_of(k) for name, k in self.index.items()}
         by_group = {g: agent_observation_space(lay, g) for g in lay.groups}
+        if masks == "info":
+            by_group = {g: plain_space(space) for g, space in by_group.items()}
+        self._masked = masks == "observation" and lay.mask_size > 0
         self.observation_spaces = {name: by_group[g] for name, g in self.groups.items()}
         self.action_spaces = {name: lay.action_spaces[g] for name, g in self.groups.items()}
         self._slots = [
@@ -66,7 +72,8 @@ class AgentView(OneEnv):
             for k, (name, s) in enumerate(self.action_spaces.items())
         ]
         self._dtypes = {g: lay.observation_spaces[g].dtype for g in lay.groups}
-        self._window: Any = None
+        self._mask_sizes = {g: sum(choices(lay.action_spaces[g])) for g in lay.groups} if lay.mask_size else {}
+        self._window = Window(definition.id, definition.render_fps)
 
     def metadata(self, parallelizable: bool) -> dict[str, Any]:
         """PettingZoo's metadata."""
@@ -92,7 +99,7 @@ class AgentView(OneEnv):
     def observations(self, agents: list[str]) -> dict[str, Any]:
         """Observations of some agents, in arrays of their own."""
         everything = self.read("observation")
-        masks = self.read("action_mask") if self.simulator.layout.mask_size else None
+        masks = self._masks(agents) if self._masked else None
         out: dict[str, Any] = {}
         for agent in agents:
             k, group = self.index[agent], self.groups[agent]
@@ -103,17 +110,19 @@ class AgentView(OneEnv):
             if masks is None:
                 out[agent] = observation
             else:
-                size = flat_size(self.observation_spaces[agent]["action_mask"])  # type: ignore[index]
-                out[agent] = {"observation": observation, "action_mask": masks[k][:size].copy()}
+                out[agent] = {"observation": observation, "action_mask": masks[agent]}
         return out
 
     def infos(self, agents: list[str]) -> dict[str, dict[str, Any]]:
         """Infos of some agents: the action mask, where the game has masks."""
         if not self.simulator.layout.mask_size:
             return {agent: {} for agent in agents}
+        return {agent: {"action_mask": mask} for agent, mask in self._masks(agents).items()}
+
+    def _masks(self, agents: list[str]) -> dict[str, Any]:
+        """Action masks of some agents, in arrays of their own."""
         masks = self.read("action_mask")
-        sizes = {a: flat_size(self.observation_spaces[a]["action_mask"]) for a in agents}  # type: ignore[index]
-        return {agent: {"action_mask": masks[self.index[agent]][: sizes[agent]].copy()} for agent in agents}
+        return {a: masks[self.index[a]][: self._mask_sizes[self.groups[a]]].copy() for a in agents}
 
     def state_space(self) -> spaces.Box:
         """Space of `state`."""
@@ -127,21 +136,11 @@ class AgentView(OneEnv):
         """A picture (height, width, 3) uint8, or None in human mode, which shows it in a window."""
         if self.render_mode is None:
             return None
-        frame = draw(self.simulator, 0)
-        if self.render_mode == "rgb_array":
-            return frame
-        if self._window is None:
-            from gpuzoo.render import Window
-
-            self._window = Window(self.definition.id, self.definition.render_fps)
-        self._window.show(frame)
-        return None
+        return draw_or_show(self.simulator, self._window if self.render_mode == "human" else None)
 
     def close(self) -> None:
         """Frees the arrays and closes the window. May be called again."""
-        if self._window is not None:
-            self._window.close()
-            self._window = None
+        self._window.close()
         self.simulator.close()
 
 
@@ -251,7 +250,7 @@ def parallel_env(env: str | EnvDef | type[EnvDef], **kwargs: Any) -> GpuzooParal
 
     Args:
         env: id or declaration of a game.
-        **kwargs: ``render_mode``, ``max_cycles``, ``device`` and the game's parameters.
+        **kwargs: ``render_mode``, ``max_cycles``, ``device``, ``masks`` and the game's parameters.
 
     Raises:
         ValueError: the game is turn-based, or an argument is out of range.

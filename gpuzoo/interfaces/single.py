@@ -14,12 +14,14 @@ from gpuzoo.core.backend import Device
 from gpuzoo.core.definition import EnvDef
 from gpuzoo.core.simulator import Simulator, host_seed
 from gpuzoo.interfaces.arrays import ActionSlot
-from gpuzoo.interfaces.batch import Masks, apply_options, check_masks, check_render_mode, draw
+from gpuzoo.interfaces.batch import Masks, apply_options, check_masks, check_render_mode, draw_or_show
 from gpuzoo.interfaces.interface import OneEnv
 from gpuzoo.interfaces.spaces import common_spaces, converted_dtype, plain_space
+from gpuzoo.render import Window
 
-#: arguments of envs that were built in this process, and so can be built again
-_BUILT: set[Hashable] = set()
+_MOST = 256
+#: arguments of envs that were built in this process, and so can be built again; the oldest are forgotten
+_BUILT: dict[Hashable, None] = {}
 
 
 class SingleEnv(OneEnv, gymnasium.Env[Any, Any]):
@@ -45,7 +47,6 @@ class SingleEnv(OneEnv, gymnasium.Env[Any, Any]):
 
     # gymnasium.make looks at the class, before there is an env, for the modes that its wrappers can make of these.
     metadata: dict[str, Any] = {"render_modes": ["rgb_array", "human"], "render_fps": 30}  # noqa: RUF012
-    _NOT_COPIED: ClassVar = {"_window": type(None)}
     _LATER: ClassVar = frozenset(
         ("simulator", "observation_space", "action_space", "_plain", "_masks_in", "_dtype", "_slot")
     )
@@ -71,7 +72,7 @@ class SingleEnv(OneEnv, gymnasium.Env[Any, Any]):
         kwargs.setdefault("threads", 1)
         self.render_mode = render_mode
         self.metadata = {**self.metadata, "render_fps": definition.render_fps}
-        self._window: Any = None
+        self._window = Window(definition.id, definition.render_fps)
         arguments = {"device": device, "max_episode_steps": max_episode_steps, **kwargs}
         self._unbuilt: Any = functools.partial(Simulator, definition, 1, autoreset_mode="disabled", **arguments), masks
         key: Hashable = None
@@ -80,7 +81,9 @@ class SingleEnv(OneEnv, gymnasium.Env[Any, Any]):
         if key not in _BUILT or vars(definition):
             self._build()
             if key is not None:
-                _BUILT.add(key)
+                while len(_BUILT) >= _MOST:
+                    _BUILT.pop(next(iter(_BUILT)), None)
+                _BUILT[key] = None
 
     if not TYPE_CHECKING:
 
@@ -153,21 +156,11 @@ class SingleEnv(OneEnv, gymnasium.Env[Any, Any]):
         if self.render_mode is None:
             gymnasium.logger.warn("render() does nothing: make the env with render_mode='rgb_array' or 'human'.")
             return None
-        frame = draw(self.simulator, 0)
-        if self.render_mode == "rgb_array":
-            return frame
-        if self._window is None:
-            from gpuzoo.render import Window
-
-            self._window = Window(self.simulator.env.id, self.metadata["render_fps"])
-        self._window.show(frame)
-        return None
+        return draw_or_show(self.simulator, self._window if self.render_mode == "human" else None)
 
     def close(self) -> None:
         """Frees the arrays and closes the window. May be called again."""
-        if self._window is not None:
-            self._window.close()
-            self._window = None
+        self._window.close()
         self._closed = True
         if not self._unbuilt:
             self.simulator.close()

@@ -1,4 +1,7 @@
-"""The command ``gpuzoo``: one function for each subcommand, and how it prints; what they do is in other modules."""
+"""The command ``gpuzoo``: one function for each subcommand, and how it prints; what they do is in other modules.
+
+One file, because most of it is the options of the subcommands and their help, which a user reads as one.
+"""
 
 from __future__ import annotations
 
@@ -338,6 +341,7 @@ def parse_config(env: EnvDef, pairs: list[str]) -> dict[str, Any]:
         ValueError, TypeError: a faulty word, an unknown parameter, or a value of the wrong type.
     """
     from gpuzoo.core.definition import config_types, unknown
+    from gpuzoo.core.uniform import Uniform
 
     kinds = {**config_types(env.Config), "max_episode_steps": int}
     words = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
@@ -352,6 +356,8 @@ def parse_config(env: EnvDef, pairs: list[str]) -> dict[str, Any]:
         try:
             if kind is bool:
                 out[name] = words[text.lower()]
+            elif kind is float and ":" in text:
+                out[name] = Uniform.parse(text)
             else:
                 out[name] = kind(text) if kind in (int, float) else text
         except (ValueError, KeyError):
@@ -465,15 +471,8 @@ def new(
 _PASSED_ON = {"allow_extra_args": True, "ignore_unknown_options": True}
 
 
-def _baselines(purpose: str, *modules: str) -> None:
-    """Makes `baselines` importable, or ends the command with one sentence that says what is missing."""
-    root = Path(__file__).resolve().parents[2]
-    if not (root / "baselines").is_dir():
-        _fail(
-            f"{purpose} needs the trainers, which a checkout has and the package has not: no {root / 'baselines'}.", 1
-        )
-    if str(root) not in sys.path:
-        sys.path.append(str(root))
+def _require(purpose: str, *modules: str) -> None:
+    """Ends the command with one sentence if a package is missing that the trainers need."""
     missing = [name for name in modules if importlib.util.find_spec(name) is None]
     if missing:
         _fail(f"{purpose} needs {' and '.join(missing)}: pip install 'gpuzoo[train]'", 1)
@@ -491,10 +490,10 @@ def train(
     context: typer.Context,
     algorithm: Annotated[Algorithm, typer.Option(help="What to train with.")] = Algorithm.ppo,
 ) -> None:
-    """Train agents: gpuzoo train ID, with the options of baselines/ppo.py or a2c.py, which --help shows."""
-    _baselines("training", "torch", "matplotlib", "safetensors", "tensorboard")
-    from baselines.train.args import Args
-    from baselines.train.command import parse
+    """Train agents: gpuzoo train ID, with the options that gpuzoo train ID --help shows."""
+    _require("training", "torch", "matplotlib", "safetensors", "tensorboard")
+    from gpuzoo.baselines.train.args import Args
+    from gpuzoo.baselines.train.command import parse
 
     kind = next(k for k in Args.__subclasses__() if k.algorithm == algorithm.value)
     words, before = context.args, sys.argv
@@ -508,9 +507,9 @@ def train(
             words = [*words, "--out", args.out]
         with _errors():
             args.check()
-        from baselines import run  # only now: it imports torch, which takes longer than all of the above
+        from gpuzoo.baselines import run  # only now: it imports torch, which takes longer than all of the above
 
-        module = importlib.import_module(f"baselines.{algorithm.value}")
+        module = importlib.import_module(f"gpuzoo.baselines.{algorithm.value}")
         run.main(getattr(module, algorithm.value.upper()), module.Args, words)
     finally:
         sys.argv = before
@@ -543,7 +542,7 @@ def players(words: list[str]) -> dict[str, str]:
     for word in words:
         name, _, file = word.partition("=")
         if not (name and file):
-            raise ValueError(f"--player takes NAME=FILE or NAME=random, not {word!r}.")
+            raise ValueError(f"--player takes NAME=FILE, NAME=pretrained or NAME=random, not {word!r}.")
     return {name: file for name, _, file in (word.partition("=") for word in words)}
 
 
@@ -552,11 +551,17 @@ def play(
     context: typer.Context,
     game: GameArgument,
     checkpoint: Annotated[
-        str, typer.Option(metavar="FILE[#MEMBER]", help="Who plays all agents: what training left, or random.")
+        str,
+        typer.Option(metavar="FILE[#MEMBER]", help="Who plays all agents: what training left, pretrained or random."),
     ] = "random",
+    pretrained: Annotated[
+        bool, typer.Option("--pretrained", help="The agents that gpuzoo brings play, as --checkpoint pretrained.")
+    ] = False,
     player: Annotated[
         list[str] | None,
-        typer.Option("--player", "-p", metavar="NAME=FILE|random", help="Who plays a group or an agent instead."),
+        typer.Option(
+            "--player", "-p", metavar="NAME=FILE|pretrained|random", help="Who plays a group or an agent instead."
+        ),
     ] = None,
     episodes: Annotated[int, typer.Option(min=1, help="Episodes to measure, each with a seed of its own.")] = 256,
     greedy: Annotated[bool, typer.Option("--greedy/--sample", help="Take the likeliest actions or draw them.")] = False,
@@ -578,25 +583,29 @@ def play(
     as_json: JsonOption = False,
 ) -> None:  # fmt: skip
     """Let trained agents play: measure their returns, and show them."""
-    _baselines("playing", "torch", "safetensors")
-    from baselines.train.command import existing
+    _require("playing", "torch", "safetensors")
     from gpuzoo import registry
+    from gpuzoo.baselines.train.command import PRETRAINED, checkpoint_of, existing
     from gpuzoo.core.backend import make_backend
 
     err = _console(stderr=True)
     with _errors():
         values = parse_config(registry.get(game), [*(config or []), *dotted(context.args)])
         files = players(player or [])
+        if pretrained and checkpoint != "random":
+            raise ValueError(f"who shall play, --pretrained or --checkpoint {checkpoint}? Give one of them.")
+        checkpoint = PRETRAINED if pretrained else checkpoint
         for file in {checkpoint, *files.values()} - {"random"}:
-            existing(file.partition("#")[0])
-        from baselines.report import match as matches  # only now: torch takes longer to import than all of the above
-        from baselines.report.evaluation import evaluate
+            existing(checkpoint_of(game, file).partition("#")[0])
+        # Only now: torch takes longer to import than all of the above.
+        from gpuzoo.baselines.report import match as matches
+        from gpuzoo.baselines.report.evaluation import evaluate
 
         device = make_backend(device).device
         match = matches.arrange(game, files, checkpoint, values, device)
         options: dict[str, Any] = {"greedy": greedy, "seed": seed}
         if out:
-            from baselines.report.video import film
+            from gpuzoo.baselines.report.video import film
 
             film(match.game, match.players, out, match.config, device, envs=num_envs, seconds=seconds, **options)
         with err.status(f"Playing {episodes} episodes"):
@@ -620,7 +629,7 @@ def play(
     if out:
         err.print(f"Wrote [bold]{escape(str(out))}[/].", soft_wrap=True)
     if window:
-        from baselines.report.video import show
+        from gpuzoo.baselines.report.video import show
 
         with _errors():
             show(match.game, match.players, match.config, device, envs=num_envs, **options)

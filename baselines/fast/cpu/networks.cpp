@@ -40,7 +40,7 @@ struct Call {
   const char *parameters;
   float *grads;  // of each member the networks; of each network the layers; of each layer the weight, then the bias
   i64 grads_member;
-  Loss loss;  // of mlp_descend
+  Loss loss;  // of mlp_whole
   Results results[MAX_NETWORKS];
 };
 
@@ -63,8 +63,8 @@ struct Scratch {
 struct Network : Shape, Results {
   const Call *call;
   i64 at[MAX_LAYERS];
-  i64 widest, room, parameters, units;     // room: floats of a padded gradient
-  i64 kept_member, kept_first, kept_rows;  // whose activations lie in `hidden`
+  i64 widest, workspace, parameters, units;     // workspace: floats of a padded gradient
+  i64 saved_member, saved_first, saved_rows;  // whose activations lie in `hidden`
   bool narrow;
   float *grads, *sums;
 
@@ -73,20 +73,20 @@ struct Network : Shape, Results {
     (Results &)*this = results;
     this->call = &call;
     this->grads = grads;
-    kept_member = kept_first = 0;
-    kept_rows = call.rows;
+    saved_member = saved_first = 0;
+    saved_rows = call.rows;
     narrow = layers > 1 && sizes[layers] <= NARROW && !activate_last;
-    widest = room = parameters = units = 0;
+    widest = workspace = parameters = units = 0;
     for (i64 l = 0; l < layers; ++l) {
       at[l] = units;
       if (!is_last(l)) units += width(l + 1);
       widest = max64(widest, max64(width(l), width(l + 1)));
-      room += weight_room(l) + width(l + 1);
+      workspace += weight_workspace(l) + width(l + 1);
       parameters += (sizes[l] + 1) * sizes[l + 1];
     }
   }
   i64 width(i64 l) const { return padded(sizes[l]); }
-  i64 weight_room(i64 l) const { return max64(width(l), NARROW) * width(l + 1); }
+  i64 weight_workspace(i64 l) const { return max64(width(l), NARROW) * width(l + 1); }
   bool is_last(i64 l) const { return l + 1 == layers; }
   bool is_narrow(i64 l) const { return narrow && is_last(l); }
   const float *inputs(i64 member, i64 row) const { return call->x + member * call->x_member + row * call->x_row; }
@@ -94,13 +94,13 @@ struct Network : Shape, Results {
   const float *weights_of(i64 l, i64 member) const { return place(weight[l], member * weight_member[l]); }
   const float *biases_of(i64 l, i64 member) const { return place(bias[l], member * bias_member[l]); }
   float *activations(i64 l, i64 member, i64 row) const {
-    return hidden + kept_rows * ((member - kept_member) * units + at[l]) + (row - kept_first) * width(l + 1);
+    return hidden + saved_rows * ((member - saved_member) * units + at[l]) + (row - saved_first) * width(l + 1);
   }
   // Keeps hidden activations of these rows of one member only.
   void keep(i64 member, i64 first, i64 last, float *memory) {
-    kept_member = member;
-    kept_first = first;
-    kept_rows = last - first;
+    saved_member = member;
+    saved_first = first;
+    saved_rows = last - first;
     hidden = memory;
   }
 
@@ -113,15 +113,15 @@ struct Network : Shape, Results {
           for (i64 j = 0; j < m; ++j) to[i * m + j] = sum[j * width(l) + i];
       else
         copy(to, m, sum, width(l + 1), n, m);
-      copy(to + n * m, m, sum + weight_room(l), m, 1, m);
-      sum += weight_room(l) + width(l + 1);
+      copy(to + n * m, m, sum + weight_workspace(l), m, 1, m);
+      sum += weight_workspace(l) + width(l + 1);
       to += (n + 1) * m;
     }
   }
 };
 
 static void forward_chunk(const Network &net, i64 member, i64 begin, i64 end) {
-  Scratch scratch(net.room + 3 * BLOCK * net.widest);
+  Scratch scratch(net.workspace + 3 * BLOCK * net.widest);
   const float *weights[MAX_LAYERS], *biases[MAX_LAYERS];
   for (i64 l = 0; l < net.layers; ++l) {
     const i64 n = net.sizes[l], m = net.sizes[l + 1], width = net.width(l + 1);
@@ -163,7 +163,7 @@ static void forward_chunk(const Network &net, i64 member, i64 begin, i64 end) {
 }
 
 static void backward_chunk(const Network &net, i64 member, i64 begin, i64 end, float *grads) {
-  Scratch scratch(net.room + 3 * (BLOCK + 1) * net.widest);
+  Scratch scratch(net.workspace + 3 * (BLOCK + 1) * net.widest);
   const float *across[MAX_LAYERS];
   for (i64 l = net.grad_x ? 0 : 1; l < net.layers; ++l) {
     float *to = scratch.take(net.sizes[l + 1] * net.width(l));
@@ -191,13 +191,13 @@ static void backward_chunk(const Network &net, i64 member, i64 begin, i64 end, f
           }
       grad = to;
     }
-    float *grad_weight = grads + net.room;
+    float *grad_weight = grads + net.workspace;
     for (i64 l = net.layers - 1; l >= 0; --l) {
       const i64 n = net.sizes[l], m = net.sizes[l + 1], below = net.width(l), above = net.width(l + 1);
       const float *h = l ? net.activations(l - 1, member, row) : net.inputs(member, row);
       const i64 h_stride = l ? below : net.call->x_row;
-      grad_weight -= net.weight_room(l) + above;
-      float *grad_bias = grad_weight + net.weight_room(l);
+      grad_weight -= net.weight_workspace(l) + above;
+      float *grad_bias = grad_weight + net.weight_workspace(l);
       if (net.is_narrow(l))
         product<true>(m, below, rows, grad, stride, h, h_stride, grad_weight, below, grad_weight, below);
       else
@@ -239,8 +239,8 @@ static void forward_task(const void *job, i64 begin, i64 end) {
 static void backward_task(const void *job, i64 begin, i64 end) {
   const i64 chunks = ((const Job *)job)->chunks;
   ((const Job *)job)->each(begin, end, [chunks](const Network &net, i64 member, i64 first, i64 last, i64 k) {
-    float *sums = net.sums + (member * chunks + k) * net.room;
-    __builtin_memset(sums, 0, net.room * sizeof(float));
+    float *sums = net.sums + (member * chunks + k) * net.workspace;
+    __builtin_memset(sums, 0, net.workspace * sizeof(float));
     backward_chunk(net, member, first, last, sums);
   });
 }
@@ -250,48 +250,48 @@ static void reduce_task(const void *arguments, i64 begin, i64 end) {
   for (i64 k = begin; k < end; ++k) {
     const i64 member = k % job.members;
     const Network &net = job.networks[k / job.members];
-    float *sum = net.sums + member * job.chunks * net.room;
+    float *sum = net.sums + member * job.chunks * net.workspace;
     for (i64 chunk = 1; chunk < job.chunks; ++chunk)
-      for (i64 j = 0; j < net.room; ++j) sum[j] += sum[chunk * net.room + j];
+      for (i64 j = 0; j < net.workspace; ++j) sum[j] += sum[chunk * net.workspace + j];
     net.deliver(sum, member);
   }
 }
 
 // Both ways at once: some rows go through all networks, to the loss and back, while their activations are in the cache.
-static void descend_rows(const Job &job, Network *networks, float *const *kept, float *const *sums, i64 member, i64 first,
+static void whole_rows(const Job &job, Network *networks, float *const *saved, float *const *sums, i64 member, i64 first,
                          i64 last) {
   const Call &call = *job.networks->call;
   for (i64 n = 0; n < call.networks; ++n) {
-    networks[n].keep(member, first, last, kept[n]);
+    networks[n].keep(member, first, last, saved[n]);
     forward_chunk(networks[n], member, first, last);
   }
   call.loss.rows(call.loss.arguments, 0, member * job.rows + first, member * job.rows + last);
   for (i64 n = 0; n < call.networks; ++n) backward_chunk(networks[n], member, first, last, sums[n]);
 }
 
-static void descend_task(const void *arguments, i64 begin, i64 end) {
+static void whole_task(const void *arguments, i64 begin, i64 end) {
   const Job &job = *(const Job *)arguments;
   const i64 count = job.networks->call->networks;
   i64 floats = 0;
-  for (i64 n = 0; n < count; ++n) floats += CHUNK * job.networks[n].units + job.networks[n].room + 32;
+  for (i64 n = 0; n < count; ++n) floats += CHUNK * job.networks[n].units + job.networks[n].workspace + 32;
   Scratch scratch(floats);
   Network networks[MAX_NETWORKS];
-  float *kept[MAX_NETWORKS], *own[MAX_NETWORKS], *sums[MAX_NETWORKS];
+  float *saved[MAX_NETWORKS], *own[MAX_NETWORKS], *sums[MAX_NETWORKS];
   for (i64 n = 0; n < count; ++n) {
     networks[n] = job.networks[n];
-    kept[n] = scratch.take(CHUNK * networks[n].units);
-    own[n] = scratch.take(networks[n].room);
+    saved[n] = scratch.take(CHUNK * networks[n].units);
+    own[n] = scratch.take(networks[n].workspace);
   }
   for (i64 k = begin; k < end; ++k) {
     const i64 member = k / job.chunks, start = k % job.chunks * job.chunk;
     const i64 stop = start + job.chunk < job.rows ? start + job.chunk : job.rows;
     const bool whole = job.chunks == 1;
     for (i64 n = 0; n < count; ++n) {
-      sums[n] = whole ? own[n] : networks[n].sums + k * networks[n].room;
-      __builtin_memset(sums[n], 0, networks[n].room * sizeof(float));
+      sums[n] = whole ? own[n] : networks[n].sums + k * networks[n].workspace;
+      __builtin_memset(sums[n], 0, networks[n].workspace * sizeof(float));
     }
     for (i64 first = start; first < stop; first += CHUNK)
-      descend_rows(job, networks, kept, sums, member, first, first + CHUNK < stop ? first + CHUNK : stop);
+      whole_rows(job, networks, saved, sums, member, first, first + CHUNK < stop ? first + CHUNK : stop);
     for (i64 n = 0; n < count && whole; ++n) networks[n].deliver(sums[n], member);
   }
 }
@@ -299,12 +299,12 @@ static void descend_task(const void *arguments, i64 begin, i64 end) {
 struct Networks {
   Network list[MAX_NETWORKS];
   Job job;
-  i64 count, room = 0, parameters = 0;
+  i64 count, workspace = 0, parameters = 0;
 
   Networks(const Call &call, i64 max_chunks) : count(call.networks) {
     for (i64 k = 0; k < count; ++k) {
       list[k].plan(call.shapes[k], call, call.results[k], call.grads + parameters);
-      room += list[k].room;
+      workspace += list[k].workspace;
       parameters += list[k].parameters;
     }
     const i64 chunk = max64((call.rows + max_chunks - 1) / max_chunks, CHUNK);
@@ -325,11 +325,11 @@ extern "C" void mlp_forward(const Call *call, i64) {
 // The gradients' partial sums, one for each chunk of each member.
 struct Sums {
   Scratch scratch;
-  explicit Sums(Networks &nets) : scratch(count(nets) * nets.room + 16 * nets.count) {
+  explicit Sums(Networks &nets) : scratch(count(nets) * nets.workspace + 16 * nets.count) {
     for (i64 k = 0; k < nets.count; ++k) {
       Network &net = nets.list[k];
-      net.sums = scratch.take(count(nets) * net.room);
-      if (!nets.job.chunks) __builtin_memset(net.sums, 0, count(nets) * net.room * sizeof(float));
+      net.sums = scratch.take(count(nets) * net.workspace);
+      if (!nets.job.chunks) __builtin_memset(net.sums, 0, count(nets) * net.workspace * sizeof(float));
     }
   }
   static i64 count(const Networks &nets) { return max64(nets.job.chunks, 1) * nets.job.members; }
@@ -342,11 +342,11 @@ extern "C" void mlp_backward(const Call *call, i64) {
   nets.run(reduce_task, nets.count * nets.job.members, 1);
 }
 
-extern "C" void mlp_descend(const Call *call, i64) {
+extern "C" void mlp_whole(const Call *call, i64) {
   Networks nets(*call, MAX_CHUNKS);
-  if (nets.job.chunks == 1) return nets.run(descend_task, nets.job.members, 3);
+  if (nets.job.chunks == 1) return nets.run(whole_task, nets.job.members, 3);
   const Sums sums(nets);
-  nets.run(descend_task, nets.job.members * nets.job.chunks, 3);
+  nets.run(whole_task, nets.job.members * nets.job.chunks, 3);
   nets.run(reduce_task, nets.count * nets.job.members, 1);
 }
 

@@ -14,10 +14,10 @@ struct Adam {
 constexpr float BETA1 = 0.9f, BETA2 = 0.999f, EPSILON = 1e-5f;
 
 GZ void adam(const Adam &a, i64, i64 begin, i64 end) {
-  const float correction1 = 1.f / (1.f - pow(BETA1, *a.count)), correction2 = 1.f / (1.f - pow(BETA2, *a.count));
   for (i64 i = begin; i < end;) {
     const i64 member = i / a.size, after = (member + 1) * a.size, stop = after < end ? after : end;
-    const float factor = a.factor[member], rate = a.rate[member] * correction1;
+    const float count = a.count[member], correction2 = 1.f / (1.f - pow(BETA2, count));
+    const float factor = a.factor[member], rate = a.rate[member] / (1.f - pow(BETA1, count));
     const i64 first = i;
     i = stop;
     GZ_INDEPENDENT

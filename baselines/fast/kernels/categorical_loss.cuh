@@ -54,7 +54,7 @@ GZ void evaluate(Lanes &v, Table &table, const Part &part) {
   for (int l = 0; l < W; ++l) v.log_prob[l] += possible[l] ? chosen[l] : 0.f;
 }
 
-// Leaves the slopes in the table.
+// Leaves the gradients in the table.
 GZ void chain(Lanes &v, Table &table, const Part &part) {
   float entropy[W];
   int action[W];
@@ -74,8 +74,8 @@ GZ void chain(Lanes &v, Table &table, const Part &part) {
     for (int l = 0; l < W; ++l) {
       const float y = cell(v, table, part.first + c, l), p = exp(y);
       const float taken = c == action[l] ? v.by_log_prob[l] : 0.f;
-      const float slope = taken - p * (v.by_log_prob[l] + v.by_entropy[l] * (y + entropy[l]));
-      cell(v, table, part.first + c, l) = v.weight[l] == 0.f || y == -infinity() ? 0.f : slope;
+      const float gradient = taken - p * (v.by_log_prob[l] + v.by_entropy[l] * (y + entropy[l]));
+      cell(v, table, part.first + c, l) = v.weight[l] == 0.f || y == -infinity() ? 0.f : gradient;
     }
   }
   for (int c = part.choices; c < WIDTH; ++c)

@@ -30,11 +30,38 @@ GZ Dual operator-(float a, Dual b) { return -b + a; }
 GZ Dual operator*(float a, Dual b) { return function(a * b.x, a, b); }
 GZ Dual operator*(Dual a, float b) { return b * a; }
 
+GZ Dual operator/(Dual a, float b) { return function(a.x / b, 1.f / b, a); }
+GZ Dual operator/(float a, Dual b) { return function(a / b.x, -a / (b.x * b.x), b); }
+GZ Dual operator/(Dual a, Dual b) {
+  const float by_a = 1.f / b.x, by_b = -a.x / (b.x * b.x);
+  return {a.x / b.x, by_a * a.log_prob + by_b * b.log_prob, by_a * a.entropy + by_b * b.entropy,
+          by_a * a.value + by_b * b.value};
+}
+
+GZ float square(float a) { return a * a; }
+GZ float relu(float a) { return a > 0.f ? a : 0.f; }
+GZ float sigmoid(float a) { return 1.f / (1.f + exp(-a)); }
+
 GZ Dual square(Dual a) { return function(a.x * a.x, 2.f * a.x, a); }
 GZ Dual exp(Dual a) {
   const float y = exp(a.x);
   return function(y, y, a);
 }
+GZ Dual log(Dual a) { return function(log(a.x), 1.f / a.x, a); }
+GZ Dual sqrt(Dual a) {
+  const float y = sqrt(a.x);
+  return function(y, 0.5f / y, a);
+}
+GZ Dual tanh(Dual a) {
+  const float y = tanh(a.x);
+  return function(y, 1.f - y * y, a);
+}
+GZ Dual sigmoid(Dual a) {
+  const float y = sigmoid(a.x);
+  return function(y, y * (1.f - y), a);
+}
+GZ Dual abs(Dual a) { return function(abs(a.x), a.x > 0.f ? 1.f : a.x < 0.f ? -1.f : 0.f, a); }
+GZ Dual relu(Dual a) { return function(relu(a.x), a.x > 0.f ? 1.f : 0.f, a); }
 
 GZ Dual min(Dual a, Dual b) { return a.x < b.x ? a : b.x < a.x ? b : 0.5f * a + 0.5f * b; }
 GZ Dual max(Dual a, Dual b) { return -min(-a, -b); }

@@ -1,5 +1,5 @@
 // Generalised advantage estimates (Schulman et al., "High-dimensional continuous control using generalized advantage
-// estimation", 2016) over every agent's own decisions, see `advantages` in baselines/train/learner.py. Columns are agents.
+// estimation", 2016) over every agent's own decisions, see `advantages` in baselines/train/advantages.py. Columns are agents.
 
 namespace gz {
 
@@ -9,7 +9,7 @@ struct Gae {
   const u8 *acting, *terminated, *truncated;
   const float *final_value;  // or null: not known
   const float *gamma, *decay;  // of each column; decay: gamma * lambda
-  float *gain;
+  float *advantage;
   u8 *valid;
 };
 
@@ -23,7 +23,7 @@ struct Moment {
 
 // What is known of the step behind: the transition that goes on there, and its advantage.
 struct Behind {
-  float target, gain;
+  float target, advantage;
   bool known;
 };
 
@@ -46,7 +46,7 @@ GZ bool estimate(const Gae &a, i64 column, bool last, const Moment &m, Behind &b
   }
   const bool valid = m.acts && (known || !a.waits);
   const float delta = valid ? target - m.value : 0.f;
-  b.gain = last || cut ? delta : delta + (m.acts ? a.decay[column] : 1.f) * b.gain;
+  b.advantage = last || cut ? delta : delta + (m.acts ? a.decay[column] : 1.f) * b.advantage;
   b.target = target;
   b.known = known;
   return valid;
@@ -64,7 +64,7 @@ GZ void gae_columns(const Gae &a, i64 first, i64 columns) {
       for (i64 l = 0; l < columns && k < end; ++l) {
         const i64 t = end - 1 - k, at = t * a.items + first + l;
         a.valid[at] = estimate(a, first + l, t == a.steps - 1, seen[k][l], behind[l]);
-        a.gain[at] = behind[l].gain;
+        a.advantage[at] = behind[l].advantage;
       }
   }
 }

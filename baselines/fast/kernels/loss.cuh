@@ -1,6 +1,6 @@
 // The loss of a minibatch, row by row, and its derivatives by what the networks said: `evaluate` makes of their outputs
 // what the formula knows, `loss` differentiates by that, and `chain` carries the derivatives on to the outputs.
-// Generated above: OUTPUTS and PARTS of a row, COLUMNS, HYPERS and NUMBERS with their structs, and the type Action.
+// Generated above: OUTPUTS and PARTS of a row, COLUMNS, HYPERS and NUMBERS with their structs, hyper_place, and the type Action.
 
 namespace gz {
 
@@ -21,7 +21,7 @@ struct Minibatch {
   i64 rows;  // of one member
   Stride out_stride, value_stride, weight_stride, column_stride, action_stride, mask_stride;
   i64 log_std_stride;
-  float *out_slope, *value_slope, *log_std_slope, *numbers;
+  float *out_gradient, *value_gradient, *log_std_gradient, *numbers;
 };
 
 struct Lanes {
@@ -29,16 +29,16 @@ struct Lanes {
   const float *out[W], *log_std[W];
   const Action *action[W];
   const i8 *mask[W];
-  float *out_slope[W], *log_std_slope[W];
+  float *out_gradient[W], *log_std_gradient[W];
   float column[COLUMNS][W], hyper[HYPERS][W], number[NUMBERS][W], value[W], weight[W];
   float log_prob[W], entropy[W];
   float by_log_prob[W], by_entropy[W], by_value[W];
 };
 
-// A row's numbers on the way stand in the table, or where its slopes will be.
-GZ float &cell(Lanes &v, Table &table, int k, int l) { return HELD ? table[HELD ? k : 0][l] : v.out_slope[l][k]; }
+// A row's numbers on the way stand in the table, or where its gradients will be.
+GZ float &cell(Lanes &v, Table &table, int k, int l) { return HELD ? table[HELD ? k : 0][l] : v.out_gradient[l][k]; }
 
-// Of the distribution, below. `chain` leaves the slopes in the table.
+// Of the distribution, below. `chain` leaves the gradients in the table.
 GZ void evaluate(Lanes &v, Table &table);
 GZ void chain(Lanes &v, Table &table);
 
@@ -49,14 +49,14 @@ GZ void locate(const Minibatch &a, i64 member, i64 row, int l, Lanes &v) {
   v.action[l] = a.action + place(a.action_stride);
   v.mask[l] = a.mask + place(a.mask_stride);
   v.log_std[l] = a.log_std + member * a.log_std_stride;
-  v.out_slope[l] = a.out_slope + v.index[l] * OUTPUTS;
-  v.log_std_slope[l] = a.log_std_slope + v.index[l] * PARTS;
+  v.out_gradient[l] = a.out_gradient + v.index[l] * OUTPUTS;
+  v.log_std_gradient[l] = a.log_std_gradient + v.index[l] * PARTS;
   v.value[l] = a.value[place(a.value_stride)];
   v.weight[l] = a.weight[place(a.weight_stride)];
   GZ_UNROLL
   for (int k = 0; k < COLUMNS; ++k) v.column[k][l] = a.columns[place(a.column_stride) + k];
   GZ_UNROLL
-  for (int k = 0; k < HYPERS; ++k) v.hyper[k][l] = a.hyper[member * HYPERS + k];
+  for (int k = 0; k < HYPERS; ++k) v.hyper[k][l] = a.hyper[member * HYPER_TABLE + hyper_place(k)];
   v.log_prob[l] = v.entropy[l] = 0.f;
 }
 
@@ -91,14 +91,14 @@ GZ void differentiate(Lanes &v) {
 
 GZ void save(const Minibatch &a, Lanes &v, Table &table) {
   for (int l = 0; l < W; ++l) {
-    for (int k = 0; k < OUTPUTS && HELD; ++k) v.out_slope[l][k] = cell(v, table, k, l);
-    a.value_slope[v.index[l]] = v.by_value[l];
+    for (int k = 0; k < OUTPUTS && HELD; ++k) v.out_gradient[l][k] = cell(v, table, k, l);
+    a.value_gradient[v.index[l]] = v.by_value[l];
     GZ_UNROLL
     for (int k = 0; k < NUMBERS; ++k) a.numbers[v.index[l] * NUMBERS + k] = v.number[k][l];
   }
 }
 
-GZ void slopes(const Minibatch &a, i64, i64 begin, i64 end) {
+GZ void gradients(const Minibatch &a, i64, i64 begin, i64 end) {
   for (i64 i = begin; i < end; i += W) {
     Lanes v;
     Table table;
@@ -110,6 +110,6 @@ GZ void slopes(const Minibatch &a, i64, i64 begin, i64 end) {
   }
 }
 
-GZ_KERNEL(slopes, Minibatch, (16384 / (OUTPUTS + 8) + WIDE) / WIDE * WIDE)
+GZ_KERNEL(gradients, Minibatch, (16384 / (OUTPUTS + 8) + WIDE) / WIDE * WIDE)
 
 }  // namespace gz

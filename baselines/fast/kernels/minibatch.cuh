@@ -95,7 +95,7 @@ GZ_KERNEL(standardize, Standardize, 1)
 
 // ---- clipping ----
 
-// Factors that shorten the members' gradients to their limits, before a step that is counted here.
+// Factors that shorten the members' gradients to their limits, before steps that are counted here.
 struct Clip {
   i64 items, threads, size;
   const float *gradient, *limit;
@@ -103,8 +103,8 @@ struct Clip {
 };
 
 GZ void clip(const Clip &a, i64, i64 begin, i64 end) {
-  if (begin == 0) *a.count += 1.f;
   for (i64 member = begin; member < end; ++member) {
+    a.count[member] += 1.f;
     const float *g = a.gradient + member * a.size;
     const float factor = a.limit[member] / (sqrt(sum_of(a.size, [=](i64 k) { return g[k] * g[k]; })) + 1e-6f);
     a.factor[member] = factor >= 1.f ? 1.f : factor;  // NaN stays

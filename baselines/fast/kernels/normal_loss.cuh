@@ -24,7 +24,7 @@ GZ void evaluate(Lanes &v, Table &table) {
 }
 
 GZ void chain(Lanes &v, Table &table) {
-  float log_std[W], slope[W];
+  float log_std[W], gradient[W];
   for (int k = 0; k < OUTPUTS; ++k) {
     for (int l = 0; l < W; ++l) log_std[l] = v.log_std[l][k];
     GZ_INDEPENDENT
@@ -33,9 +33,9 @@ GZ void chain(Lanes &v, Table &table) {
       const float by_mean = v.by_log_prob[l] * z / exp(log_std[l]);
       const float by_log_std = v.by_log_prob[l] * (z * z - 1.f) + v.by_entropy[l];
       cell(v, table, k, l) = v.weight[l] == 0.f ? 0.f : by_mean;
-      slope[l] = v.weight[l] == 0.f ? 0.f : by_log_std;
+      gradient[l] = v.weight[l] == 0.f ? 0.f : by_log_std;
     }
-    for (int l = 0; l < W; ++l) v.log_std_slope[l][k] = slope[l];
+    for (int l = 0; l < W; ++l) v.log_std_gradient[l][k] = gradient[l];
   }
 }
 

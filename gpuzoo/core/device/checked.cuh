@@ -22,10 +22,10 @@ struct Fault {
   u64 nowhere;  // where accesses out of range go
 };
 
-// A file's name as a number, FNV-1a.
-GZ u32 hashed(const char *text) {
+// A file's name as a number, FNV-1a. Its folder does not count: copies of a game share one compiled program.
+GZ u32 hashed(const char *path) {
   u32 hash = 2166136261u;
-  for (; *text; ++text) hash = (hash ^ (u8)*text) * 16777619u;
+  for (; *path; ++path) hash = *path == '/' ? 2166136261u : (hash ^ (u8)*path) * 16777619u;
   return hash;
 }
 

@@ -71,6 +71,11 @@ template <class Where> GZ void begin(const Store &s, i64 i, Where begins, u32 ep
   put(begins, s.elapsed_steps[i], 0);
 }
 
+// Env i draws the parameters of an episode that it begins.
+template <class S, class Where> GZ void draw_parameters(const S &s, i64 i, Where begins, u32 episode) {
+  draw_parameters(s, i, episode, [=](float &place, float value) { put(begins, place, value); });
+}
+
 // How an env goes on after a step: it begins an episode, or waits for the next step or a reset.
 struct Next {
   u8 begins, silent, waits;
@@ -185,6 +190,7 @@ enum Start { AFTER_STEP, SILENT, REFRESH };
 
 GZ_SELDOM void restart(const Store &s, i64 i, u32 episode, int max_steps, Start start) {
   const int t = start == REFRESH ? s.elapsed_steps[i] : 0;
+  if (lane() == 0 && start != REFRESH) draw_parameters(s, i, true, episode);
   barrier();
   State v = load(s, i);
   Env e = bind(s, v, i, episode, t, max_steps);

@@ -2,6 +2,7 @@
 // thread form (CUDA, and GZ_SIMT on the host). Each ends with the barrier of the env's lanes, and a reduction has one
 // tree order that depends on the number of elements alone: bits do not depend on the lane count or on the machine.
 // LANES, the lanes of one env, is a power of two from 1 to 1024 and is defined by the generated part above.
+// One file, because both forms of a word stand beside each other: they must give the same bits.
 
 namespace gz {
 

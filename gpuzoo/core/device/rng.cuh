@@ -21,7 +21,7 @@ GZ u32x4 philox(u32x4 c, u32 k0, u32 k1) {
 }
 
 // What a stream is drawn for. Agents are numbered from 0, so the high bits of the agent word are free.
-enum Stream : u32 { GAME = 0u, POLICY = 0x80000000u };
+enum Stream : u32 { GAME = 0u, PARAMETERS = 0x40000000u, POLICY = 0x80000000u };
 
 GZ u32 random_bits(u64 seed, u32 episode, u32 step, u32 agent, u32 draw) {
   u32x4 r = philox({draw >> 2, agent, step, episode}, (u32)seed, (u32)(seed >> 32));
@@ -31,6 +31,12 @@ GZ u32 random_bits(u64 seed, u32 episode, u32 step, u32 agent, u32 draw) {
 
 // 24 random bits as a float in [0, 1).
 GZ float unit_float(u32 bits) { return (float)(i32)(bits >> 8) * 5.9604644775390625e-8f; }
+
+// What an episode has of its parameter of this number, between two ends.
+GZ float drawn(u64 seed, u32 episode, u32 number, bool of_logarithm, const float *ends) {
+  const float low = ends[0], high = ends[1], u = unit_float(random_bits(seed, episode, 0u, PARAMETERS, number));
+  return clamp(of_logarithm ? low * pow(high / low, u) : low + (high - low) * u, low, high);
+}
 
 // What a game calls. `draw` numbers the draws of one agent (or of the env, when no agent is given) within one step.
 template <class E> GZ u32 random_bits(const E &e, int agent, int draw) {

@@ -74,6 +74,7 @@ template <class Held> GZ void settle_all(const Store &s, int mode, bool finals, 
     keep_last_seen(s, i, [=](int) { return kept; });
     join(s, i, begins, silent);
     begin(s, i, begins, episode);
+    draw_parameters(s, i, begins, episode);
     Held v = load(s, i);
     const Held before = v;
     Env e = bind(s, v, i, episode, t, max_steps);

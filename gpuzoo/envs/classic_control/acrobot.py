@@ -63,6 +63,16 @@ class Acrobot(EnvDef):
     reward_threshold = -100.0
     render_fps = 15
 
+    def check(self, cfg: AcrobotConfig) -> None:
+        if cfg.low > cfg.high:
+            raise ValueError(f"Acrobot: low must not be above high: {cfg.low} > {cfg.high}.")
+        for name in ("max_vel_1", "max_vel_2"):
+            if max(-cfg.low, cfg.high) > getattr(cfg, name):
+                raise ValueError(
+                    f"Acrobot: velocities at the beginning, {cfg.low} to {cfg.high} (low to high), must lie within "
+                    f"{name}={getattr(cfg, name)}."
+                )
+
     def observation_space(self, cfg: AcrobotConfig, group: str) -> spaces.Box:
         high = np.array([1.0, 1.0, 1.0, 1.0, cfg.max_vel_1, cfg.max_vel_2], np.float32)
         return spaces.Box(-high, high, dtype=np.float32)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping
 from typing import Any
@@ -19,6 +20,14 @@ FIELDS = {
 
 
 ASPECT = 1.5
+
+
+def check(game: str, cfg: Any) -> None:
+    """Raises ValueError where the car would begin outside of the walls."""
+    order = ("min_position", "low", "high", "max_position")
+    for low, high in itertools.pairwise(order):
+        if getattr(cfg, low) > getattr(cfg, high):
+            raise ValueError(f"{game}: {low} must not be above {high}: {getattr(cfg, low)} > {getattr(cfg, high)}.")
 
 
 def height(x: Any) -> Any:

@@ -55,6 +55,9 @@ class MountainCar(EnvDef):
     reference = "gymnasium MountainCar-v0"
     reward_threshold = -110.0
 
+    def check(self, cfg: MountainCarConfig) -> None:
+        hill.check("MountainCar", cfg)
+
     def observation_space(self, cfg: MountainCarConfig, group: str) -> spaces.Box:
         low = np.array([cfg.min_position, -cfg.max_speed], np.float32)
         return spaces.Box(low, np.array([cfg.max_position, cfg.max_speed], np.float32), dtype=np.float32)

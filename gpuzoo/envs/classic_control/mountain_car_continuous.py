@@ -57,6 +57,9 @@ class MountainCarContinuous(EnvDef):
     reference = "gymnasium MountainCarContinuous-v0"
     reward_threshold = 90.0
 
+    def check(self, cfg: MountainCarContinuousConfig) -> None:
+        hill.check("MountainCarContinuous", cfg)
+
     def observation_space(self, cfg: MountainCarContinuousConfig, group: str) -> spaces.Box:
         low = np.array([cfg.min_position, -cfg.max_speed], np.float32)
         return spaces.Box(low, np.array([cfg.max_position, cfg.max_speed], np.float32), dtype=np.float32)

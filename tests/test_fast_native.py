@@ -16,10 +16,10 @@ from training import small, toy  # noqa: E402
 from baselines.a2c import A2C  # noqa: E402
 from baselines.a2c import Args as A2CArgs  # noqa: E402
 from baselines.fast import native  # noqa: E402
+from baselines.fast.executor import Fast  # noqa: E402
 from baselines.fast.plan import Plan  # noqa: E402
 from baselines.fast.steps import Steps  # noqa: E402
 from baselines.ppo import PPO  # noqa: E402
-from baselines.train.minibatch import Prepared  # noqa: E402
 
 TAG = {"num_taggers": 2, "num_runners": 3, "num_other_agents_observed": 2, "max_episode_steps": 9}
 RUNS: dict[str, dict[str, Any]] = {
@@ -53,7 +53,7 @@ def run_of(values: dict[str, Any], **more: Any) -> Any:
     """A trainer of four iterations."""
     values = {"num_envs": 8, "num_steps": 24, "total_steps": 4 * 8 * 24, "hidden": (16, 16), **values, **more}
     kind = values.pop("kind", None)
-    return (A2C if kind else PPO)(small(values.pop("game"), kind, **values))
+    return (A2C if kind else PPO)(small(values.pop("game"), kind, **values), Fast("cpu"))
 
 
 def weights(trainer: Any) -> Any:
@@ -72,11 +72,11 @@ def contents(trainer: Any) -> dict[str, Any]:
 @pytest.mark.parametrize("name", RUNS)
 def test_a_planned_rollout_gives_the_bits_of_single_steps(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     found, used = [], []
-    play = Steps.play
-    monkeypatch.setattr(Steps, "play", lambda self: (used.append(self), play(self)))
+    run = Steps.run
+    monkeypatch.setattr(Steps, "run", lambda self: (used.append(self), run(self)))
     for planned in (True, False):
         if not planned:
-            monkeypatch.setattr(Steps, "fits", staticmethod(lambda rollout: False))
+            monkeypatch.setattr(Steps, "serves", staticmethod(lambda rollout: False))
         trainer = run_of(RUNS[name])
         for _ in range(4):
             trainer.iterate()
@@ -90,12 +90,10 @@ def test_a_planned_rollout_gives_the_bits_of_single_steps(name: str, monkeypatch
 @pytest.mark.parametrize("name", UNLIKE)
 def test_other_rollouts_are_played_step_by_step(name: str) -> None:
     trainer = run_of(UNLIKE[name])
-    assert not Steps.fits(trainer.rollout)
+    assert not Steps.serves(trainer.rollout)
     trainer.close()
     trainer = run_of(RUNS["one agent"])
-    assert Steps.fits(trainer.rollout)
-    trainer.rollout.looks = False  # as on a GPU
-    assert not Steps.fits(trainer.rollout)
+    assert Steps.serves(trainer.rollout)
     trainer.close()
 
 
@@ -107,7 +105,7 @@ def test_a_plan_follows_the_players_and_the_state() -> None:
     players, rollout.players = rollout.players, {}
     rollout.action.fill_(1)
     for _ in range(3):  # nobody plays: the envs go on with these actions
-        rollout.play()
+        trainer.play()
         assert rollout.action.all()
     rollout.players = players
     state = trainer.simulator.snapshot()
@@ -116,79 +114,13 @@ def test_a_plan_follows_the_players_and_the_state() -> None:
         trainer.simulator.restore(state)
         rollout.begin()
         rollout.counter.fill_(5)
-        rollout.play()
+        trainer.play()
         results.append(rollout.observation.clone())
         assert torch.equal(rollout.observation[-1], torch.as_tensor(trainer.simulator.arrays["observation"]))
     assert torch.equal(*results)
     trainer.close()
     with pytest.raises(RuntimeError, match="closed"):
-        rollout.play()
-
-
-@pytest.mark.parametrize("name", RUNS)
-def test_prepared_minibatches_learn_the_same(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = []
-    for prepared in (True, False):
-        if not prepared:
-            monkeypatch.setattr(Prepared, "fits", staticmethod(lambda policy, seen: False))
-        trainer = run_of(RUNS[name], normalize_advantages=False)
-        for _ in range(3):
-            trainer.iterate()
-        assert all(bool(x.prepared) == prepared for x in trainer.learners.values())
-        found.append(weights(trainer))
-        trainer.close()
-    assert torch.equal(*found)
-
-
-def minibatch_of(trainer: Any) -> tuple[Any, Any, Any]:
-    """A learner, its loss, and its next minibatch."""
-    learner = next(iter(trainer.learners.values()))
-    return learner, trainer.losses[learner.name], next(iter(learner.minibatches(0, 4, 24)))
-
-
-@pytest.mark.parametrize("name", ["population", "leaving", "shared critic", "many rows"])
-def test_slopes_do_not_depend_on_who_looked_before(name: str) -> None:
-    """The outputs are there when they are asked for: before the slopes, behind them, or not at all."""
-    found = []
-    for look in (False, True):
-        trainer = run_of(RUNS[name])
-        trainer.iterate()
-        learner, loss, batch = minibatch_of(trainer)
-        outputs = [batch.out.detach().clone(), batch.value.detach().clone()] if look else []
-        slopes = [x.clone() for x in trainer.slopes(batch, loss)]
-        outputs = outputs or [batch.out.detach().clone(), batch.value.detach().clone()]
-        batch.back(*trainer.slopes(batch, loss)[:2])
-        found.append([*outputs, *slopes, learner.policy.flat.grad.clone()])
-        trainer.close()
-    assert all(map(torch.equal, *found))
-    assert found[0][-1].abs().sum() > 0
-
-
-def test_a_step_goes_down_the_slopes_that_it_is_given() -> None:
-    """Not down those of the loss, if somebody changed them, nor those of another minibatch that came after."""
-    trainer = run_of(RUNS["population"])
-    trainer.iterate()
-    learner, loss, batch = minibatch_of(trainer)
-    gradient = learner.policy.flat.grad
-
-    def gone_back(slopes: Any) -> Any:
-        batch.back(slopes.out, slopes.value)
-        return gradient.clone()
-
-    plain = gone_back(trainer.slopes(batch, loss))
-    doubled = trainer.slopes(batch, loss)
-    doubled.out.mul_(2)
-    doubled.value.mul_(2)
-    torch.testing.assert_close(gone_back(doubled), 2 * plain)
-    none = trainer.slopes(batch, loss)
-    assert not gone_back(none._replace(out=torch.zeros_like(none.out), value=torch.zeros_like(none.value))).any()
-    mine = [x.clone() for x in trainer.slopes(batch, loss)]
-    others = next(iter(learner.minibatches(1, 2, 24)))
-    trainer.slopes(others, loss)
-    assert not torch.equal(gradient, plain)
-    batch.back(*mine[:2])
-    assert torch.equal(gradient, plain)
-    trainer.close()
+        trainer.play()
 
 
 @pytest.mark.parametrize("rows", [1, 7, 100])
@@ -211,13 +143,13 @@ def test_clipping_is_that_of_torch() -> None:
     gradient[1] *= 1e-4
     gradient[2, 5] = torch.nan
     gradient[3] = 0
-    limit, factor, count = torch.tensor([[0.5], [0.5], [0.5], [0.5]]), torch.zeros(4, 1), torch.tensor([7.0])
+    limit, factor, count = torch.tensor([[0.5], [0.5], [0.5], [0.5]]), torch.zeros(4, 1), torch.full((4,), 7.0)
     native.clip(gradient, limit, factor, count)()
     expected = (limit / (gradient.norm(dim=1, keepdim=True) + 1e-6)).clamp(max=1)
     torch.testing.assert_close(factor, expected, equal_nan=True)
     assert factor[0] < 1
     assert factor[1] == factor[3] == 1
-    assert count == 8
+    assert count.tolist() == [8] * 4
 
 
 def test_a_plan_hears_a_signal_and_begins_anew() -> None:

@@ -15,7 +15,10 @@ from training import small, toy  # noqa: E402
 
 from baselines.a2c import A2C  # noqa: E402
 from baselines.a2c import Args as A2CArgs  # noqa: E402
+from baselines.fast.executor import Fast  # noqa: E402
 from baselines.ppo import PPO  # noqa: E402
+
+pytestmark = pytest.mark.filterwarnings("ignore:grad and param do not obey the gradient layout contract")
 
 #: operations that need to know on the host what a tensor holds, or that bring a list to the device
 WAIT = ("_local_scalar_dense", "nonzero", "masked_select", "unique", "lift_fresh", "is_nonzero", "equal.default")
@@ -71,8 +74,9 @@ def test_iterations_are_alike_and_wait_for_nothing(name: str) -> None:
     kind, args = run_of(name, 4)
     flat = []
     for looks in (False, True):
-        trainer = kind(args)
-        trainer.rollout.looks = looks
+        executor = Fast("cpu")
+        executor.on_cpu = executor.may_sync = looks  # what a GPU is given, on this CPU
+        trainer = kind(args, executor)
         play, learn = trainer.play, trainer.update = Recorder(trainer.play), Recorder(trainer.update)
         found = []
         for _ in range(4):
@@ -93,8 +97,8 @@ def test_a_graph_does_what_its_operations_do(name: str, monkeypatch: pytest.Monk
     found = []
     for capture in (True, False):
         if not capture:
-            monkeypatch.setattr("baselines.train.trainer.captured", lambda function, device: function)
-        trainer = kind(args)
+            monkeypatch.setattr("baselines.fast.executor.captured", lambda function, device: function)
+        trainer = kind(args, Fast("cuda"))
         log = [trainer.iterate() for _ in range(5)]
         found.append((trainer.policies, log))
         trainer.close()

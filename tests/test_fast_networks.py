@@ -169,15 +169,32 @@ def tower_parameters(members: int = 1) -> Any:
     return draw(members, sum((n + 1) * m for shape in TOWERS for n, m in itertools.pairwise(shape)), scale=0.3)
 
 
-@pytest.mark.parametrize("call", ["mlp", "towers"])
 @pytest.mark.parametrize("members", [1, 3])
-def test_actor_and_critic_on_one_leaf(members: int, call: str) -> None:
+@pytest.mark.parametrize("activation", ["tanh", "relu"])
+def test_prepared_towers_give_the_bits_of_mlp(members: int, activation: str) -> None:
+    """Outputs, and the gradient of the parameters, which may have others behind them."""
+    flat, behind = tower_parameters(members), 3
+    wide = torch.cat([flat, torch.zeros(members, behind)], 1)
+    ours = fused.Towers(wide, TOWERS, activation)
+    for rows in (1, 70, 300):
+        x, leaf = draw(members, rows, 4), flat.clone().requires_grad_()
+        outs = [torch.empty(members, rows, shape[-1]) for shape in TOWERS]
+        saved = ours.workspace(members * rows)
+        ours.bind(x, outs, saved)()
+        want = [fused.mlp(x, *tower, activation) for tower in fused.views(leaf, TOWERS)]
+        assert all(torch.equal(mine, right) for mine, right in zip(outs, want, strict=True))
+        gradients, into = [torch.cos(out) for out in outs], torch.full_like(wide, 7.0)
+        ours.bind_backward(x, saved, gradients, into)()
+        torch.autograd.backward(want, gradients)
+        assert torch.equal(into[:, :-behind], leaf.grad)
+        assert (into[:, -behind:] == 7).all()
+
+
+@pytest.mark.parametrize("members", [1, 3])
+def test_networks_on_one_leaf(members: int) -> None:
     flat, x = tower_parameters(members).requires_grad_(), draw(members, 500, 4).requires_grad_()
     double, x_double = flat.detach().double().requires_grad_(), x.detach().double().requires_grad_()
-    if call == "mlp":
-        ours = [fused.mlp(x, *tower) for tower in fused.views(flat, TOWERS)]
-    else:
-        ours = list(fused.towers(x, flat, TOWERS))
+    ours = [fused.mlp(x, *tower) for tower in fused.views(flat, TOWERS)]
     truth = [plain(x_double, *tower) for tower in fused.views(double, TOWERS)]
     for mine, right in zip(ours, truth, strict=True):
         assert_close(mine, right, 4 + 64 + 64 + 18)
@@ -185,24 +202,6 @@ def test_actor_and_critic_on_one_leaf(members: int, call: str) -> None:
         (outputs[0].square().sum() + outputs[1].sum()).backward()
     assert_close(flat.grad, double.grad, 500 + 2 * (4 + 64 + 64) + 18)
     assert_close(x.grad, x_double.grad, 2 * (4 + 64 + 64) + 18)
-
-
-def test_towers_give_the_bits_of_mlp() -> None:
-    flat = tower_parameters(2).requires_grad_()
-    for rows in (0, 1, 300):
-        x = draw(2, rows, 4)
-        one, other = fused.towers(x, flat, TOWERS), [fused.mlp(x, *tower) for tower in fused.views(flat, TOWERS)]
-        assert all(torch.equal(a, b) for a, b in zip(one, other, strict=True))
-        grads = [torch.autograd.grad([y.sum() for y in ys], flat)[0] for ys in (one, other)]
-        assert torch.equal(*grads)
-
-
-def test_one_output_left_unused() -> None:
-    flat = tower_parameters().requires_grad_()
-    fused.towers(draw(1, 20, 4), flat, TOWERS)[1].sum().backward()
-    actor = sum((n + 1) * m for n, m in itertools.pairwise(TOWERS[0]))
-    assert not flat.grad[:, :actor].any()
-    assert flat.grad[:, actor:].any()
 
 
 @pytest.mark.parametrize("why", ["double", "wide", "deep", "strided weight", "autocast"])
@@ -217,31 +216,6 @@ def test_falls_back_to_torch(why: str) -> None:
         assert not fused.available(x, weights, biases)
         assert torch.equal(fused.mlp(x, weights, biases), plain(x, weights, biases))
     assert fused.available(draw(1, 9, 4), *layers((4, 8, 2)))
-
-
-def test_towers_fall_back_to_torch() -> None:
-    flat, x = tower_parameters().double(), draw(1, 9, 4).double()
-    for mine, tower in zip(fused.towers(x, flat, TOWERS), fused.views(flat, TOWERS), strict=True):
-        assert torch.equal(mine, plain(x, *tower))
-
-
-@pytest.mark.parametrize("why", ["", "autocast", "double"])
-@pytest.mark.parametrize("members", [1, 3])
-def test_the_way_back_without_autograd(members: int, why: str) -> None:
-    x, parameters = draw(members, 70, 4), tower_parameters(members).detach()
-    if why == "double":
-        x, parameters = x.double(), parameters.double()
-    leaf = parameters.clone().requires_grad_()
-    with torch.autocast("cpu", torch.bfloat16, enabled=why == "autocast"):
-        want = fused.towers(x, leaf, TOWERS)
-        outs, back = fused.towers_and_back(x, parameters, TOWERS)
-    slopes = [torch.cos(out.detach().float()) for out in outs]
-    torch.autograd.backward(want, [s.to(w.dtype) for s, w in zip(slopes, want, strict=True)])
-    wide = torch.full((members, parameters.shape[1] + 3), 7.0, dtype=parameters.dtype)
-    back(slopes, wide[:, :-3])
-    assert all(torch.equal(a, b.float()) and a.is_leaf and a.requires_grad for a, b in zip(outs, want, strict=True))
-    assert torch.equal(wide[:, :-3], leaf.grad)
-    assert (wide[:, -3:] == 7).all()
 
 
 def test_refuses_a_changed_weight() -> None:
@@ -265,9 +239,5 @@ def test_messages() -> None:
         fused.mlp(x[:, :, :3], weights, biases)
     with pytest.raises(ValueError, match=r"biases\[1\] must be \(1, 1, 2\), not \(1, 1, 8\)"):
         fused.mlp(x, weights, [biases[0], biases[0]])
-    with pytest.raises(ValueError, match=r"must be \(1, 4803\), not \(1, 4802\)"):
-        fused.towers(x, tower_parameters()[:, 1:], TOWERS)
-    with pytest.raises(ValueError, match=r"x must be \(members, rows, 4\), not \(1, 3, 5\)"):
-        fused.towers(draw(1, 3, 5), tower_parameters(), TOWERS)
     with pytest.raises(ValueError, match="all of the same inputs"):
-        fused.towers(x, tower_parameters(), ((4, 2), (3, 2)))
+        fused.Towers(tower_parameters(), ((4, 2), (3, 2)))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import math
 import re
 import sys
-from typing import NamedTuple
+import types
+from typing import Any, NamedTuple
 
 import pytest
 from gymnasium import spaces
@@ -20,22 +22,31 @@ losses = pytest.importorskip("baselines.fast.losses")
 actions = pytest.importorskip("baselines.train.actions")
 networks = pytest.importorskip("baselines.train.networks")
 
-PPO = {
-    "file": "ppo.cuh",
-    "columns": ("advantage", "target", "old_value", "old_log_prob"),
-    "hyper": ("clip_eps", "vf_coef", "ent_coef"),
-    "numbers": ("policy_loss", "value_loss", "entropy", "kl", "clipped"),
-}
-A2C = {
-    "file": "a2c.cuh",
-    "columns": ("advantage", "target"),
-    "hyper": ("vf_coef", "ent_coef"),
-    "numbers": ("policy_loss", "value_loss", "entropy"),
-}
-KINDS = {
-    "ppo": PPO | {"constants": {"clip_values": False}}, "ppo-clip_values": PPO | {"constants": {"clip_values": True}},
-    "a2c": A2C,
-}  # fmt: skip
+ppo = pytest.importorskip("baselines.ppo")
+a2c = pytest.importorskip("baselines.a2c")
+trace = pytest.importorskip("baselines.fast.trace")
+
+
+@dataclasses.dataclass
+class Run:
+    """What a loss reads of its trainer."""
+
+    args: Any
+
+
+def kind_of(algorithm, columns, hyper, **options):
+    """A formula, as it is traced from the loss of an algorithm."""
+    run = Run(dataclasses.make_dataclass("Args", options)(**options))
+    traced = trace.trace(types.MethodType(algorithm.loss, run), columns, hyper)
+    return {"code": traced.code, "columns": columns, "hyper": hyper, "numbers": traced.numbers}
+
+
+COLUMNS = ("advantage", "target", "old_value", "old_log_prob")
+PPO, CLIPPED = (
+    kind_of(ppo.PPO, COLUMNS, ("clip_eps", "vf_coef", "ent_coef"), clip_values=clip) for clip in (False, True)
+)
+A2C = kind_of(a2c.A2C, COLUMNS[:2], ("vf_coef", "ent_coef"))
+KINDS = {"ppo": PPO, "ppo-clip_values": CLIPPED, "a2c": A2C}
 SPACES = {
     "Discrete(2)": spaces.Discrete(2), "Discrete(7)": spaces.Discrete(7), "Discrete(600)": spaces.Discrete(600),
     "MultiDiscrete": spaces.MultiDiscrete([3, 5, 2]), "MultiDiscrete equal": spaces.MultiDiscrete([4, 4]),
@@ -89,14 +100,14 @@ def formula(kind, log_prob, entropy, value, column, hyper):
     h = {name: x.unsqueeze(-1) for name, x in zip(kind["hyper"], hyper.unbind(-1), strict=True)}
     c = dict(zip(kind["columns"], column.unbind(-1), strict=True))
     error = (value - c["target"]).square()
-    if kind["file"] == "a2c.cuh":
+    if "old_log_prob" not in kind["columns"]:
         policy_loss, more = -c["advantage"] * log_prob, []
     else:
         change = log_prob - c["old_log_prob"]
         ratio = change.exp()
         clipped = torch.clamp(ratio, 1 - h["clip_eps"], 1 + h["clip_eps"])
         policy_loss = -torch.minimum(c["advantage"] * ratio, c["advantage"] * clipped)
-        if kind["constants"]["clip_values"]:
+        if "old_value" in kind["code"]:
             near = c["old_value"] + torch.clamp(value - c["old_value"], -h["clip_eps"], h["clip_eps"])
             error = torch.maximum(error, (near - c["target"]).square())
         more = [ratio - 1 - change, ((ratio - 1).abs() > h["clip_eps"]).to(ratio)]
@@ -112,7 +123,7 @@ def oracle(kind, space, batch):
     log_prob, entropy = distribution(space, out, log_std, mask, action)
     numbers = formula(kind, log_prob, entropy, value, columns, hyper) * weight.unsqueeze(-1)
     numbers[..., 0].sum().backward()
-    return losses.Slopes(*[torch.zeros_like(x) if x.grad is None else x.grad for x in leaves], numbers.detach())
+    return losses.Gradients(*[torch.zeros_like(x) if x.grad is None else x.grad for x in leaves], numbers.detach())
 
 
 def random_mask(space, members, rows, action, generator):
@@ -164,7 +175,7 @@ def close(ours, theirs, space, scale=1.0):
     """
     meaning = actions.Actions(space)
     error = meaning.parts * (meaning.width + 64 * max(1, scale)) * 2**-24
-    for name, mine, other in zip(losses.Slopes._fields, ours, theirs, strict=True):
+    for name, mine, other in zip(losses.Gradients._fields, ours, theirs, strict=True):
         columns = [(mine, other)] if name != "numbers" else zip(mine.unbind(-1), other.unbind(-1), strict=True)
         for k, (x, y) in enumerate(columns):
             assert x.shape == y.shape
@@ -174,8 +185,8 @@ def close(ours, theirs, space, scale=1.0):
                 torch.testing.assert_close(x.double(), y, rtol=4 * error, atol=atol, msg=about.format)
 
 
-def copied(slopes):
-    return losses.Slopes(*[x.clone() for x in slopes])
+def copied(gradients):
+    return losses.Gradients(*[x.clone() for x in gradients])
 
 
 def same(ours, theirs):
@@ -200,22 +211,22 @@ def simt(monkeypatch):
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 def test_gradients_and_numbers(kind, name, members):
     batch = random_batch(kind, SPACES[name], members)
-    slopes = make_loss(kind, SPACES[name])(*batch)
-    close(slopes, oracle(kind, SPACES[name], batch), SPACES[name])
-    assert slopes.log_std.shape == batch.log_std.shape
+    gradients = make_loss(kind, SPACES[name])(*batch)
+    close(gradients, oracle(kind, SPACES[name], batch), SPACES[name])
+    assert gradients.log_std.shape == batch.log_std.shape
 
 
 @pytest.mark.parametrize("name", DISCRETE)
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 def test_masks(kind, name):
     batch = random_batch(kind, SPACES[name], masked=True)
-    slopes = make_loss(kind, SPACES[name], masked=True)(*batch)
-    close(slopes, oracle(kind, SPACES[name], batch), SPACES[name])
+    gradients = make_loss(kind, SPACES[name], masked=True)(*batch)
+    close(gradients, oracle(kind, SPACES[name], batch), SPACES[name])
     nvec, start = actions.choices(SPACES[name]), 0
     for p, n in enumerate(nvec):
         first = p * max(nvec)
-        assert (slopes.out[..., first : first + n][batch.mask[..., start : start + n] == 0] == 0).all()
-        assert (slopes.out[..., first + n : first + max(nvec)] == 0).all()
+        assert (gradients.out[..., first : first + n][batch.mask[..., start : start + n] == 0] == 0).all()
+        assert (gradients.out[..., first + n : first + max(nvec)] == 0).all()
         start += n
 
 
@@ -253,9 +264,9 @@ def test_unusual_logits(logits, masked):
     best = batch.out if batch.mask is None else batch.out.masked_fill(batch.mask == 0, -math.inf)
     batch.action[:] = best.argmax(-1, keepdim=True)
     batch.columns[..., 3] = torch.linspace(-2, 0.5, 64)
-    slopes = make_loss(kind, space, masked)(*batch)
+    gradients = make_loss(kind, space, masked)(*batch)
     # log_softmax subtracts the largest logit, which is exact or of an effect below exp's smallest number
-    close(slopes, oracle(kind, space, batch), space)
+    close(gradients, oracle(kind, space, batch), space)
 
 
 def test_a_choice_of_probability_zero_has_no_slope():
@@ -263,10 +274,10 @@ def test_a_choice_of_probability_zero_has_no_slope():
     batch = random_batch(kind, space, 1, 8)
     batch.out[:] = torch.tensor([0.0, -math.inf, 1.0])
     batch.action[:] = 2
-    slopes = make_loss(kind, space)(*batch)
-    assert (slopes.out[..., 1] == 0).all()
-    assert slopes.out.isfinite().all()
-    assert slopes.numbers.isfinite().all()
+    gradients = make_loss(kind, space)(*batch)
+    assert (gradients.out[..., 1] == 0).all()
+    assert gradients.out.isfinite().all()
+    assert gradients.numbers.isfinite().all()
 
 
 def test_a_component_without_a_legal_choice():
@@ -279,12 +290,12 @@ def test_a_component_without_a_legal_choice():
         mask=torch.cat([alone.mask, torch.zeros(2, 100, 2, dtype=torch.int8)], -1),
     )
     expected = copied(make_loss(kind, spaces.Discrete(3), True)(*alone))
-    slopes = make_loss(kind, spaces.MultiDiscrete([3, 2]), True)(*both)
-    assert (slopes.out[..., 3:] == 0).all()
-    assert torch.equal(slopes.value, expected.value)
+    gradients = make_loss(kind, spaces.MultiDiscrete([3, 2]), True)(*both)
+    assert (gradients.out[..., 3:] == 0).all()
+    assert torch.equal(gradients.value, expected.value)
     # The entropy of one of several components is summed a second time, in another way.
-    torch.testing.assert_close(slopes.out[..., :3], expected.out, rtol=2**-20, atol=2**-24)
-    assert torch.equal(slopes.numbers, expected.numbers)
+    torch.testing.assert_close(gradients.out[..., :3], expected.out, rtol=2**-20, atol=2**-24)
+    assert torch.equal(gradients.numbers, expected.numbers)
 
 
 def test_nan_is_not_hidden():
@@ -292,9 +303,9 @@ def test_nan_is_not_hidden():
     for change in ("out", "value", "columns"):
         batch = random_batch(kind, space, 1, 40)
         getattr(batch, change)[0, 5] = math.nan
-        slopes = make_loss(kind, space)(*batch)
-        assert slopes.numbers[0, :, 0].isnan().nonzero().ravel().tolist() == [5]
-        assert slopes.out[0, 5].isnan().any() or slopes.value[0, 5].isnan()
+        gradients = make_loss(kind, space)(*batch)
+        assert gradients.numbers[0, :, 0].isnan().nonzero().ravel().tolist() == [5]
+        assert gradients.out[0, 5].isnan().any() or gradients.value[0, 5].isnan()
 
 
 # ---- corners ----
@@ -310,34 +321,32 @@ CORNERS = {
 
 
 @pytest.mark.parametrize("name", CORNERS)
-def test_slopes_are_those_of_torch(name, tmp_path):
+def test_gradients_are_those_of_torch(name):
     """Of numbers that have no rounding, at all corners and between them."""
     text, expected = CORNERS[name]
-    path = tmp_path / "corner.cuh"
-    path.write_text(
+    code = (
         "namespace gz { GZ Dual loss(const Transition &t, const Hyper &, Numbers &) "
         f"{{ return {text} + 0.f * t.log_prob + 0.f * t.entropy; }} }}"
     )
     space = spaces.Discrete(2)
-    loss = losses.Loss(losses.Formula(str(path), ("a",), ("unused",), (), actions.Actions(space)), "cpu")
+    loss = losses.Loss(losses.Formula(code, ("a",), ("unused",), (), actions.Actions(space)), "cpu")
     points = torch.tensor(list(itertools.product([-2, -1.5, -1, -0.5, 0, 0.5, 1, 1.5, 2], [-2, -1, 0, 0.5, 1, 2])))
     value, a = points.T.float().unsqueeze(1).contiguous().requires_grad_()
     rows = points.shape[0]
     y = expected(value, a)
     (slope,) = torch.autograd.grad(y.sum(), value)
-    slopes = loss(
+    gradients = loss(
         torch.zeros(1, rows, 2), value.detach(), torch.zeros(1, 0), None, torch.zeros(1, rows, 1, dtype=torch.int32),
         a.detach().unsqueeze(-1), torch.ones(1, rows), torch.zeros(1, 1),
     )  # fmt: skip
-    assert torch.equal(slopes.value, slope)
-    assert torch.equal(slopes.numbers[..., 0], y.detach())
-    assert slopes.numbers.shape == (1, rows, 1)
+    assert torch.equal(gradients.value, slope)
+    assert torch.equal(gradients.numbers[..., 0], y.detach())
+    assert gradients.numbers.shape == (1, rows, 1)
 
 
-def test_borders_of_the_clip_range(tmp_path):
+def test_borders_of_the_clip_range():
     """At the border a ratio still counts as within; one unit of float32 beyond, its gradient is 0."""
-    path = tmp_path / "ratio.cuh"
-    path.write_text(
+    code = (
         "namespace gz { GZ Dual loss(const Transition &t, const Hyper &, Numbers &n) "
         "{ n.ratio = exp(t.log_prob.x - t.old_log_prob); return t.log_prob; } }"
     )
@@ -345,7 +354,7 @@ def test_borders_of_the_clip_range(tmp_path):
     batch = random_batch(kind, space, 1, rows)
     batch.weight[:] = 1.0
     meaning = actions.Actions(space)
-    look = losses.Loss(losses.Formula(str(path), kind["columns"], kind["hyper"], ("ratio",), meaning), "cpu")
+    look = losses.Loss(losses.Formula(code, kind["columns"], kind["hyper"], ("ratio",), meaning), "cpu")
     ratio = look(*batch).numbers[0, :, 1]
     within = ((ratio > 0.5) & (ratio < 2) & ((ratio - 1).abs() > 2**-10)).nonzero().ravel()
     assert len(within) > 50
@@ -368,7 +377,7 @@ def test_borders_of_the_clip_range(tmp_path):
     assert (at.numbers[..., clipped] == 0).all()
     assert (beyond.numbers[..., clipped] == 1).all()
     expected = look(*alone).out * (-ratio * sign).view(-1, 1, 1)
-    torch.testing.assert_close(at.out, expected, rtol=2**-20, atol=2**-22)  # the same slopes with other roundings
+    torch.testing.assert_close(at.out, expected, rtol=2**-20, atol=2**-22)  # the same gradients with other roundings
 
 
 def test_values_at_the_border_of_their_range():
@@ -380,9 +389,9 @@ def test_values_at_the_border_of_their_range():
     batch.hyper[:, 0], batch.hyper[:, 1] = 0.25, 1.0
     batch.value[0], batch.columns[0, :, 1], batch.columns[0, :, 2] = points.T
     batch.weight[:] = 1.0
-    slopes, expected = make_loss(kind, space)(*batch), oracle(kind, space, batch)
-    assert torch.equal(slopes.value.double(), expected.value)
-    assert torch.equal(slopes.numbers[..., 2].double(), expected.numbers[..., 2])
+    gradients, expected = make_loss(kind, space)(*batch), oracle(kind, space, batch)
+    assert torch.equal(gradients.value.double(), expected.value)
+    assert torch.equal(gradients.numbers[..., 2].double(), expected.numbers[..., 2])
 
 
 # ---- together with the rest ----
@@ -429,12 +438,12 @@ def test_the_gradient_of_a_policy(kind, name, critic):
 
     out, value, _ = policy(seen)
     policy.flat.grad.zero_()
-    slopes = make_loss(kind, space)(out, value, policy.log_std, *rest)
-    ends = [(out, slopes.out), (value, slopes.value)]
-    ends += [] if policy.actions.discrete else [(policy.log_std, slopes.log_std)]
+    gradients = make_loss(kind, space)(out, value, policy.log_std, *rest)
+    ends = [(out, gradients.out), (value, gradients.value)]
+    ends += [] if policy.actions.discrete else [(policy.log_std, gradients.log_std)]
     torch.autograd.backward(*map(list, zip(*ends, strict=True)))
     assert expected.abs().max() > 1e-3
-    # sums over 64 rows of float32 slopes through two layers
+    # sums over 64 rows of float32 gradients through two layers
     torch.testing.assert_close(policy.flat.grad, expected, rtol=1e-4, atol=64 * 2**-24 * expected.abs().max().item())
 
 
@@ -565,8 +574,8 @@ def test_other_refusals():
     with pytest.raises(ValueError, match="device must be 'cpu', 'cuda' or 'cuda:<index>', not 'gpu'"):
         make_loss(A2C, spaces.Discrete(2), device="gpu")
     with pytest.raises(ValueError, match="this loss was made with masked=False: mask must be None"):
-        make_loss(PPO | {"constants": {"clip_values": True}}, spaces.MultiDiscrete([2, 3]))(*GOOD)
-    with pytest.raises(RuntimeError, match=r"a2c.cuh"):  # the compiler's message names the file
+        make_loss(CLIPPED, spaces.MultiDiscrete([2, 3]))(*GOOD)
+    with pytest.raises(RuntimeError, match=r"formula"):
         make_loss(A2C | {"columns": ("advantage",)}, spaces.Discrete(2))
 
 
@@ -581,11 +590,11 @@ COMPILED = [("ppo", "Discrete(2)", False), ("ppo-clip_values", "MultiDiscrete", 
 @pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_90", "sm_120"])
 @pytest.mark.parametrize(("kind", "name", "masked"), COMPILED)
 def test_nvrtc_compiles_it_without_spills(kind, name, masked, arch):
-    code = losses.Formula(**KINDS[kind], actions=actions.Actions(SPACES[name]), masked=masked).code()
-    cubin, log = nvrtc.compile_cubin(code, "slopes", arch, (*nvrtc.OPTIONS, "--ptxas-options=-v"))
+    code = losses.Formula(**KINDS[kind], actions=actions.Actions(SPACES[name]), masked=masked).program()
+    cubin, log = nvrtc.compile_cubin(code, "gradients", arch, (*nvrtc.OPTIONS, "--ptxas-options=-v"))
     assert cubin[:4] == b"\x7fELF"
     seen = dict(re.findall(r"Function properties for gz_(\w+)\nptxas[ .]*([^\n]*)", log))
-    assert seen == {"slopes": "0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads"}
+    assert seen == {"gradients": "0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads"}
 
 
 @pytest.mark.gpu
@@ -595,7 +604,7 @@ def test_cuda_gives_the_bits_of_the_cpu():
     actions_of = {name: actions.Actions(space) for name, space in SPACES.items()}
     for a, b in zip(everything("cuda"), everything("cpu"), strict=True):
         if a.ndim == 2 and a.shape[1] in {x.parts for x in actions_of.values() if not x.discrete}:
-            # torch adds the rows' slopes by the deviations in another order on a GPU
+            # torch adds the rows' gradients by the deviations in another order on a GPU
             torch.testing.assert_close(a, b, rtol=2**-18, atol=2**-20)
         else:
             assert torch.equal(a, b)
@@ -610,10 +619,10 @@ def test_a_cuda_graph_repeats_it():
     loss(*batch)
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
-        slopes = loss(*batch)
+        gradients = loss(*batch)
     other = random_batch(kind, space, seed=5)
     for x, y in zip(batch, other, strict=True):
         if x is not None:
             x.copy_(y)
     graph.replay()
-    same(slopes, make_loss(kind, space)(*other))
+    same(gradients, make_loss(kind, space)(*other))

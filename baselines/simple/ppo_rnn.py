@@ -1,0 +1,273 @@
+"""PPO with a memory, for games of one agent: a GRU whose state begins anew with each episode.
+
+    python -m baselines.simple.ppo_rnn MemoryChain-bsuite-v0 --seed 1
+
+`ppo.py` with five differences, marked as [R1] to [R5]. They are the recurrent details of Huang et al., "The 37
+Implementation Details of Proximal Policy Optimization" (2022), and the value of a final observation in the light of
+what was remembered. Gradients go back through the whole rollout, so `num_steps` bounds what can be learnt to remember.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import math
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F  # noqa: N812
+from gymnasium import spaces
+from torch import Tensor, nn
+from torch.distributions import Independent, Normal
+
+import gpuzoo
+
+
+def option(default: Any, text: str) -> Any:
+    return dataclasses.field(default=default, metadata={"help": text})
+
+
+@dataclasses.dataclass
+class Args:
+    """Options of a run."""
+
+    game: str = option("MemoryChain-bsuite-v0", "id of the game; `gpuzoo list` names all")
+    config: dict[str, Any] | None = option(None, """the game's parameters, as JSON: '{"memory_length": 20}'""")
+    seed: int = option(1, "seed of envs, weights and actions")
+    total_steps: int = option(300_000, "steps of all envs together")
+    num_envs: int = option(128, "envs side by side")
+    num_steps: int = option(32, "steps of each env in a rollout")
+    epochs: int = option(4, "passes over a rollout")
+    minibatches: int = option(4, "minibatches of an epoch, each of whole sequences")
+    lr: float = option(3e-3, "learning rate at the beginning")
+    anneal_lr: bool = option(True, "let the learning rate fall to 0 linearly")
+    gamma: float = option(0.99, "discount")
+    gae_lambda: float = option(0.95, "lambda of generalised advantage estimation")
+    clip_eps: float = option(0.2, "how far the ratio of probabilities may move from 1")
+    clip_values: bool = option(False, "clip the change of the value function, too: for small returns")
+    ent_coef: float = option(0.01, "weight of the entropy bonus")
+    vf_coef: float = option(0.5, "weight of the value loss")
+    max_grad_norm: float = option(0.5, "largest norm of the gradient")
+    hidden: int = option(64, "width of the layer before the memory, and of the memory")
+    device: str = option("auto", "auto, cpu, cuda or cuda:1")
+    threads: int = option(1, "CPU threads of the envs, and of torch")
+    compile: bool = option(False, "torch.compile the loss")
+
+    def __post_init__(self) -> None:
+        game, rollout = gpuzoo.get(self.game), self.num_envs * self.num_steps
+        if not type(game).single() and "group" not in (self.config or {}):
+            raise ValueError(f"{game.id} has several agents: train them with mappo.py, or one by its group in config.")
+        for name in ("num_envs", "num_steps", "epochs", "minibatches", "hidden", "threads"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}.")
+        if self.num_envs % self.minibatches:  # [R4]
+            raise ValueError(f"minibatches must divide num_envs = {self.num_envs}, which {self.minibatches} does not.")
+        if self.total_steps < rollout:
+            raise ValueError(f"total_steps must be at least num_envs * num_steps = {rollout}, not {self.total_steps}.")
+
+
+def layer(module: nn.Linear, gain: float = math.sqrt(2)) -> nn.Linear:
+    """[2] Orthogonal weights, biases of 0."""
+    nn.init.orthogonal_(module.weight, gain)
+    nn.init.zeros_(module.bias)
+    return module
+
+
+class Choices:
+    """Categorical distributions: one for a Discrete action, several side by side for a MultiDiscrete one."""
+
+    def __init__(self, logits: Tensor, sizes: list[int], legal: Tensor | None) -> None:
+        if legal is not None:
+            logits = logits.masked_fill(legal == 0, -1e9)
+        self.parts = [x.log_softmax(-1) for x in logits.split(sizes, -1)]
+
+    def sample(self) -> Tensor:
+        noise = (torch.empty_like(x).exponential_().log() for x in self.parts)  # the largest of log p - log Exp(1)
+        return torch.stack([(x - n).argmax(-1) for x, n in zip(self.parts, noise, strict=True)], -1)
+
+    def log_prob(self, action: Tensor) -> Tensor:
+        found = [x.gather(-1, a) for x, a in zip(self.parts, action.split(1, -1), strict=True)]
+        return torch.cat(found, -1).sum(-1)
+
+    def entropy(self) -> Tensor:
+        return torch.stack([-(x.exp() * x).sum(-1) for x in self.parts]).sum(0)
+
+
+def sizes_of(space: spaces.Space[Any]) -> list[int]:
+    """Numbers of choices of a Discrete or MultiDiscrete space; none of a Box."""
+    return [int(n) for n in np.ravel(getattr(space, "nvec", getattr(space, "n", ())))]
+
+
+class Agent(nn.Module):
+    """Policy and value function over one memory: dense layer, GRU, two heads."""
+
+    def __init__(self, observed: spaces.Space[Any], acted: spaces.Space[Any], args: Args) -> None:
+        super().__init__()
+        self.one_hot, self.choices, hidden = sizes_of(observed), sizes_of(acted), args.hidden
+        outputs = sum(self.choices) or math.prod(acted.shape or ())
+        self.log_std = None if self.choices else nn.Parameter(torch.zeros(outputs))
+        self.dense = layer(nn.Linear(sum(self.one_hot) or math.prod(observed.shape or ()), hidden))
+        self.gru = nn.GRUCell(hidden, hidden)
+        for name, x in self.gru.named_parameters():  # [R1] Orthogonal weights, biases of 0.
+            nn.init.zeros_(x) if "bias" in name else nn.init.orthogonal_(x)
+        self.policy, self.critic = layer(nn.Linear(hidden, outputs), 0.01), layer(nn.Linear(hidden, 1), 1.0)
+
+    def forward(
+        self, observation: Tensor, memory: Tensor, begins: Tensor, legal: Tensor | None = None
+    ) -> tuple[Any, Tensor, Tensor]:
+        """Distributions and values (T, N), and the memory after them, from observations (T, N, ...).
+
+        ``memory``, (N, hidden), is that before the first of them; ``begins``, (T, N), is 1 where an episode begins.
+        """
+        x = observation.reshape(*begins.shape, -1)
+        if self.one_hot:
+            x = torch.cat([F.one_hot(c.long(), n) for c, n in zip(x.unbind(2), self.one_hot, strict=True)], 2)
+        remembered = []
+        for now, begin in zip(self.dense(x.float()).tanh().unbind(0), begins.unbind(0), strict=True):
+            memory = self.gru(now, memory * (1 - begin.unsqueeze(1)))  # [R2] An episode begins without memory.
+            remembered.append(memory)
+        x = torch.stack(remembered)
+        out, value = self.policy(x), self.critic(x).squeeze(-1)
+        if self.log_std is None:
+            return Choices(out, self.choices, legal), value, memory
+        std = self.log_std.exp().expand_as(out)  # not a function of the observation
+        return Independent(Normal(out, std, validate_args=False), 1, validate_args=False), value, memory
+
+
+def train(args: Args, log: Callable[[dict[str, float]], None] | None = None) -> dict[str, Any]:
+    """Trains an agent; ``log`` takes the figures of each iteration, by default a line is printed every two seconds.
+
+    Returns the mean "return" of episodes that ended in the last tenth of the run, "speed" in steps/s, and the "agent".
+    """
+    log = log or printer()
+    torch.manual_seed(args.seed)
+    torch.set_num_threads(args.threads)
+    envs = gpuzoo.make_vec(
+        args.game, args.num_envs, device=args.device, threads=args.threads, autoreset_mode="same_step",
+        output="torch", copy=False, masks="info", statistics=True, **(args.config or {}),
+    )  # fmt: skip
+    seen, infos = envs.reset(seed=args.seed)  # the simulator's own memory: the next step overwrites it
+    device, T, N, acts = seen.device, args.num_steps, args.num_envs, envs.single_action_space
+    agent = Agent(envs.single_observation_space, acts, args).to(device)
+    optimizer = torch.optim.Adam(agent.parameters(), lr=args.lr, eps=1e-5, fused=True)  # [3]
+
+    def room(like: Tensor) -> Tensor:
+        return torch.zeros(T, *like.shape, dtype=like.dtype, device=device)
+
+    row = torch.zeros(N, device=device)
+    observations, finals = room(seen), room(seen)
+    masks = {"legal": room(infos["action_mask"])} if "action_mask" in infos else {}
+    width = len(agent.choices) or math.prod(acts.shape or ())
+    actions = room(row.unsqueeze(1).expand(N, width).to(torch.int64 if agent.choices else torch.float32))
+    log_probs, values, rewards, advantages, ends, cuts = (room(row) for _ in range(6))
+    bounds = [torch.as_tensor(getattr(acts, x), device=device) for x in ("low", "high") if hasattr(acts, x)]
+    memory, begin = torch.zeros(N, args.hidden, device=device), torch.ones(N, device=device)
+    known, begins = room(memory), room(row)
+
+    def loss_of(mb: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
+        distribution, value, _ = agent(mb["observation"], mb["memory"][0], mb["begin"], mb.get("legal"))
+        log_ratio = distribution.log_prob(mb["action"]) - mb["log_prob"]
+        ratio, advantage, entropy = log_ratio.exp(), mb["advantage"], distribution.entropy().mean()
+        advantage = (advantage - advantage.mean()) / (advantage.std() + 1e-8)  # [7]
+        clipped = ratio.clamp(1 - args.clip_eps, 1 + args.clip_eps)  # [8]
+        policy_loss = -torch.min(ratio * advantage, clipped * advantage).mean()
+        error = (value - mb["target"]) ** 2
+        if args.clip_values:  # [9]
+            near = mb["value"] + (value - mb["value"]).clamp(-args.clip_eps, args.clip_eps)
+            error = torch.max(error, (near - mb["target"]) ** 2)
+        value_loss = 0.5 * error.mean()
+        loss = policy_loss - args.ent_coef * entropy + args.vf_coef * value_loss  # [10]
+        kl, share = (ratio - 1 - log_ratio).mean(), (ratio != clipped).float().mean()  # [12]
+        return loss, torch.stack([policy_loss, value_loss, entropy, kl, share]).detach()
+
+    loss_of = torch.compile(loss_of) if args.compile else loss_of
+    iterations, start, history = args.total_steps // (N * T), time.perf_counter(), []
+    for iteration in range(iterations):
+        if args.anneal_lr:  # [4]
+            optimizer.param_groups[0]["lr"] = args.lr * (1 - iteration / iterations)
+        ended = torch.zeros(2, device=device)  # sum of returns, and number, of the episodes that ended
+
+        first_memory = memory  # [R3] What was known before the rollout: there its sequences begin in the update, too.
+        with torch.no_grad():
+            for t in range(T):
+                observations[t] = seen
+                if masks:
+                    masks["legal"][t] = infos["action_mask"]
+                begins[t] = begin
+                legal = masks["legal"][t : t + 1] if masks else None
+                distribution, values[t : t + 1], memory = agent(seen.unsqueeze(0), memory, begin.unsqueeze(0), legal)
+                actions[t : t + 1] = action = distribution.sample()
+                log_probs[t : t + 1] = distribution.log_prob(action)
+                action = action.clamp(*bounds) if bounds else action  # what is stored is the one before
+                seen, reward, terminated, truncated, infos = envs.step(action.reshape(N, *(acts.shape or ())))
+                done = terminated | truncated
+                begin, known[t] = done.float(), memory
+                rewards[t], ends[t], cuts[t], finals[t] = reward, done, truncated & ~terminated, infos["final_obs"]
+                ended += torch.stack([(infos["episode"]["r"] * done).sum(), done.sum()])
+            # A time limit ends an episode, but not what follows: the value of the final observation stands for it.
+            cut = cuts.nonzero(as_tuple=True)
+            if len(cut[0]):  # [R5] It is seen with the memory of the episode that ends.
+                last = agent(finals[cut].unsqueeze(0), known[cut], torch.zeros_like(ends[cut]).unsqueeze(0))[1]
+                rewards[cut] += args.gamma * last.squeeze(0)
+            next_value, advantage = agent(seen.unsqueeze(0), memory, begin.unsqueeze(0))[1].squeeze(0), row
+            for t in reversed(range(T)):  # [5]
+                future = args.gamma * (1 - ends[t]) * (next_value + args.gae_lambda * advantage)
+                advantages[t] = advantage = rewards[t] + future - values[t]
+                next_value = values[t]
+
+        targets = advantages + values
+        batch = {"observation": observations, "action": actions, "log_prob": log_probs, "value": values,
+                 "advantage": advantages, "target": targets, "begin": begins} | masks  # fmt: skip
+        batch["memory"] = first_memory.unsqueeze(0)
+        for _ in range(args.epochs):
+            for some in torch.randperm(N, device=device).view(args.minibatches, -1):  # [6], [R4] of whole sequences
+                loss, figures = loss_of({name: x[:, some] for name, x in batch.items()})
+                optimizer.zero_grad()
+                loss.backward()
+                nn.utils.clip_grad_norm_(agent.parameters(), args.max_grad_norm)  # [11]
+                optimizer.step()
+        explained = 1 - (targets - values).var() / targets.var().clamp(min=1e-8)
+        (total, count), steps, seconds = ended.tolist(), (iteration + 1) * N * T, time.perf_counter() - start
+        row_of_log = {"steps": steps, "seconds": seconds, "speed": steps / seconds}
+        row_of_log |= {"return": total / count} if count else {}
+        names = ("explained_variance", "policy_loss", "value_loss", "entropy", "kl", "clipped")
+        history.append(ended)
+        log(row_of_log | dict(zip(names, [explained.item(), *figures.tolist()], strict=True)))
+    envs.close()
+    total, count = torch.stack(history[-max(1, iterations // 10) :]).sum(0).tolist()
+    return {"return": total / count if count else math.nan, "speed": steps / seconds, "agent": agent}
+
+
+def printer(every: float = 2.0) -> Callable[[dict[str, float]], None]:
+    shown = -math.inf
+
+    def show(row: dict[str, float]) -> None:
+        nonlocal shown
+        if row["seconds"] - shown >= every:
+            shown = row["seconds"]
+            print("  ".join(f"{name} {value:,.4g}" for name, value in row.items()), flush=True)
+
+    return show
+
+
+def parse() -> Args:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    for f in dataclasses.fields(Args):
+        kind = {"type": json.loads if f.default is None else type(f.default)}
+        how: Any = {"action": argparse.BooleanOptionalAction} if isinstance(f.default, bool) else kind
+        how |= {"nargs": "?"} if f.name == "game" else {}
+        name = f.name if f.name == "game" else "--" + f.name.replace("_", "-")
+        parser.add_argument(name, default=f.default, help=f"{f.metadata['help']} ({f.default})", **how)
+    try:
+        return Args(**vars(parser.parse_args()))
+    except ValueError as error:
+        parser.error(str(error))
+
+
+if __name__ == "__main__":
+    result = train(parse())
+    print(f"return {result['return']:.4g} at {result['speed']:,.0f} steps/s")

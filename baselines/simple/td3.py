@@ -1,0 +1,255 @@
+"""TD3, off-policy actor-critic with a deterministic policy, in one file: continuous actions, games of one agent.
+
+    python -m baselines.simple.td3 Pendulum-v1 --seed 1
+
+Fujimoto et al., "Addressing Function Approximation Error in Actor-Critic Methods" (2018),
+https://arxiv.org/abs/1802.09477. In brackets: [1] twin critics, whose smaller value counts, [2] the policy is updated
+less often than the critics, [3] noise on the target's actions, clipped, [4] target networks that follow slowly.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import math
+import time
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import torch
+from gymnasium import spaces
+from torch import Tensor, nn
+
+import gpuzoo
+from gpuzoo.wrappers.replay import ReplayBuffer
+
+
+def option(default: Any, text: str) -> Any:
+    return dataclasses.field(default=default, metadata={"help": text})
+
+
+@dataclasses.dataclass
+class Args:
+    """Options of a run."""
+
+    game: str = option("Pendulum-v1", "id of a game with one agent and continuous actions; `gpuzoo list` names all")
+    config: dict[str, Any] | None = option(None, """the game's parameters, as JSON: '{"length": 0.7}'""")
+    seed: int = option(1, "seed of envs, weights and actions")
+    total_steps: int = option(40_000, "steps of all envs together")
+    num_envs: int = option(16, "envs side by side")
+    learning_starts: int = option(2_000, "steps with random actions at the beginning")
+    updates: int = option(2, "updates after each step of the batch of envs")
+    batch_size: int = option(256, "transitions of an update")
+    buffer_size: int = option(200_000, "transitions in the replay buffer")
+    n_step: int = option(1, "steps that a target looks ahead")
+    gamma: float = option(0.99, "discount")
+    tau: float = option(0.02, "how far target networks follow in an update")
+    policy_delay: int = option(2, "updates of the critics for one of the policy")
+    exploration_noise: float = option(0.1, "deviation of the noise on actions, which are in [-1, 1]")
+    target_noise: float = option(0.2, "deviation of the noise on the target's actions")
+    noise_clip: float = option(0.5, "largest noise on the target's actions")
+    actor_lr: float = option(2e-3, "learning rate of the policy")
+    critic_lr: float = option(2e-3, "learning rate of the critics")
+    hidden: int = option(64, "width of the two hidden layers")
+    device: str = option("auto", "auto, cpu, cuda or cuda:1")
+    threads: int = option(1, "CPU threads of the envs, and of torch")
+
+    def __post_init__(self) -> None:
+        game = gpuzoo.get(self.game)
+        if not type(game).single() and "group" not in (self.config or {}):
+            raise ValueError(f"{game.id} has several agents: train one of them by its group in config.")
+        for name in ("num_envs", "updates", "batch_size", "policy_delay", "hidden", "threads"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}.")
+        if self.total_steps < self.num_envs:
+            raise ValueError(f"total_steps must be at least num_envs = {self.num_envs}, not {self.total_steps}.")
+
+
+# ---- networks ----
+
+
+class Actor(nn.Module):
+    """A deterministic policy with actions in [-1, 1]."""
+
+    def __init__(self, size: int, actions: int, hidden: int) -> None:
+        super().__init__()
+        self.layers = nn.Sequential(
+            nn.Linear(size, hidden),
+            nn.ReLU(),
+            nn.Linear(hidden, hidden),
+            nn.ReLU(),
+            nn.Linear(hidden, actions),
+            nn.Tanh(),
+        )
+
+    def forward(self, observation: Tensor) -> Tensor:
+        return self.layers(observation)
+
+
+class Critics(nn.Module):
+    """Twin Q-functions side by side [1]: each layer is one product of matrices for both."""
+
+    def __init__(self, size: int, hidden: int, count: int = 2) -> None:
+        super().__init__()
+        sizes = [size, hidden, hidden, 1]
+        layers = [[nn.Linear(a, b) for _ in range(count)] for a, b in pairwise(sizes)]
+        self.weights = nn.ParameterList(torch.stack([x.weight.data.T for x in layer]) for layer in layers)
+        self.biases = nn.ParameterList(torch.stack([x.bias.data[None] for x in layer]) for layer in layers)
+
+    def forward(self, observation: Tensor, action: Tensor) -> Tensor:
+        """Values (2, n)."""
+        x = torch.cat([observation, action], -1).expand(len(self.weights[0]), -1, -1)
+        for i, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
+            x = torch.baddbmm(bias, x.relu() if i else x, weight)
+        return x.squeeze(-1)
+
+
+# ---- training ----
+
+
+def make(args: Args, num_envs: int, autoreset_mode: str) -> gpuzoo.VectorEnv:
+    return gpuzoo.make_vec(
+        args.game, num_envs, device=args.device, threads=args.threads, autoreset_mode=autoreset_mode,
+        output="torch", statistics=True, **(args.config or {}),
+    )  # fmt: skip
+
+
+def scaled(action: Tensor, space: Any) -> Tensor:
+    """An action in [-1, 1] as the env takes it."""
+    low, high = (torch.as_tensor(x, device=action.device) for x in (space.low, space.high))
+    return (low + (action.reshape(-1, *space.shape) + 1) * (0.5 * (high - low))).clamp(low, high)
+
+
+def train(args: Args, log: Callable[[dict[str, float]], None] | None = None) -> dict[str, Any]:
+    """Trains an actor.
+
+    Args:
+        args: the options.
+        log: called a hundred times with the figures of the run; by default a line is printed every two seconds.
+
+    Returns:
+        ``return``: mean return of the policy, over 128 episodes; ``speed``: env steps per second;
+        ``agent``: the actor.
+    """
+    log = log or printer()
+    torch.manual_seed(args.seed)
+    torch.set_num_threads(args.threads)
+    envs = make(args, args.num_envs, "same_step")
+    acts, observed, N = envs.single_action_space, envs.single_observation_space, args.num_envs
+    if not (
+        isinstance(acts, spaces.Box) and np.isfinite([acts.low, acts.high]).all() and isinstance(observed, spaces.Box)
+    ):
+        raise ValueError(f"td3.py needs bounded continuous actions and observations in a Box: {args.game} has others.")
+    seen, _ = envs.reset(seed=args.seed)
+    device, size, actions = seen.device, math.prod(observed.shape), math.prod(acts.shape)
+    actor, target_actor = (Actor(size, actions, args.hidden).to(device) for _ in range(2))
+    critics, target_critics = (Critics(size + actions, args.hidden).to(device) for _ in range(2))
+    target_actor.load_state_dict(actor.state_dict())
+    target_critics.load_state_dict(critics.state_dict())
+    actor_optimizer = torch.optim.Adam(actor.parameters(), lr=args.actor_lr, fused=True)
+    critic_optimizer = torch.optim.Adam(critics.parameters(), lr=args.critic_lr, fused=True)
+    buffer = ReplayBuffer(args.buffer_size, n_step=args.n_step, gamma=args.gamma)
+
+    def update(batch: dict[str, Tensor], with_policy: bool) -> Tensor:
+        observation, following = (batch[name].flatten(1).float() for name in ("observation", "next_observation"))
+        with torch.no_grad():
+            action = target_actor(following)
+            noise = (torch.randn_like(action) * args.target_noise).clamp(-args.noise_clip, args.noise_clip)  # [3]
+            value = target_critics(following, (action + noise).clamp(-1, 1)).min(0).values  # [1]
+            target = batch["reward"] + batch["discount"] * value
+        q = critics(observation, batch["action"])
+        critic_loss = (q - target).square().mean(1).sum()
+        critic_optimizer.zero_grad()
+        critic_loss.backward()
+        critic_optimizer.step()
+        if with_policy:  # [2]
+            actor_loss = -critics(observation, actor(observation))[0].mean()
+            actor_optimizer.zero_grad()
+            actor_loss.backward(inputs=list(actor.parameters()))  # the critics stay as they are
+            actor_optimizer.step()
+            with torch.no_grad():  # [4]
+                for target_network, network in ((target_actor, actor), (target_critics, critics)):
+                    for old, new in zip(target_network.parameters(), network.parameters(), strict=True):
+                        old.lerp_(new, args.tau)
+        return torch.stack([critic_loss.detach(), q.detach().mean()])
+
+    iterations, start = args.total_steps // N, time.perf_counter()
+    every, figures = max(1, iterations // 100), torch.zeros(2, device=device)
+    ended = torch.zeros(2, device=device)  # sum of returns, and number, of the episodes that ended
+    for iteration in range(1, iterations + 1):
+        with torch.no_grad():
+            action = actor(seen.flatten(1).float())
+            action = (action + torch.randn_like(action) * args.exploration_noise).clamp(-1, 1)
+        if iteration * N <= args.learning_starts:
+            action = action.uniform_(-1, 1)
+        following, reward, terminated, truncated, infos = envs.step(scaled(action, acts))
+        buffer.add(
+            observation=seen, action=action, reward=reward, terminated=terminated, truncated=truncated,
+            next_observation=following, final_observation=infos["final_obs"],
+        )  # fmt: skip
+        seen, done = following, terminated | truncated
+        ended += torch.stack([torch.where(done, infos["episode"]["r"], 0).sum(), done.sum()])
+
+        if iteration * N > args.learning_starts:
+            for number in range(args.updates * iteration, args.updates * (iteration + 1)):
+                figures = update(buffer.sample(args.batch_size), number % args.policy_delay == 0)
+        if iteration % every == 0 or iteration == iterations:
+            steps, seconds, (total, count) = iteration * N, time.perf_counter() - start, ended.tolist()
+            report = {"steps": float(steps), "seconds": seconds, "speed": steps / seconds}
+            report |= {"return": total / count} if count else {}
+            log(report | dict(zip(("critic_loss", "q"), figures.tolist(), strict=True)))
+            ended.zero_()
+    envs.close()
+    return {"return": evaluate(args, actor), "speed": steps / seconds, "agent": actor}
+
+
+@torch.no_grad()
+def evaluate(args: Args, actor: Actor, episodes: int = 128) -> float:
+    """Mean return of the policy, one episode in each env."""
+    envs = make(args, episodes, "disabled")  # an env that has finished stands still, and its reward is 0
+    seen, _ = envs.reset(seed=args.seed + 1_000_000)
+    over, total = torch.zeros(episodes, dtype=torch.bool, device=seen.device), torch.zeros(episodes, device=seen.device)
+    while not over.all():
+        action = scaled(actor(seen.flatten(1).float()), envs.single_action_space)
+        seen, reward, terminated, truncated, _ = envs.step(action)
+        total += reward
+        over |= terminated | truncated
+    envs.close()
+    return total.mean().item()
+
+
+# ---- command line ----
+
+
+def printer(every: float = 2.0) -> Callable[[dict[str, float]], None]:
+    shown = -math.inf
+
+    def show(row: dict[str, float]) -> None:
+        nonlocal shown
+        if row["seconds"] - shown >= every:
+            shown = row["seconds"]
+            print("  ".join(f"{name} {value:,.4g}" for name, value in row.items()), flush=True)
+
+    return show
+
+
+def parse() -> Args:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    for f in dataclasses.fields(Args):
+        kind = {"type": json.loads if f.default is None else type(f.default)}
+        how: Any = {"action": argparse.BooleanOptionalAction} if isinstance(f.default, bool) else kind
+        how |= {"nargs": "?"} if f.name == "game" else {}
+        name = f.name if f.name == "game" else "--" + f.name.replace("_", "-")
+        parser.add_argument(name, default=f.default, help=f"{f.metadata['help']} ({f.default})", **how)
+    try:
+        return Args(**vars(parser.parse_args()))
+    except ValueError as error:
+        parser.error(str(error))
+
+
+if __name__ == "__main__":
+    result = train(parse())
+    print(f"return {result['return']:.4g} at {result['speed']:,.0f} steps/s")

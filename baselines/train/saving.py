@@ -1,0 +1,103 @@
+"""Checkpoints of a run: which tensors they hold, and how a run goes on from them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from gpuzoo.core.simulator import Snapshot
+
+from ..report import checkpoint
+from . import distributed
+from .loading import describe
+
+if TYPE_CHECKING:
+    from .trainer import Trainer
+
+
+def save(trainer: Trainer, path: str | os.PathLike[str], about: Mapping[str, Any]) -> None:
+    """Writes a checkpoint, see `Trainer.save`."""
+    each = distributed.gather(own_state(trainer))
+    if distributed.rank() != 0:
+        return
+    now = {"args": trainer.args.about(), "steps": trainer.steps, "iteration": trainer.iteration}
+    checkpoint.save(path, tensors(trainer, each), {**expected(trainer), **now, **about})
+
+
+def tensors(trainer: Trainer, each: Sequence[Mapping[str, np.ndarray[Any, Any]]]) -> dict[str, Tensor]:
+    """All that the run depends on, with what each process has of its own."""
+    out: dict[str, Tensor] = {"counter": trainer.rollout.counter, "updates": trainer.updates}
+    for number, mine in enumerate(each):
+        out |= {f"process/{number}/{k}": torch.from_numpy(v) for k, v in mine.items()}
+    for name, player in trainer.rollout.players.items():
+        found = {f"weights/{k}": v for k, v in player.policy.state_dict().items()}
+        if name in trainer.learners:
+            found = trainer.learners[name].state_dict()
+        out |= {f"policy/{name}/{k}": v for k, v in found.items()}
+    if trainer.selfplay is not None:
+        out |= {f"pool/{k}": v for k, v in trainer.selfplay.state().items()}
+    return out
+
+
+def own_state(trainer: Trainer) -> dict[str, np.ndarray[Any, Any]]:
+    """What differs between processes: the envs, what their agents remember, and random numbers."""
+    tensors = {f"memory/{n}": p.memory[-1] for n, p in trainer.rollout.players.items()}
+    tensors |= {f"running_return/{n}": x.running_return for n, x in trainer.learners.items()}
+    tensors |= {f"random/{n}": x for n, x in trainer.executor.state().items()}
+    tensors["begins"] = trainer.rollout.begins[-1]
+    arrays = {f"env/{k}": v for k, v in trainer.simulator.snapshot().numpy().arrays.items()}
+    return arrays | {k: v.cpu().numpy() for k, v in tensors.items()}
+
+
+def expected(trainer: Trainer) -> dict[str, Any]:
+    """What a run that goes on cannot change."""
+    names = ("algorithm", "num_envs", "num_steps", "population", "seed", "sweep", "pool")
+    about = trainer.args.about()
+    run = {name: about[name] for name in names}
+    run |= {"processes": distributed.world_size(), "executor": trainer.executor.name}
+    policies = {n: describe(p.policy) for n, p in trainer.rollout.players.items()}
+    return {"game": trainer.simulator.env.id, "config": trainer.simulator.constants(), "policies": policies, "run": run}
+
+
+def restore(trainer: Trainer, path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Goes on from a checkpoint, see `Trainer.restore`."""
+    found, about = checkpoint.load_run(path)
+    checkpoint.check(about, expected(trainer), path)
+    wanted = trainer.state()
+    if trainer.selfplay is not None:
+        wanted |= trainer.selfplay.past_like(found, path, "pool/")
+    checkpoint.check_tensors(found, wanted, path)
+    for name in ("counter", "updates"):
+        if int(found[name]) < 0:
+            raise ValueError(f"the checkpoint {path} cannot go on: {name} is {int(found[name])}.")
+    mine = checkpoint.below(found, f"process/{distributed.rank()}/")
+    env = {k: v.numpy() for k, v in checkpoint.below(mine, "env/").items()}
+    try:
+        trainer.executor.check(checkpoint.below(mine, "random/"))
+        trainer.simulator.restore(Snapshot(about["game"], about["config"], env))
+    except ValueError as error:
+        raise ValueError(f"the checkpoint {path} cannot go on: {error}") from error
+    for name, player in trainer.rollout.players.items():
+        learnt = checkpoint.below(found, f"policy/{name}/")
+        if name in trainer.learners:
+            trainer.learners[name].load_state_dict(learnt)
+        else:
+            player.policy.load_state_dict(checkpoint.below(learnt, "weights/"))
+    trainer.executor.restore(checkpoint.below(mine, "random/"))
+    trainer.rollout.begin()
+    trainer.rollout.begins[-1].copy_(mine["begins"])
+    for name, player in trainer.rollout.players.items():
+        player.memory[-1].copy_(mine[f"memory/{name}"])
+    for name, learner in trainer.learners.items():
+        learner.running_return.copy_(mine[f"running_return/{name}"])
+    trainer.rollout.counter.copy_(found["counter"])
+    trainer.updates.copy_(found["updates"])
+    if trainer.selfplay is not None:
+        trainer.selfplay.restore(checkpoint.below(found, "pool/"))
+    trainer.steps, trainer.iteration = about["steps"], about["iteration"]
+    return about
