@@ -29,6 +29,7 @@ from baselines.report import checkpoint  # noqa: E402
 from baselines.report.evaluation import evaluate  # noqa: E402
 from baselines.run import parse, train  # noqa: E402
 from baselines.train.advantages import advantages  # noqa: E402
+from baselines.train.config_files import RESULTS_ONLY  # noqa: E402
 from baselines.train.loss import COLUMNS  # noqa: E402
 from gpuzoo import Simulator  # noqa: E402
 
@@ -680,7 +681,7 @@ def test_every_configuration_is_known() -> None:
     for path in (ROOT / "baselines" / "configs").glob("*.json"):
         known = {f.name for kind in (ppo.Args, a2c.Args) for f in dataclasses.fields(kind)}
         found = json.loads(path.read_text())
-        assert not found.keys() - known - {"reference", "goal", "mappo", "open_spiel"}, path.name
+        assert not found.keys() - known - {*RESULTS_ONLY}, path.name
         for kind in (ppo.Args, a2c.Args):
             args = kind.of(path.stem)
             args.check()

@@ -136,6 +136,12 @@ def test_page_has_all_results_and_names_the_games_without(writer: Any) -> None:
     assert "\n\nSolved. The goal is at least 475 for agent (trained)" in section
 
 
+def test_a_note_closes_the_section_of_its_game(writer: Any, maker: Any) -> None:
+    note = maker.about_game("TagContinuous-v0")["note"]
+    assert writer.section("TagContinuous-v0", {}).endswith(f"```\n\n{note}")
+    assert writer.section("CartPole-v1", {}).endswith("```"), "CartPole's config has no note"
+
+
 def test_a_game_without_a_goal_is_neither_solved_nor_not(
     writer: Any, maker: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
