@@ -25,7 +25,6 @@ from baselines.run import train  # noqa: E402
 from baselines.train.executor import Plain  # noqa: E402
 from baselines.train.layers import mlp  # noqa: E402
 
-
 RUNS: dict[str, dict[str, Any]] = {
     "choices": {"game": "CartPole-v1", "clip_values": True, "population": 2},
     "shared critic": {"game": "CartPole-v1", "critic": "shared", "activation": "relu"},
