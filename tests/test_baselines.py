@@ -34,7 +34,6 @@ from baselines.train.loss import COLUMNS  # noqa: E402
 from gpuzoo import Simulator  # noqa: E402
 
 # The gradients of a population's parameters lie apart from each other, so that those of a member are neighbours.
-pytestmark = pytest.mark.filterwarnings("ignore:grad and param do not obey the gradient layout contract")
 
 GAMMA, LAMBDA = 0.9, 0.8
 TAG = {"num_taggers": 2, "num_runners": 3, "num_other_agents_observed": 3, "max_episode_steps": 20}
