@@ -7,8 +7,8 @@ import ctypes
 import dataclasses
 import functools
 import os
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, ClassVar
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import numpy as np
 import torch
@@ -54,7 +54,7 @@ class Trainer:
     """
 
     #: Finds an executor by its name and the device; `PPO` and `A2C` have `baselines.executors.choose` here.
-    choose_executor: ClassVar[Callable[[str, str], Executor]] = staticmethod(choose_plain)
+    choose_executor = staticmethod(choose_plain)
 
     def __init__(self, args: Args, executor: Executor | None = None) -> None:
         lay, players = args.check()
