@@ -18,19 +18,9 @@ from gpuzoo.core.backend import make_backend
 
 torch = pytest.importorskip("torch")
 
-from baselines import (
-    a2c,
-    ppo,
-)
-from baselines.fast import (
-    kernels,
-    losses,
-    trace,
-)
-from baselines.train import (
-    actions,
-    networks,
-)
+from baselines import a2c, ppo  # noqa: E402
+from baselines.fast import kernels, losses, trace  # noqa: E402
+from baselines.train import actions, networks  # noqa: E402
 
 
 @dataclasses.dataclass

@@ -11,10 +11,7 @@ from gymnasium import spaces
 
 torch = pytest.importorskip("torch")
 
-from baselines.fast import (
-    losses,
-    trace,
-)
+from baselines.fast import losses, trace  # noqa: E402
 from baselines.train import actions  # noqa: E402
 
 COLUMNS = ("advantage", "target", "old_value", "old_log_prob")
