@@ -20,7 +20,7 @@ from gpuzoo.core.simulator import Simulator
 
 from . import distributed, saving
 from .args import Args, option
-from .executor import Executor, Plain
+from .executor import Executor, choose_plain
 from .learner import Learner
 from .loading import fill, load
 from .loss import Hyper, Row
@@ -35,7 +35,7 @@ class Trainer:
 
     Args:
         args: the run.
-        executor: does the work; `Plain` by default. `baselines.executors.choose` finds the fastest one.
+        executor: does the work; by default what `choose_executor` finds for the options ``executor`` and ``device``.
 
     Attributes:
         simulator: the envs, ``num_envs`` for each member.
@@ -53,11 +53,14 @@ class Trainer:
         MemoryError: the rollout does not fit; the message names a size that would.
     """
 
+    #: Finds an executor by its name and the device; `PPO` and `A2C` have `baselines.executors.choose` here.
+    choose_executor = staticmethod(choose_plain)
+
     def __init__(self, args: Args, executor: Executor | None = None) -> None:
         lay, players = args.check()
         loaded = {name: load(path, name, args.game, lay, players[name][0]) for name, path in args.load.items()}
         self.args, self.steps, self.iteration = args, 0, 0
-        self.executor = executor or Plain()
+        self.executor = executor or self.choose_executor(args.executor, args.device)
         M, rank = args.population, distributed.rank()
         keep_freed_memory()
         seeds = [args.seed + k for k in range(M)]
