@@ -16,13 +16,15 @@ from torch import Tensor
 from . import distributed
 from .advantages import advantages, discounted_sum
 from .learner import Learner
-from .loss import Hyper, Loss
+from .loss import Hyper, Loss, Numbers
 from .minibatch import Minibatch
 from .player import Draws
 from .rollout import Rollout
 
 if TYPE_CHECKING:
     from .trainer import Trainer
+
+AHEAD = 1 << 16  # random numbers of a member that are drawn together
 
 Draw = Callable[[int, Tensor, Tensor | None], None]
 
@@ -164,10 +166,18 @@ class Plain:
         generators = [generator(seed, device) for seed in draws.seeds.tolist()]
         self._generators[draws.name], self._draws[draws.name] = generators, draws
 
+        T, M, R = draws.log_prob.shape
+        ahead = max(1, min(T, AHEAD // (R * actions.outputs)))  # steps; not of M: a member's numbers are its own
+        noise = torch.empty(M, ahead, R, actions.outputs, device=device)
+        places = [*zip(draws.action, draws.log_prob, noise.unbind(1) * T, strict=False)]
+
         def draw(t: int, out: Tensor, mask: Tensor | None) -> None:
-            action, log_prob = actions.draw(out, log_std, mask, generators)
-            draws.action[t].copy_(action)
-            draws.log_prob[t].copy_(log_prob)
+            if t % ahead == 0:
+                actions.fill_noise(noise, generators)
+            to, log_prob, drawn = places[t]
+            action, chosen = actions.choose(out, log_std, mask, drawn)
+            to.copy_(action)
+            log_prob.copy_(chosen)
 
         return draw
 
@@ -193,11 +203,14 @@ class Plain:
         assert gradient is not None
         gradient.zero_()
         rows, numbers = loss(batch.row(*batch.forward()), hyper)
-        torch.autograd.backward((rows * batch.share).sum())
+        torch.autograd.backward(rows.expand_as(batch.share), batch.share)  # of the sum of rows * share
         noted = {"loss": rows} | numbers
-        table = torch.stack([torch.as_tensor(x).detach().to(rows.dtype).expand_as(rows) for x in noted.values()])
-        means = distributed.all_reduce((table * batch.share).sum(-1))
-        return dict(zip(noted, means, strict=True))
+
+        def means() -> Tensor:
+            found = [torch.as_tensor(x).detach().to(rows.dtype).expand_as(batch.share) for x in noted.values()]
+            return distributed.all_reduce((torch.stack(found, 1) * batch.share.unsqueeze(1)).sum(-1))
+
+        return Numbers(tuple(noted), means)
 
     def step(self, learner: Learner, rate: Tensor, max_grad_norm: Tensor) -> None:
         """By ``torch.optim.Adam``."""
