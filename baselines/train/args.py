@@ -11,6 +11,7 @@ from gpuzoo.core.definition import EnvDef, Layout, choices, layout, split_config
 
 from . import config_files, distributed
 from .encoders import CNN_COST, ENCODERS
+from .schedule import parse_schedule, ranges
 from .sweep import parse_sweep
 
 EXECUTORS = ("auto", "plain", "fast")
@@ -42,6 +43,8 @@ class Args:
     population: int = option(1, "agents trained side by side, with the seeds seed, seed + 1, ...")
     sweep: str = option("", "NAME=LOW:HIGH, NAME=log:LOW:HIGH or NAME=A/B/C, with commas between: hyper-parameters "
                             "in which the members of the population differ")  # fmt: skip
+    schedule: str = option("", "NAME=FROM:TO or NAME=log:FROM:TO, with commas between: hyper-parameters and float "
+                               "parameters of the game that change from the first iteration to the last")  # fmt: skip
     policies: dict[str, str] = dataclasses.field(
         default_factory=dict, metadata={"doc": "group=name,...: which policy plays a group; equal names share one"}
     )
@@ -126,7 +129,8 @@ class Args:
             raise ValueError("resume goes on from the checkpoint in a folder: give out=FOLDER.")
         parse_sweep(self)
         env = registry.get(self.game)
-        cfg, _ = split_config(env, self.num_envs, {k: v for k, v in self.config.items() if k != "max_episode_steps"})
+        values = self.config | ranges(parse_schedule(self))
+        cfg, _ = split_config(env, self.num_envs, {k: v for k, v in values.items() if k != "max_episode_steps"})
         lay = layout(env, cfg)
         if self.critic == "central" and lay.agents == 1 and lay.state_space is None:
             raise ValueError(
