@@ -14,6 +14,9 @@ from .encoders import CNN_COST, ENCODERS
 from .schedule import parse_schedule, ranges
 from .sweep import parse_sweep
 
+#: Rewards whose discounted returns have a larger deviation are normalised by default: a critic's output begins near 0,
+#: and Adam moves it by some multiples of the learning rate in a step, so that it needs many updates to get that far.
+LARGE_RETURNS = 10.0
 EXECUTORS = ("auto", "plain", "fast")
 CRITICS = ("separate", "shared", "central")
 
@@ -73,7 +76,8 @@ class Args:
     max_grad_norm: float = option(0.5, "longer gradients are shortened to this", sweep=True)
     normalize_advantages: bool = option(True, "in each minibatch, to mean 0 and deviation 1")
     normalize_observations: bool = option(False, "by their running mean and deviation")
-    normalize_rewards: bool = option(False, "by the running deviation of the discounted return")
+    normalize_rewards: bool | str = option("auto", "by the running deviation of the discounted return: on, off, or "
+                                           f"auto: if that of the first rewards is over {LARGE_RETURNS:g}")  # fmt: skip
     bf16: bool = option(False, "compute the networks in bfloat16")
     stagger: bool = option(False, "begin the envs at different times, so that not all episodes end in the same step")
     save_every: float = option(60.0, "seconds between two checkpoints")
@@ -82,6 +86,9 @@ class Args:
     video: bool = option(False, "leave an animation of the trained agents")
     track: bool = option(False, "send the log to Weights & Biases")
     threads: int = option(0, "torch's CPU threads; 0: one for small minibatches, else all")
+
+    def __post_init__(self) -> None:
+        self.normalize_rewards = {"on": True, "off": False}.get(str(self.normalize_rewards), self.normalize_rewards)
 
     @classmethod
     def of(cls, game: str | type[EnvDef], file: str = "", **values: Any) -> Any:
@@ -178,6 +185,8 @@ class Args:
         for name, number in vars(self).items():
             if isinstance(number, float) and not math.isfinite(number):
                 raise ValueError(f"{name} must be a finite number, not {number}.")
+        if self.normalize_rewards not in (True, False, "auto"):
+            raise ValueError(f"normalize_rewards must be on, off or auto, not {self.normalize_rewards!r}.")
         for name in ("hidden", "channels"):
             if any(n < 1 for n in getattr(self, name)):
                 raise ValueError(f"{name} must be positive sizes, not {getattr(self, name)}.")

@@ -115,7 +115,7 @@ class Trainer:
             if name in loaded:
                 fill(policy, {k: v.expand(M, *v.shape[1:]) for k, v in loaded[name][1].items()}, args.load[name])
             if name not in args.freeze:
-                self.learners[name] = Learner(player, self.rollout, self.updates, args.bf16)
+                self.learners[name] = Learner(player, self.rollout, self.updates, args.bf16, args.normalize_rewards)
         self.policies = {g: p.policy for p in self.rollout.players.values() for g in p.groups}
         self.selfplay = None
         if args.pool:
@@ -157,8 +157,7 @@ class Trainer:
         Returns:
             Numbers (members,) to log.
         """
-        if self.args.normalize_rewards:
-            learner.reward = learner.scaled_rewards(learner.reward, self.hyper.gamma)
+        learner.reward = learner.normalization.apply(learner, learner.reward, self.hyper.gamma)
         return {}
 
     # ---- what it does that with ----
@@ -214,7 +213,8 @@ class Trainer:
         scheduled = schedule.apply(self)
         with self._fits():
             self.play()
-            log = self.update()
+            is_open = any(learner.normalization.is_open for learner in self.learners.values())
+            log = self._learn_all() if is_open else self.update()  # a graph always does what it did first
         self.steps += args.num_envs * args.num_steps * distributed.world_size()
         self.iteration += 1
         found = torch.stack([x.double() for x in log.values()]).cpu().numpy()  # waits for a GPU, once
