@@ -7,9 +7,10 @@
 For each game: ``<ID>.json`` with the command, the hyper-parameters and the scores of each seed; ``<ID>.csv`` with the
 learning curves, which the documentation draws. What is trained, and what it is compared with, stands in
 ``baselines/configs/<ID>.json``, if there is one; its keys ``reference``, ``goal``, ``mappo`` and ``open_spiel`` are
-read here only. With ``mappo``, the options that differ for a central critic (``{}`` if none), that is trained as well,
-to ``<ID>-MAPPO.*``. Where ``open_spiel`` names a board game of OpenSpiel (``pip install open_spiel``), its Monte-Carlo
-tree search is an opponent, too.
+read here only. Its ``note``, which says what hinders a weak result, is read by the documentation only. With ``mappo``,
+the options that differ for a central critic (``{}`` if none), that is trained as well, to ``<ID>-MAPPO.*``. Where
+``open_spiel`` names a board game of OpenSpiel (``pip install open_spiel``), its Monte-Carlo tree search is an opponent,
+too.
 """
 
 from __future__ import annotations

@@ -25,8 +25,6 @@ from baselines.run import train  # noqa: E402
 from baselines.train.executor import Plain  # noqa: E402
 from baselines.train.layers import mlp  # noqa: E402
 
-pytestmark = pytest.mark.filterwarnings("ignore:grad and param do not obey the gradient layout contract")
-
 RUNS: dict[str, dict[str, Any]] = {
     "choices": {"game": "CartPole-v1", "clip_values": True, "population": 2},
     "shared critic": {"game": "CartPole-v1", "critic": "shared", "activation": "relu"},

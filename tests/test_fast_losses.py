@@ -418,7 +418,6 @@ def test_log_prob_has_the_bits_of_the_sampler(name, masked):
     assert (clipped == 0).all()
 
 
-@pytest.mark.filterwarnings("ignore:grad and param do not obey")  # members' parameters lie between their others
 @pytest.mark.parametrize("critic", ["separate", "shared"])
 @pytest.mark.parametrize("name", ["Discrete(7)", "MultiDiscrete", "Box(6)"])
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
