@@ -61,7 +61,9 @@ class PPO(Trainer):
                 if args.normalize_advantages:
                     batch.normalize("advantage")
                 numbers = self.evaluate(batch)
-                if args.target_kl or "target_kl" in args.sweep:  # multiplied by 0, a rate stays 0 for all that follows
+                if (
+                    args.target_kl or "target_kl" in args.sweep + args.schedule
+                ):  # multiplied by 0, a rate stays 0 for all that follows
                     kl = numbers["kl"][:, None]
                     rate = rate * ((kl <= 1.5 * hyper.target_kl) | (hyper.target_kl == 0))
                 self.step(learner, rate)
