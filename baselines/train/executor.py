@@ -114,10 +114,18 @@ class Executor(Protocol):
     def restore(self, found: Mapping[str, Tensor]) -> None:
         """Puts back what `state` gave."""
 
+    def reseed(self) -> None:
+        """Seeds the random numbers by the run's seeds and its counter, where another executor played before."""
 
-def generator(seed: int, device: torch.device) -> torch.Generator:
+
+def choose_plain(name: str = "auto", device: str = "auto") -> Executor:
+    """`Plain`, whatever is asked for; see `baselines.executors.choose`."""
+    return Plain()
+
+
+def generator(seed: int, device: torch.device, counter: int = 0) -> torch.Generator:
     """A generator for this process. All 64 bits of the seed count, of which torch's on a CPU takes the lower half."""
-    mixed = np.random.SeedSequence([seed % 2**64, distributed.rank()]).generate_state(1)
+    mixed = np.random.SeedSequence([seed % 2**64, distributed.rank(), counter]).generate_state(1)
     return torch.Generator(device).manual_seed(int(mixed[0]))
 
 
@@ -128,6 +136,7 @@ class Plain:
 
     def __init__(self) -> None:
         self._generators: dict[str, list[torch.Generator]] = {}  # of each policy, one for each member
+        self._draws: dict[str, Draws] = {}
 
     def setup(self, trainer: Trainer) -> None:
         """Prepares nothing."""
@@ -156,7 +165,7 @@ class Plain:
         """Draws with a generator of each member's own, so that a member alone is the same as among others."""
         device, actions, log_std = draws.log_prob.device, draws.policy.actions, draws.policy.log_std
         generators = [generator(seed, device) for seed in draws.seeds.tolist()]
-        self._generators[draws.name] = generators
+        self._generators[draws.name], self._draws[draws.name] = generators, draws
 
         T, M, R = draws.log_prob.shape
         ahead = max(1, min(T, AHEAD // (R * actions.outputs)))  # steps; not of M: a member's numbers are its own
@@ -243,3 +252,10 @@ class Plain:
         for name, generators in self._generators.items():
             for random, state in zip(generators, found[name], strict=True):
                 random.set_state(state.cpu().clone())  # a clone, since it does not see where a view begins
+
+    def reseed(self) -> None:
+        """Seeds each generator by its member's seed and the counter."""
+        for name, generators in self._generators.items():
+            draws = self._draws[name]
+            for random, seed in zip(generators, draws.seeds.tolist(), strict=True):
+                random.set_state(generator(seed, random.device, int(draws.counter)).get_state())
