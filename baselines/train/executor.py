@@ -166,7 +166,6 @@ class Plain:
         device, actions, log_std = draws.log_prob.device, draws.policy.actions, draws.policy.log_std
         generators = [generator(seed, device) for seed in draws.seeds.tolist()]
         self._generators[draws.name], self._draws[draws.name] = generators, draws
-
         T, M, R = draws.log_prob.shape
         ahead = max(1, min(T, AHEAD // (R * actions.outputs)))  # steps; not of M: a member's numbers are its own
         noise = torch.empty(M, ahead, R, actions.outputs, device=device)
