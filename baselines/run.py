@@ -17,6 +17,7 @@ import torch
 from .executors import choose
 from .report import plots
 from .report.evaluation import evaluate
+from .report.health import Health, facts_of
 from .report.log import Log, read
 from .report.progress import Display
 from .train import distributed
@@ -81,6 +82,8 @@ class Run:
             executor += f" from iteration {trainer.iteration + 1} on, {former} before"
         about = args.about() | {"executor": executor}
         self.log = Log(self.folder, about, track=args.track and distributed.rank() == 0, rows=rows)
+        self.health = Health(facts_of(trainer))
+        self.health.again(rows)
         self.start = self.saved = time.perf_counter()
         hidden = quiet or distributed.rank() != 0
         title = f"{self.name} on {trainer.device}, executor: {executor}"
@@ -105,6 +108,10 @@ class Run:
         means = np.where(finite, table, 0).sum(1) / np.maximum(finite.sum(1), 1)
         row |= {k: m for k, m, any_ in zip(numbers, means.tolist(), finite.any(1).tolist(), strict=True) if any_}
         self.log.write(row)
+        chosen = (learner.normalization.news() for learner in trainer.learners.values())
+        for text in (*filter(None, chosen), *self.health.look(self.log.rows)):
+            self.log.note(text, trainer.steps)
+            self.display.warn(text)
         if self.args.population > 1:
             self.members.append({k[7:]: v for k, v in numbers.items() if k.startswith("return/")})
         self.latest |= {k[7:]: v for k, v in row.items() if k.startswith("return/")}

@@ -53,8 +53,8 @@ class Normalization:
         self.load(chosen)
         if self._any and not self.is_open:
             self._news = (
-                f"the rewards of {learner.name} are normalised: their discounted returns have a deviation of "
-                f"{float(deviation.max()):.3g}, over {LARGE_RETURNS:g}. To leave them: --normalize-rewards off."
+                f"the rewards of {learner.name} are normalised, as their discounted returns have a deviation of "
+                f"{float(deviation.max()):.3g}, over {LARGE_RETURNS:g}; --normalize-rewards off leaves them."
             )
 
     def load(self, chosen: Tensor) -> None:
