@@ -20,6 +20,7 @@ from .report.evaluation import evaluate
 from .report.health import Health, facts_of
 from .report.log import Log, read
 from .report.progress import Display
+from .report.tournament import tournament
 from .train import distributed
 from .train.command import parse
 from .train.executor import Executor
@@ -229,8 +230,8 @@ def train(
                     run.keep()
             run.keep()
         if trainer.selfplay is not None and run.folder:
-            table = trainer.selfplay.tournament(args.game, trainer.iteration, config=args.config, seed=args.seed)
-            table.write(run.folder)
+            players, iterations = trainer.selfplay.players(trainer.iteration)
+            tournament(args.game, players, iterations, config=args.config, seed=args.seed).write(run.folder)
         if args.video and run.folder:
             from .report.video import film
 
