@@ -20,7 +20,7 @@ from baselines.ppo import PPO, Args
 from baselines.run import train
 from baselines.train import selfplay
 from baselines.train.networks import Policy
-from baselines.train.selfplay import SelfPlay, bradley_terry, stacked, tournament
+from baselines.train.selfplay import SelfPlay, bradley_terry, tournament
 
 HEAP = {"heap": 6}
 
@@ -320,8 +320,8 @@ def chance(left: int, to_move: bool) -> float:
 
 
 def test_a_tournament_rates_perfect_and_random_play() -> None:
-    idle = stacked(perfect(), [{k: torch.zeros_like(v) for k, v in perfect().state_dict().items()}])
-    both = stacked(perfect(), [perfect().state_dict(), idle.state_dict()])
+    idle = perfect().stacked([{k: torch.zeros_like(v) for k, v in perfect().state_dict().items()}])
+    both = perfect().stacked([perfect().state_dict(), idle.state_dict()])
     games = 2000
     table = tournament(Nim, both, games=games, config=HEAP, seed=3)
     assert table.names == ["0", "1", "random"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import warnings
 from collections.abc import Iterator, Mapping
@@ -17,10 +18,26 @@ from .minibatch import Minibatch, Sequences, share_of
 from .networks import Policy
 from .places import Places
 from .player import Player
+from .rewards import Normalization
 from .rollout import Rollout
 
 # Members' parameters lie in one tensor, so that a parameter has gaps between its members; torch warns of that as slow.
 warnings.filterwarnings("ignore", message="grad and param do not obey the gradient layout contract")
+
+
+@dataclasses.dataclass(frozen=True)
+class Head:
+    """A further head of the critic, with rewards of its own, see `Trainer.heads`.
+
+    Attributes:
+        gamma: its discount.
+        weight: what its advantage counts for, where that of the game's rewards counts for 1.
+        episodic: whether its returns end with the episode.
+    """
+
+    gamma: float = 0.99
+    weight: float = 1.0
+    episodic: bool = True
 
 
 class Learner:
@@ -34,9 +51,12 @@ class Learner:
         rollout: where.
         counter: (1,) int64, number of the update, on the device.
         bf16: compute in bfloat16 where that is sound.
+        normalize_rewards: True, False or ``"auto"``, see `Normalization`.
+        heads: of the critic, besides the one of the game's rewards.
 
     Attributes:
         reward: (steps, members, rows), what advantages are computed from; ``on_rollout`` may change it.
+        rewards: likewise for each of ``heads``, by name; 0 until ``on_rollout`` writes there.
         observation: (steps, members, rows, ...), before each action.
         action: (steps, members, rows, parts).
         mask: (steps, members, rows, choices) of legal choices, or None.
@@ -48,12 +68,23 @@ class Learner:
         momentum, square, count: the state of Adam: (members, size) twice, and steps (members,).
     """
 
-    def __init__(self, player: Player, rollout: Rollout, counter: Tensor, bf16: bool = False) -> None:
+    def __init__(
+        self,
+        player: Player,
+        rollout: Rollout,
+        counter: Tensor,
+        bf16: bool = False,
+        normalize_rewards: bool | str = False,
+        heads: Mapping[str, Head] | None = None,
+    ) -> None:
         self.player, self.rollout, self.counter, self.bf16 = player, rollout, counter, bf16
+        self.heads: Mapping[str, Head] = heads or {}
+        self.rewards: dict[str, Tensor] = {}
         self.executor, policy = rollout.executor, player.policy
         self.momentum, self.square = torch.zeros_like(policy.flat.data), torch.zeros_like(policy.flat.data)
         self.count = torch.zeros(policy.members, device=policy.flat.device)
         self.reward_scale = Scale(policy.members, 1, policy.flat.device)
+        self.normalization = Normalization(normalize_rewards, policy.members, policy.flat.device)
         self.running_return = torch.zeros(player.shape[1:], device=policy.flat.device)
         self.reward = self.valid = self.packed = self.observation = self.action = torch.empty(0)
         self.columns: dict[str, Tensor] = {}
@@ -90,6 +121,7 @@ class Learner:
         """Takes what was played from the rollout."""
         rollout, player = self.rollout, self.player
         self.reward, self.columns = player.rows(rollout.reward), {}
+        self.rewards = {name: torch.zeros_like(self.reward) for name in self.heads}
         self.observation = player.observations(rollout.observation[:-1]).contiguous()
         self.state = player.states(rollout.state[:-1])
         self.mask = None if rollout.mask is None else player.masks(rollout.mask[:-1]).contiguous()
@@ -106,18 +138,23 @@ class Learner:
         Returns:
             Numbers (members,) to log.
         """
-        rollout, player = self.rollout, self.player
-        acting, terminated, truncated = map(player.rows, (rollout.acting, rollout.terminated, rollout.truncated))
-        advantage, valid = self.executor.advantages(
-            self.reward, player.value, acting, terminated, truncated, player.final_values(), gamma, gae_lambda,
-            rollout.waits,
-        )  # fmt: skip
-        old = player.value[:-1]
+        player, final = self.player, self.player.final_values()
+        values, own_final = player.value, final
+        if self.heads:
+            values, own_final = values[..., 0].contiguous(), None if final is None else final[..., 0].contiguous()
+        advantage, valid = self._advantages(self.reward, values, own_final, gamma, gae_lambda)
+        old = values[:-1]
         target = advantage + old
         self._find(valid)
-        self.columns = {
-            "advantage": advantage, "target": target, "old_value": old, "old_log_prob": player.log_prob, **self.columns
-        }  # fmt: skip
+        columns = {"advantage": advantage, "target": target, "old_value": old, "old_log_prob": player.log_prob}
+        for k, (name, head) in enumerate(self.heads.items(), start=1):
+            theirs, cut = player.value[..., k].contiguous(), None if final is None else final[..., k].contiguous()
+            if not head.episodic:
+                cut = None
+            found, _ = self._advantages(self.rewards[name], theirs, cut, head.gamma, gae_lambda, head.episodic)
+            columns["advantage"] = columns["advantage"] + head.weight * found
+            columns |= {f"target_{name}": found + theirs[:-1], f"old_value_{name}": theirs[:-1]}
+        self.columns = {**columns, **self.columns}
         self.packed = torch.stack([*self.columns.values()], -1)
         both, weight = torch.stack([advantage, target]).permute(2, 0, 1, 3).flatten(2), valid.transpose(0, 1).flatten(1)
         count = distributed.all_reduce(self.counts.clone()).clamp(min=1).view(-1, 1, 1)
@@ -125,6 +162,24 @@ class Learner:
         mean = distributed.all_reduce((both * weight).sum(2, keepdim=True)) / count
         variance = distributed.all_reduce(((both - mean).square() * weight).sum(2)) / count[..., 0]
         return {"explained_variance": 1 - variance[:, 0] / (variance[:, 1] + 1e-8)}
+
+    def _advantages(
+        self,
+        rewards: Tensor,
+        values: Tensor,
+        final_values: Tensor | None,
+        gamma: Tensor | float,
+        gae_lambda: Tensor,
+        episodic: bool = True,
+    ) -> tuple[Tensor, Tensor]:
+        """Advantages of one head, and which rows are transitions."""
+        rollout, rows = self.rollout, self.player.rows
+        acting, terminated, truncated = map(rows, (rollout.acting, rollout.terminated, rollout.truncated))
+        if not episodic:  # the next episode's first value follows
+            terminated, truncated = torch.zeros_like(terminated), torch.zeros_like(truncated)
+        return self.executor.advantages(
+            rewards, values, acting, terminated, truncated, final_values, gamma, gae_lambda, rollout.waits
+        )
 
     def _find(self, valid: Tensor) -> None:
         """Finds the rows that are transitions: how many each member has, and where, unless all are."""
@@ -244,11 +299,15 @@ class Learner:
         found: dict[str, Any] = {f"weights/{k}": v for k, v in self.policy.state_dict().items()}
         found |= {f"adam/{k}": v for k, v in self._moments().items()}
         found |= {f"reward_scale/{k}": v for k, v in self.reward_scale.state_dict().items()}
+        if self.normalization.automatic:
+            found["normalizes_rewards"] = self.normalization.chosen
         return found
 
     def load_state_dict(self, found: Mapping[str, Tensor]) -> None:
         """Puts back what `state_dict` gave."""
         self.policy.load_state_dict(below(found, "weights/"))
         self.reward_scale.load_state_dict(below(found, "reward_scale/"))
+        if self.normalization.automatic:
+            self.normalization.load(found["normalizes_rewards"])
         for name, x in self._moments().items():
             x.copy_(found[f"adam/{name}"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +26,8 @@ def save(trainer: Trainer, path: str | os.PathLike[str], about: Mapping[str, Any
     each = distributed.gather(own_state(trainer))
     if distributed.rank() != 0:
         return
-    now = {"args": trainer.args.about(), "steps": trainer.steps, "iteration": trainer.iteration}
+    now = {"args": trainer.args.about(), "steps": trainer.steps, "iteration": trainer.iteration,
+           "executor": trainer.executor.name}  # fmt: skip
     checkpoint.save(path, tensors(trainer, each), {**expected(trainer), **now, **about})
 
 
@@ -59,9 +61,14 @@ def expected(trainer: Trainer) -> dict[str, Any]:
     names = ("algorithm", "num_envs", "num_steps", "population", "seed", "sweep", "pool")
     about = trainer.args.about()
     run = {name: about[name] for name in names}
-    run |= {"processes": distributed.world_size(), "executor": trainer.executor.name}
+    run |= {"processes": distributed.world_size()}
     policies = {n: describe(p.policy) for n, p in trainer.rollout.players.items()}
     return {"game": trainer.simulator.env.id, "config": trainer.simulator.constants(), "policies": policies, "run": run}
+
+
+def without_random(found: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The tensors without the state of random numbers, which only the same executor can go on from."""
+    return {name: x for name, x in found.items() if not re.match(r"process/\d+/random/", name)}
 
 
 def restore(trainer: Trainer, path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -71,6 +78,9 @@ def restore(trainer: Trainer, path: str | os.PathLike[str]) -> dict[str, Any]:
     wanted = trainer.state()
     if trainer.selfplay is not None:
         wanted |= trainer.selfplay.past_like(found, path, "pool/")
+    same_executor = about.get("executor") == trainer.executor.name
+    if not same_executor:
+        found, wanted = without_random(found), without_random(wanted)
     checkpoint.check_tensors(found, wanted, path)
     for name in ("counter", "updates"):
         if int(found[name]) < 0:
@@ -78,7 +88,8 @@ def restore(trainer: Trainer, path: str | os.PathLike[str]) -> dict[str, Any]:
     mine = checkpoint.below(found, f"process/{distributed.rank()}/")
     env = {k: v.numpy() for k, v in checkpoint.below(mine, "env/").items()}
     try:
-        trainer.executor.check(checkpoint.below(mine, "random/"))
+        if same_executor:
+            trainer.executor.check(checkpoint.below(mine, "random/"))
         trainer.simulator.restore(Snapshot(about["game"], about["config"], env))
     except ValueError as error:
         raise ValueError(f"the checkpoint {path} cannot go on: {error}") from error
@@ -88,7 +99,6 @@ def restore(trainer: Trainer, path: str | os.PathLike[str]) -> dict[str, Any]:
             trainer.learners[name].load_state_dict(learnt)
         else:
             player.policy.load_state_dict(checkpoint.below(learnt, "weights/"))
-    trainer.executor.restore(checkpoint.below(mine, "random/"))
     trainer.rollout.begin()
     trainer.rollout.begins[-1].copy_(mine["begins"])
     for name, player in trainer.rollout.players.items():
@@ -96,6 +106,10 @@ def restore(trainer: Trainer, path: str | os.PathLike[str]) -> dict[str, Any]:
     for name, learner in trainer.learners.items():
         learner.running_return.copy_(mine[f"running_return/{name}"])
     trainer.rollout.counter.copy_(found["counter"])
+    if same_executor:
+        trainer.executor.restore(checkpoint.below(mine, "random/"))
+    else:
+        trainer.executor.reseed()
     trainer.updates.copy_(found["updates"])
     if trainer.selfplay is not None:
         trainer.selfplay.restore(checkpoint.below(found, "pool/"))

@@ -68,7 +68,7 @@ class SelfPlay:
         (self._player,) = rollout.players.values()
         self._rollout, self.size, self.every = rollout, size, every
         learner, device = self._player.policy, rollout.device
-        self.policy = stacked(learner, [learner.state_dict()] * size)
+        self.policy = learner.stacked([learner.state_dict()] * size)
         self.elo, self.ratings = 0.0, torch.zeros(size, dtype=torch.float64)
         self.past: list[tuple[int, dict[str, Tensor]]] = []
         self._entered, self._spacing = 0, 1
@@ -213,22 +213,9 @@ class SelfPlay:
         """
         learner = self._player.policy
         before = [(n, weights) for n, weights in self.past if n < iteration]
-        policy = stacked(learner, [*(weights for _, weights in before), learner.state_dict()])
+        policy = learner.stacked([*(weights for _, weights in before), learner.state_dict()])
         iterations = [*(n for n, _ in before), iteration]
         return tournament(game, policy, [f"iteration {n}" for n in iterations], iterations, **more)
-
-
-def stacked(like: Policy, weights: Sequence[Mapping[str, Tensor]]) -> Policy:
-    """A policy with several members.
-
-    Args:
-        like: of the same form.
-        weights: state of each member, as a policy of one member has it.
-    """
-    form: dict[str, Any] = like.form
-    policy = Policy(like.observation_space, like.action_space, [0] * len(weights), device=like.flat.device, **form)
-    policy.load_state_dict({k: torch.cat([w[k].to(v.device) for w in weights]) for k, v in policy.state_dict().items()})
-    return policy
 
 
 # ---- tournaments ----
