@@ -22,7 +22,7 @@ pytestmark = pytest.mark.skipif(not DOCS.is_dir(), reason="not a checkout")
 
 
 def module(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The file of a page, which is called like it or `name`, as a module."""
+    """The one file of a page, as a module."""
     (block,) = [b for b in blocks(DOCS / "tutorials" / f"{page}.md") if b.caption]
     (tmp_path / block.caption).write_text(block.code)
     monkeypatch.syspath_prepend(tmp_path)
@@ -40,9 +40,21 @@ CARTPOLE = {"population": 4, "num_envs": 32, "num_steps": 32, "epochs": 10, "lr"
 @pytest.mark.parametrize("kind", ["ppo", "spo"])
 def test_spo_solves_cartpole_as_ppo_does(kind, tmp_path, monkeypatch):
     algorithm = ppo.PPO if kind == "ppo" else module("own_loss", tmp_path, monkeypatch).SPO
-    used = set()
-    result = train(algorithm, ppo.Args("CartPole-v1", **CARTPOLE), quiet=True,
-                   watch=lambda trainer: used.add(trainer.executor.describe()))  # fmt: skip
+    result = train(algorithm, ppo.Args("CartPole-v1", **CARTPOLE), quiet=True)
     found = [evaluate("CartPole-v1", result.policies, 200, greedy=True, member=k).returns["agent"] for k in range(4)]
     assert min(np.mean(x) for x in found) >= 475
-    assert used == {"fast"}
+
+
+DEEP_SEA = {"config": {"size": 20}, "population": 4, "num_envs": 256, "num_steps": 20, "epochs": 2, "lr": 1e-3,
+            "gae_lambda": 1.0, "total_steps": 400_000, **CPU}  # fmt: skip
+
+
+@pytest.mark.rotates
+@pytest.mark.parametrize("kind", ["ppo", "rnd"])
+def test_curiosity_finds_the_treasure_that_ppo_does_not(kind, tmp_path, monkeypatch):
+    """The best return is 0.99; without the treasure none is above 0."""
+    rnd = module("rnd", tmp_path, monkeypatch)
+    algorithm, options = (ppo.PPO, ppo.Args) if kind == "ppo" else (rnd.RND, rnd.Args)
+    result = train(algorithm, options("DeepSea-bsuite-v0", **DEEP_SEA), quiet=True)
+    returns = result.returns["agent"]
+    assert (returns > 0.9).all() if kind == "rnd" else (returns <= 0).all(), returns
