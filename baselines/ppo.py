@@ -20,6 +20,7 @@ import torch
 from torch import Tensor
 
 from . import run
+from .executors import choose
 from .train.args import PPOArgs as Args
 from .train.learner import Learner
 from .train.loss import Hyper, Row
@@ -30,6 +31,7 @@ class PPO(Trainer):
     """A run of PPO."""
 
     args: Args
+    choose_executor = staticmethod(choose)
 
     def loss(self, row: Row, hyper: Hyper) -> tuple[Tensor, dict[str, Tensor]]:
         """The clipped surrogate objective, with the losses of value and entropy."""
@@ -59,7 +61,9 @@ class PPO(Trainer):
                 if args.normalize_advantages:
                     batch.normalize("advantage")
                 numbers = self.evaluate(batch)
-                if args.target_kl or "target_kl" in args.sweep:  # multiplied by 0, a rate stays 0 for all that follows
+                if (
+                    args.target_kl or "target_kl" in args.sweep + args.schedule
+                ):  # multiplied by 0, a rate stays 0 for all that follows
                     kl = numbers["kl"][:, None]
                     rate = rate * ((kl <= 1.5 * hyper.target_kl) | (hyper.target_kl == 0))
                 self.step(learner, rate)

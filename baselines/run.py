@@ -65,20 +65,25 @@ class Run:
         self.checkpoint = Path(args.out) / CHECKPOINT if args.out else None
         self.members: list[dict[str, np.ndarray[Any, Any]]] = []  # returns of each member, an entry for each iteration
         self.before = 0.0  # seconds of the run that this one goes on from
+        former = trainer.executor.name
         rows: list[dict[str, float]] = []
         found = args.resume and self.checkpoint is not None and self.checkpoint.is_file()
         if distributed.any_of(found) and not found:
             raise ValueError(f"only some of the processes see {self.checkpoint}: all need the folder to resume.")
         if found and self.checkpoint is not None:
-            self.before = trainer.restore(self.checkpoint)["seconds"]
+            told = trainer.restore(self.checkpoint)
+            self.before, former = told["seconds"], told.get("executor", former)
             if self.folder:
                 rows = read(self.folder, trainer.steps)
                 self.members = load_members(self.folder, len(rows))
-        about = args.about() | {"executor": trainer.executor.describe()}
+        executor = trainer.executor.describe()
+        if former != trainer.executor.name:
+            executor += f" from iteration {trainer.iteration + 1} on, {former} before"
+        about = args.about() | {"executor": executor}
         self.log = Log(self.folder, about, track=args.track and distributed.rank() == 0, rows=rows)
         self.start = self.saved = time.perf_counter()
         hidden = quiet or distributed.rank() != 0
-        title = f"{self.name} on {trainer.device}, executor: {about['executor']}"
+        title = f"{self.name} on {trainer.device}, executor: {executor}"
         self.display = Display(self.name, args.iterations, trainer.iteration, quiet=hidden, title=title)
         self.latest: dict[str, float] = {}
         for name, player in trainer.rollout.players.items():

@@ -59,6 +59,13 @@ def results(game: str) -> dict[str, dict[str, Any]]:
     return {name: json.loads(path.read_text()) for name, path in paths.items() if path.is_file()}
 
 
+def about_game(game: str) -> dict[str, Any]:
+    """The game's config; empty without one."""
+    path = CONFIGS / f"{game}.json"
+    found: dict[str, Any] = json.loads(path.read_text()) if path.is_file() else {}
+    return found
+
+
 def value(found: dict[str, Any]) -> str:
     """A mean with its standard error."""
     error = found["standard_error"]
@@ -82,8 +89,7 @@ def duration(seconds: float) -> str:
 
 def lines(game: str, found: dict[str, Any]) -> list[tuple[str, str, str]]:
     """Name, score of random play, and score of each measure; the goal's measure comes first."""
-    config = CONFIGS / f"{game}.json"
-    goal = json.loads(config.read_text()).get("goal", {}) if config.is_file() else {}
+    goal = about_game(game).get("goal", {})
     wanted = goal.get("scenario"), goal.get("measure")
     scored = sorted(_scored(found["scores"]), key=lambda line: line[:2] != wanted)
     return [(_title(scenario, measure), base, score) for scenario, measure, base, score in scored]
@@ -153,7 +159,8 @@ def section(game: str, pictures: Mapping[str, str]) -> str:
     if not found:
         return f"Not trained yet. `python scripts/make_results.py {game}` trains and scores it."
     parts = [_one(game, name, result, pictures) for name, result in found.items()]
-    return "\n\n".join([*_pretrained(game), *parts])
+    note = about_game(game).get("note")
+    return "\n\n".join([*_pretrained(game), *parts, *([note] if note else [])])
 
 
 def pretrained(game: str) -> Path | None:

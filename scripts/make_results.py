@@ -7,9 +7,10 @@
 For each game: ``<ID>.json`` with the command, the hyper-parameters and the scores of each seed; ``<ID>.csv`` with the
 learning curves, which the documentation draws. What is trained, and what it is compared with, stands in
 ``baselines/configs/<ID>.json``, if there is one; its keys ``reference``, ``goal``, ``mappo`` and ``open_spiel`` are
-read here only. With ``mappo``, the options that differ for a central critic (``{}`` if none), that is trained as well,
-to ``<ID>-MAPPO.*``. Where ``open_spiel`` names a board game of OpenSpiel (``pip install open_spiel``), its Monte-Carlo
-tree search is an opponent, too.
+read here only. Its ``note``, which says what hinders a weak result, is read by the documentation only. With ``mappo``,
+the options that differ for a central critic (``{}`` if none), that is trained as well, to ``<ID>-MAPPO.*``. Where
+``open_spiel`` names a board game of OpenSpiel (``pip install open_spiel``), its Monte-Carlo tree search is an opponent,
+too.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ Scores = dict[str, dict[str, float]]  # by scenario and measure
 #: options that say where and how a run goes, not what it learns
 ASIDE = (
     "game", "algorithm", "seed", "population", "device", "out", "resume", "save_every", "eval_every", "eval_episodes",
-    "video", "track", "threads", "load", "freeze",
+    "video", "track", "threads", "executor", "load", "freeze",
 )  # fmt: skip
 
 
@@ -116,7 +117,7 @@ def written(value: Any) -> str:
 
 def hyperparameters(args: Args) -> dict[str, Any]:
     """What a run learns with, as JSON."""
-    return {k: v for k, v in args.about().items() if k not in ASIDE}
+    return {k: v for k, v in args.about().items() if k not in ASIDE and (k, v) != ("schedule", "")}
 
 
 def train(runs: Sequence[Args], folder: Path, quiet: bool) -> Trained:

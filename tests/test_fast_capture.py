@@ -18,8 +18,6 @@ from baselines.a2c import Args as A2CArgs  # noqa: E402
 from baselines.fast.executor import Fast  # noqa: E402
 from baselines.ppo import PPO  # noqa: E402
 
-pytestmark = pytest.mark.filterwarnings("ignore:grad and param do not obey the gradient layout contract")
-
 #: operations that need to know on the host what a tensor holds, or that bring a list to the device
 WAIT = ("_local_scalar_dense", "nonzero", "masked_select", "unique", "lift_fresh", "is_nonzero", "equal.default")
 NORMAL = {"normalize_rewards": True, "normalize_observations": True}

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +15,6 @@ from toys.lamps import Lamps
 from toys.nim import Nim
 
 torch = pytest.importorskip("torch")
-pytest.importorskip("baselines.fast.executor")
 
 from training import small, toy  # noqa: E402
 
@@ -24,8 +26,6 @@ from baselines.ppo import PPO  # noqa: E402
 from baselines.run import train  # noqa: E402
 from baselines.train.executor import Plain  # noqa: E402
 from baselines.train.layers import mlp  # noqa: E402
-
-pytestmark = pytest.mark.filterwarnings("ignore:grad and param do not obey the gradient layout contract")
 
 RUNS: dict[str, dict[str, Any]] = {
     "choices": {"game": "CartPole-v1", "clip_values": True, "population": 2},
@@ -196,6 +196,25 @@ def test_the_executor_is_chosen_by_itself() -> None:
     assert not isinstance(choose("plain"), Fast)
     with pytest.raises(ValueError, match="executor must be one of auto, plain, fast, not 'quick'"):
         choose("quick")
+
+
+def test_a_trainer_that_is_made_by_hand_chooses_likewise() -> None:
+    for kind, options in ((PPO, small("CartPole-v1")), (A2C, small("CartPole-v1", A2CArgs))):
+        for name, chosen in (("auto", Fast), ("fast", Fast), ("plain", Plain)):
+            trainer = kind(dataclasses.replace(options, executor=name))
+            assert type(trainer.executor) is chosen
+            trainer.close()
+
+
+@pytest.mark.parametrize(("first", "second"), [("fast", "plain"), ("plain", "fast")])
+def test_a_run_goes_on_with_the_other_executor(first: str, second: str, tmp_path: Path) -> None:
+    """From there on as every time, and each goes on from what itself kept with the same bits, see test_resume.py."""
+    for executor, steps in ((first, 128), (second, 256)):
+        args = small("CartPole-v1", executor=executor, total_steps=steps, out=str(tmp_path), resume=True)
+        result = train(PPO, args, quiet=True)
+    assert [row["iteration"] for row in result.rows] == [1, 2]
+    told = json.loads((tmp_path / "run.json").read_text())["executor"]
+    assert told == f"{second} from iteration 2 on, {first} before"
 
 
 def test_both_learn_alike() -> None:

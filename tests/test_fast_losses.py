@@ -17,14 +17,10 @@ from gpuzoo.core import nvrtc
 from gpuzoo.core.backend import make_backend
 
 torch = pytest.importorskip("torch")
-kernels = pytest.importorskip("baselines.fast.kernels")
-losses = pytest.importorskip("baselines.fast.losses")
-actions = pytest.importorskip("baselines.train.actions")
-networks = pytest.importorskip("baselines.train.networks")
 
-ppo = pytest.importorskip("baselines.ppo")
-a2c = pytest.importorskip("baselines.a2c")
-trace = pytest.importorskip("baselines.fast.trace")
+from baselines import a2c, ppo  # noqa: E402
+from baselines.fast import kernels, losses, trace  # noqa: E402
+from baselines.train import actions, networks  # noqa: E402
 
 
 @dataclasses.dataclass
@@ -418,7 +414,6 @@ def test_log_prob_has_the_bits_of_the_sampler(name, masked):
     assert (clipped == 0).all()
 
 
-@pytest.mark.filterwarnings("ignore:grad and param do not obey")  # members' parameters lie between their others
 @pytest.mark.parametrize("critic", ["separate", "shared"])
 @pytest.mark.parametrize("name", ["Discrete(7)", "MultiDiscrete", "Box(6)"])
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)

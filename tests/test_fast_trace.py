@@ -10,9 +10,9 @@ import pytest
 from gymnasium import spaces
 
 torch = pytest.importorskip("torch")
-losses = pytest.importorskip("baselines.fast.losses")
-trace = pytest.importorskip("baselines.fast.trace")
-actions = pytest.importorskip("baselines.train.actions")
+
+from baselines.fast import losses, trace  # noqa: E402
+from baselines.train import actions  # noqa: E402
 
 COLUMNS = ("advantage", "target", "old_value", "old_log_prob")
 HYPER = ("clip_eps", "vf_coef", "ent_coef")

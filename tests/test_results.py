@@ -45,6 +45,7 @@ def result(name: str) -> dict[str, Any]:
 def test_command_trains_what_was_trained(env_id: str, variant: str, maker: Any) -> None:
     found = result(env_id + variant)
     assert len(found["seeds"]) >= 5
+    defaults = Args("CartPole-v1").about()  # of options that there were not when it was trained
     seeds: list[int] = []
     for command in found["commands"]:
         python, flag, module, *words = shlex.split(command)
@@ -52,7 +53,8 @@ def test_command_trains_what_was_trained(env_id: str, variant: str, maker: Any) 
         args = run.parse(Args, words)
         args.check()
         rerun = f"the config of {env_id} has changed: run python scripts/make_results.py {env_id}"
-        assert maker.hyperparameters(args) == found["hyperparameters"], rerun
+        ours = maker.hyperparameters(args)
+        assert ours == {name: defaults[name] for name in ours} | found["hyperparameters"], rerun
         assert args.iterations * args.num_envs * args.num_steps == found["steps_per_seed"]
         seeds += range(args.seed, args.seed + args.population)
     assert seeds == found["seeds"]
@@ -134,6 +136,12 @@ def test_page_has_all_results_and_names_the_games_without(writer: Any) -> None:
     )
     assert found["commands"][0] in section
     assert "\n\nSolved. The goal is at least 475 for agent (trained)" in section
+
+
+def test_a_note_closes_the_section_of_its_game(writer: Any, maker: Any) -> None:
+    note = maker.about_game("TagContinuous-v0")["note"]
+    assert writer.section("TagContinuous-v0", {}).endswith(f"```\n\n{note}")
+    assert writer.section("CartPole-v1", {}).endswith("```"), "CartPole's config has no note"
 
 
 def test_a_game_without_a_goal_is_neither_solved_nor_not(

@@ -139,10 +139,10 @@ class Fast(Plain):
     def minibatch(self, learner: Learner, part: int, index: Tensor, filled: Tensor | None) -> Minibatch:
         """On a CPU in the memory that this part of a pass had before."""
         count = index.shape[1]
-        if not (self.on_cpu and count and PreparedMinibatch.serves(learner)):
-            return super().minibatch(learner, part, index, filled)
         found = self._prepared.get((learner.name, part))
         if found is None or found.count != count or found.names != tuple(learner.columns):
+            if not (self.on_cpu and count and PreparedMinibatch.serves(learner)):
+                return super().minibatch(learner, part, index, filled)
             found = PreparedMinibatch(learner, FusedPolicy(learner.policy), count)
             self._prepared[learner.name, part] = found
         return found.load(learner, index, filled)

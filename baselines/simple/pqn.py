@@ -6,7 +6,7 @@ r"""PQN, Q-learning on whole batches of envs, in one file: no replay buffer, no 
 
 Gallici et al., "Simplifying Deep Temporal Difference Learning" (2024), https://arxiv.org/abs/2407.04811. In place of
 buffer and target network it has [1] many envs at once, [2] LayerNorm in every layer, [3] targets of Q(lambda) from
-rollouts of the present policy, [4] several epochs of minibatches on each rollout, and [5] RAdam. Teams: see `qmix.py`.
+rollouts of the present policy, [4] several epochs of minibatches on each rollout, and [5] RAdam. Teams: `pqn_vdn.py`.
 """
 
 from __future__ import annotations

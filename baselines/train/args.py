@@ -11,8 +11,12 @@ from gpuzoo.core.definition import EnvDef, Layout, choices, layout, split_config
 
 from . import config_files, distributed
 from .encoders import CNN_COST, ENCODERS
+from .schedule import parse_schedule, ranges
 from .sweep import parse_sweep
 
+#: Rewards whose discounted returns have a larger deviation are normalised by default: a critic's output begins near 0,
+#: and Adam moves it by some multiples of the learning rate in a step, so that it needs many updates to get that far.
+LARGE_RETURNS = 10.0
 EXECUTORS = ("auto", "plain", "fast")
 CRITICS = ("separate", "shared", "central")
 
@@ -42,6 +46,8 @@ class Args:
     population: int = option(1, "agents trained side by side, with the seeds seed, seed + 1, ...")
     sweep: str = option("", "NAME=LOW:HIGH, NAME=log:LOW:HIGH or NAME=A/B/C, with commas between: hyper-parameters "
                             "in which the members of the population differ")  # fmt: skip
+    schedule: str = option("", "NAME=FROM:TO or NAME=log:FROM:TO, with commas between: hyper-parameters and float "
+                               "parameters of the game that change from the first iteration to the last")  # fmt: skip
     policies: dict[str, str] = dataclasses.field(
         default_factory=dict, metadata={"doc": "group=name,...: which policy plays a group; equal names share one"}
     )
@@ -70,7 +76,8 @@ class Args:
     max_grad_norm: float = option(0.5, "longer gradients are shortened to this", sweep=True)
     normalize_advantages: bool = option(True, "in each minibatch, to mean 0 and deviation 1")
     normalize_observations: bool = option(False, "by their running mean and deviation")
-    normalize_rewards: bool = option(False, "by the running deviation of the discounted return")
+    normalize_rewards: bool | str = option("auto", "by the running deviation of the discounted return: on, off, or "
+                                           f"auto: if that of the first rewards is over {LARGE_RETURNS:g}")  # fmt: skip
     bf16: bool = option(False, "compute the networks in bfloat16")
     stagger: bool = option(False, "begin the envs at different times, so that not all episodes end in the same step")
     save_every: float = option(60.0, "seconds between two checkpoints")
@@ -79,6 +86,9 @@ class Args:
     video: bool = option(False, "leave an animation of the trained agents")
     track: bool = option(False, "send the log to Weights & Biases")
     threads: int = option(0, "torch's CPU threads; 0: one for small minibatches, else all")
+
+    def __post_init__(self) -> None:
+        self.normalize_rewards = {"on": True, "off": False}.get(str(self.normalize_rewards), self.normalize_rewards)
 
     @classmethod
     def of(cls, game: str | type[EnvDef], file: str = "", **values: Any) -> Any:
@@ -115,7 +125,7 @@ class Args:
             ValueError, TypeError: with one sentence about what is wrong.
         """
         self._check_numbers()
-        if not self.iterations:
+        if self.iterations < 1:
             raise ValueError(
                 f"total_steps={self.total_steps} is less than one rollout of num_envs * num_steps = "
                 f"{self.num_envs * distributed.world_size() * self.num_steps} steps."
@@ -126,7 +136,8 @@ class Args:
             raise ValueError("resume goes on from the checkpoint in a folder: give out=FOLDER.")
         parse_sweep(self)
         env = registry.get(self.game)
-        cfg, _ = split_config(env, self.num_envs, {k: v for k, v in self.config.items() if k != "max_episode_steps"})
+        values = self.config | ranges(parse_schedule(self))
+        cfg, _ = split_config(env, self.num_envs, {k: v for k, v in values.items() if k != "max_episode_steps"})
         lay = layout(env, cfg)
         if self.critic == "central" and lay.agents == 1 and lay.state_space is None:
             raise ValueError(
@@ -174,6 +185,8 @@ class Args:
         for name, number in vars(self).items():
             if isinstance(number, float) and not math.isfinite(number):
                 raise ValueError(f"{name} must be a finite number, not {number}.")
+        if self.normalize_rewards not in (True, False, "auto"):
+            raise ValueError(f"normalize_rewards must be on, off or auto, not {self.normalize_rewards!r}.")
         for name in ("hidden", "channels"):
             if any(n < 1 for n in getattr(self, name)):
                 raise ValueError(f"{name} must be positive sizes, not {getattr(self, name)}.")

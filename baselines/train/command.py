@@ -52,7 +52,7 @@ def value_of(name: str, kind: Any, text: str) -> Any:
 def parse(kind: type[Args], argv: Sequence[str] | None = None, doc: str = "") -> Args:
     """The arguments of a command line."""
     readers: dict[str, Callable[[str], Any]] = {
-        "int": whole, "float": float, "str": str, "dict[str, str]": pairs,
+        "int": whole, "float": float, "str": str, "bool | str": str, "dict[str, str]": pairs,
         "tuple[str, ...]": lambda s: tuple(s.split(",")), "tuple[int, ...]": lambda s: tuple(map(int, s.split(","))),
     }  # fmt: skip
     parser = argparse.ArgumentParser(

@@ -13,8 +13,8 @@ from gpuzoo import registry
 from gpuzoo.core.definition import EnvDef, unknown
 
 CONFIGS = Path(__file__).parents[1] / "configs"
-#: Keys that `scripts/make_results.py` reads. A copy of one of these files may keep them.
-RESULTS_ONLY = ("reference", "goal", "mappo", "open_spiel")
+#: Keys that `scripts/make_results.py` and the documentation read. A copy of one of these files may keep them.
+RESULTS_ONLY = ("reference", "goal", "mappo", "open_spiel", "note")
 
 
 def of_game(kind: type[Any], game: str | type[EnvDef]) -> dict[str, Any]:
@@ -72,7 +72,9 @@ def _options(kind: type[Any], found: dict[str, Any], path: Path) -> dict[str, An
     return found
 
 
-_PLAIN: dict[str, tuple[type[Any], ...]] = {"bool": (bool,), "str": (str,), "int": (int,), "float": (int, float)}
+_PLAIN: dict[str, tuple[type[Any], ...]] = {
+    "bool": (bool,), "str": (str,), "bool | str": (bool, str), "int": (int,), "float": (int, float)
+}  # fmt: skip
 
 
 def _typed(kind: str, value: Any) -> Any:
@@ -97,5 +99,11 @@ def _typed(kind: str, value: Any) -> Any:
 
 
 def _words(kind: str) -> str:
-    words = {"bool": "true or false", "str": "a text", "int": "a whole number", "float": "a number"}
+    words = {
+        "bool": "true or false",
+        "bool | str": "true, false or a text",
+        "str": "a text",
+        "int": "a whole number",
+        "float": "a number",
+    }
     return words.get(kind, f"a {'list' if kind.startswith('tuple') else 'dictionary'}, as in {kind}")

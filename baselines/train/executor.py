@@ -16,13 +16,15 @@ from torch import Tensor
 from . import distributed
 from .advantages import advantages, discounted_sum
 from .learner import Learner
-from .loss import Hyper, Loss
+from .loss import Hyper, Loss, Numbers
 from .minibatch import Minibatch
 from .player import Draws
 from .rollout import Rollout
 
 if TYPE_CHECKING:
     from .trainer import Trainer
+
+AHEAD = 1 << 16  # random numbers of a member that are drawn together
 
 Draw = Callable[[int, Tensor, Tensor | None], None]
 
@@ -111,10 +113,18 @@ class Executor(Protocol):
     def restore(self, found: Mapping[str, Tensor]) -> None:
         """Puts back what `state` gave."""
 
+    def reseed(self) -> None:
+        """Seeds the random numbers by the run's seeds and its counter, where another executor played before."""
 
-def generator(seed: int, device: torch.device) -> torch.Generator:
+
+def choose_plain(name: str = "auto", device: str = "auto") -> Executor:
+    """`Plain`, whatever is asked for; see `baselines.executors.choose`."""
+    return Plain()
+
+
+def generator(seed: int, device: torch.device, counter: int = 0) -> torch.Generator:
     """A generator for this process. All 64 bits of the seed count, of which torch's on a CPU takes the lower half."""
-    mixed = np.random.SeedSequence([seed % 2**64, distributed.rank()]).generate_state(1)
+    mixed = np.random.SeedSequence([seed % 2**64, distributed.rank(), counter]).generate_state(1)
     return torch.Generator(device).manual_seed(int(mixed[0]))
 
 
@@ -125,6 +135,7 @@ class Plain:
 
     def __init__(self) -> None:
         self._generators: dict[str, list[torch.Generator]] = {}  # of each policy, one for each member
+        self._draws: dict[str, Draws] = {}
 
     def setup(self, trainer: Trainer) -> None:
         """Prepares nothing."""
@@ -153,12 +164,20 @@ class Plain:
         """Draws with a generator of each member's own, so that a member alone is the same as among others."""
         device, actions, log_std = draws.log_prob.device, draws.policy.actions, draws.policy.log_std
         generators = [generator(seed, device) for seed in draws.seeds.tolist()]
-        self._generators[draws.name] = generators
+        self._generators[draws.name], self._draws[draws.name] = generators, draws
+
+        T, M, R = draws.log_prob.shape
+        ahead = max(1, min(T, AHEAD // (R * actions.outputs)))  # steps; not of M: a member's numbers are its own
+        noise = torch.empty(M, ahead, R, actions.outputs, device=device)
+        places = [*zip(draws.action, draws.log_prob, noise.unbind(1) * T, strict=False)]
 
         def draw(t: int, out: Tensor, mask: Tensor | None) -> None:
-            action, log_prob = actions.draw(out, log_std, mask, generators)
-            draws.action[t].copy_(action)
-            draws.log_prob[t].copy_(log_prob)
+            if t % ahead == 0:
+                actions.fill_noise(noise, generators)
+            to, log_prob, drawn = places[t]
+            action, chosen = actions.choose(out, log_std, mask, drawn)
+            to.copy_(action)
+            log_prob.copy_(chosen)
 
         return draw
 
@@ -184,11 +203,14 @@ class Plain:
         assert gradient is not None
         gradient.zero_()
         rows, numbers = loss(batch.row(*batch.forward()), hyper)
-        torch.autograd.backward((rows * batch.share).sum())
+        torch.autograd.backward(rows.expand_as(batch.share), batch.share)  # of the sum of rows * share
         noted = {"loss": rows} | numbers
-        table = torch.stack([torch.as_tensor(x).detach().to(rows.dtype).expand_as(rows) for x in noted.values()])
-        means = distributed.all_reduce((table * batch.share).sum(-1))
-        return dict(zip(noted, means, strict=True))
+
+        def means() -> Tensor:
+            found = [torch.as_tensor(x).detach().to(rows.dtype).expand_as(batch.share) for x in noted.values()]
+            return distributed.all_reduce((torch.stack(found, 1) * batch.share.unsqueeze(1)).sum(-1))
+
+        return Numbers(tuple(noted), means)
 
     def step(self, learner: Learner, rate: Tensor, max_grad_norm: Tensor) -> None:
         """By ``torch.optim.Adam``."""
@@ -225,3 +247,10 @@ class Plain:
         for name, generators in self._generators.items():
             for random, state in zip(generators, found[name], strict=True):
                 random.set_state(state.cpu().clone())  # a clone, since it does not see where a view begins
+
+    def reseed(self) -> None:
+        """Seeds each generator by its member's seed and the counter."""
+        for name, generators in self._generators.items():
+            draws = self._draws[name]
+            for random, seed in zip(generators, draws.seeds.tolist(), strict=True):
+                random.set_state(generator(seed, random.device, int(draws.counter)).get_state())

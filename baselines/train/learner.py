@@ -18,6 +18,7 @@ from .minibatch import Minibatch, Sequences, share_of
 from .networks import Policy
 from .places import Places
 from .player import Player
+from .rewards import Normalization
 from .rollout import Rollout
 
 # Members' parameters lie in one tensor, so that a parameter has gaps between its members; torch warns of that as slow.
@@ -50,6 +51,7 @@ class Learner:
         rollout: where.
         counter: (1,) int64, number of the update, on the device.
         bf16: compute in bfloat16 where that is sound.
+        normalize_rewards: True, False or ``"auto"``, see `Normalization`.
         heads: of the critic, besides the one of the game's rewards.
 
     Attributes:
@@ -72,6 +74,7 @@ class Learner:
         rollout: Rollout,
         counter: Tensor,
         bf16: bool = False,
+        normalize_rewards: bool | str = False,
         heads: Mapping[str, Head] | None = None,
     ) -> None:
         self.player, self.rollout, self.counter, self.bf16 = player, rollout, counter, bf16
@@ -81,6 +84,7 @@ class Learner:
         self.momentum, self.square = torch.zeros_like(policy.flat.data), torch.zeros_like(policy.flat.data)
         self.count = torch.zeros(policy.members, device=policy.flat.device)
         self.reward_scale = Scale(policy.members, 1, policy.flat.device)
+        self.normalization = Normalization(normalize_rewards, policy.members, policy.flat.device)
         self.running_return = torch.zeros(player.shape[1:], device=policy.flat.device)
         self.reward = self.valid = self.packed = self.observation = self.action = torch.empty(0)
         self.columns: dict[str, Tensor] = {}
@@ -295,11 +299,15 @@ class Learner:
         found: dict[str, Any] = {f"weights/{k}": v for k, v in self.policy.state_dict().items()}
         found |= {f"adam/{k}": v for k, v in self._moments().items()}
         found |= {f"reward_scale/{k}": v for k, v in self.reward_scale.state_dict().items()}
+        if self.normalization.automatic:
+            found["normalizes_rewards"] = self.normalization.chosen
         return found
 
     def load_state_dict(self, found: Mapping[str, Tensor]) -> None:
         """Puts back what `state_dict` gave."""
         self.policy.load_state_dict(below(found, "weights/"))
         self.reward_scale.load_state_dict(below(found, "reward_scale/"))
+        if self.normalization.automatic:
+            self.normalization.load(found["normalizes_rewards"])
         for name, x in self._moments().items():
             x.copy_(found[f"adam/{name}"])

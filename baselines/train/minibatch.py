@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from collections.abc import Callable
 
@@ -91,7 +92,8 @@ class Minibatch:
     def forward(self) -> tuple[Tensor, Tensor]:
         """The policy's outputs (members, rows, outputs) and values (members, rows, *value_shape), with gradients."""
         s = self.sequences
-        with torch.autocast(self.packed.device.type, torch.bfloat16, enabled=self.bf16, cache_enabled=False):
+        narrow = torch.autocast(self.packed.device.type, torch.bfloat16, cache_enabled=False) if self.bf16 else None
+        with narrow or contextlib.nullcontext():
             if s is None:
                 out, value, _ = self.policy(self.observation, self.state, self.seat)
                 return out.float(), value.float()

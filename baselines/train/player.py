@@ -81,6 +81,9 @@ class Player:
         self.log_prob = torch.zeros(T, M, R, device=rollout.device)
         self.memory = torch.zeros(T + 1, M, R, policy.memory_size, device=rollout.device)
         self.seat = torch.arange(len(self.agents), device=rollout.device).repeat(rollout.envs)
+        seen = self.observations(rollout.observation)
+        in_place = seen.untyped_storage().data_ptr() == rollout.observation.untyped_storage().data_ptr()
+        self._seen = seen.unbind() if in_place else None  # of each step
         # Where other policies' actions, or longer ones, lie between its own, they go through a place of their own.
         parts = policy.actions.parts
         alone = len(self.agents) == rollout.action.shape[2] and parts == rollout.action.shape[3]
@@ -94,7 +97,8 @@ class Player:
 
     def act(self, t: int) -> None:
         """Draws the actions of step ``t``, and keeps their log-probabilities; and values, where they come along."""
-        policy, seen, rollout = self.policy, self.observations(self._rollout.observation[t]), self._rollout
+        policy, rollout = self.policy, self._rollout
+        seen = self.observations(rollout.observation[t]) if self._seen is None else self._seen[t]
         if policy.values_apart:
             out, _ = policy.act(seen)
         elif policy.recurrent:

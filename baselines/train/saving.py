@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +26,8 @@ def save(trainer: Trainer, path: str | os.PathLike[str], about: Mapping[str, Any
     each = distributed.gather(own_state(trainer))
     if distributed.rank() != 0:
         return
-    now = {"args": trainer.args.about(), "steps": trainer.steps, "iteration": trainer.iteration}
+    now = {"args": trainer.args.about(), "steps": trainer.steps, "iteration": trainer.iteration,
+           "executor": trainer.executor.name}  # fmt: skip
     checkpoint.save(path, tensors(trainer, each), {**expected(trainer), **now, **about})
 
 
@@ -60,7 +62,7 @@ def expected(trainer: Trainer) -> dict[str, Any]:
     names = ("algorithm", "num_envs", "num_steps", "population", "seed", "sweep", "pool")
     about = trainer.args.about()
     run = {name: about[name] for name in names}
-    run |= {"processes": distributed.world_size(), "executor": trainer.executor.name}
+    run |= {"processes": distributed.world_size()}
     policies = {n: describe(p.policy) for n, p in trainer.rollout.players.items()}
     return {"game": trainer.simulator.env.id, "config": trainer.simulator.constants(), "policies": policies, "run": run}
 
@@ -88,6 +90,11 @@ def restore_envs(trainer: Trainer, snapshot: Snapshot, config: Mapping[str, Any]
         raise
 
 
+def without_random(found: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The tensors without the state of random numbers, which only the same executor can go on from."""
+    return {name: x for name, x in found.items() if not re.match(r"process/\d+/random/", name)}
+
+
 def restore(trainer: Trainer, path: str | os.PathLike[str]) -> dict[str, Any]:
     """Goes on from a checkpoint, see `Trainer.restore`."""
     found, about = checkpoint.load_run(path)
@@ -97,6 +104,9 @@ def restore(trainer: Trainer, path: str | os.PathLike[str]) -> dict[str, Any]:
     wanted |= {f"extra/{k}": x for k, x in extras.expected(trainer.extra, extra).items()}
     if trainer.selfplay is not None:
         wanted |= trainer.selfplay.past_like(found, path, "pool/")
+    same_executor = about.get("executor") == trainer.executor.name
+    if not same_executor:
+        found, wanted = without_random(found), without_random(wanted)
     checkpoint.check_tensors(found, wanted, path)
     for name in ("counter", "updates"):
         if int(found[name]) < 0:
@@ -104,7 +114,8 @@ def restore(trainer: Trainer, path: str | os.PathLike[str]) -> dict[str, Any]:
     mine = checkpoint.below(found, f"process/{distributed.rank()}/")
     env = {k: v.numpy() for k, v in checkpoint.below(mine, "env/").items()}
     try:
-        trainer.executor.check(checkpoint.below(mine, "random/"))
+        if same_executor:
+            trainer.executor.check(checkpoint.below(mine, "random/"))
         restore_envs(trainer, Snapshot(about["game"], about["config"], env), about["args"]["config"])
     except ValueError as error:
         raise ValueError(f"the checkpoint {path} cannot go on: {error}") from error
@@ -114,7 +125,6 @@ def restore(trainer: Trainer, path: str | os.PathLike[str]) -> dict[str, Any]:
             trainer.learners[name].load_state_dict(learnt)
         else:
             player.policy.load_state_dict(checkpoint.below(learnt, "weights/"))
-    trainer.executor.restore(checkpoint.below(mine, "random/"))
     extras.restore(trainer.extra, extra)
     trainer.rollout.begin()
     trainer.rollout.begins[-1].copy_(mine["begins"])
@@ -123,6 +133,10 @@ def restore(trainer: Trainer, path: str | os.PathLike[str]) -> dict[str, Any]:
     for name, learner in trainer.learners.items():
         learner.running_return.copy_(mine[f"running_return/{name}"])
     trainer.rollout.counter.copy_(found["counter"])
+    if same_executor:
+        trainer.executor.restore(checkpoint.below(mine, "random/"))
+    else:
+        trainer.executor.reseed()
     trainer.updates.copy_(found["updates"])
     if trainer.selfplay is not None:
         trainer.selfplay.restore(checkpoint.below(found, "pool/"))

@@ -18,9 +18,9 @@ from gpuzoo import registry
 from gpuzoo.core.definition import Layout
 from gpuzoo.core.simulator import Simulator
 
-from . import distributed, saving
+from . import distributed, saving, schedule
 from .args import Args, option
-from .executor import Executor, Plain
+from .executor import Executor, choose_plain
 from .extras import Extra
 from .learner import Head, Learner
 from .loading import fill, load
@@ -36,13 +36,14 @@ class Trainer:
 
     Args:
         args: the run.
-        executor: does the work; `Plain` by default. `baselines.executors.choose` finds the fastest one.
+        executor: does the work; by default what `choose_executor` finds for the options ``executor`` and ``device``.
 
     Attributes:
         simulator: the envs, ``num_envs`` for each member.
         rollout: how they are played.
         learners: by policy name; frozen policies are players of the rollout only.
         policies: the policy of each group.
+        schedule: what changes from iteration to iteration, see ``--schedule``.
         steps: steps played so far, those of all envs of a member together.
         hyper: hyper-parameters of the members, (members, 1) each.
         fraction: (1,) of the learning rate.
@@ -56,6 +57,8 @@ class Trainer:
         MemoryError: the rollout does not fit; the message names a size that would.
     """
 
+    #: Finds an executor by its name and the device; `PPO` and `A2C` have `baselines.executors.choose` here.
+    choose_executor = staticmethod(choose_plain)
     #: further heads of the critic, by name; `on_rollout` writes their rewards into `Learner.rewards`
     heads: ClassVar[Mapping[str, Head]] = {}
 
@@ -65,20 +68,22 @@ class Trainer:
         loaded = {name: load(path, name, args.game, lay, players[name][0], own) for name, path in args.load.items()}
         self.args, self.steps, self.iteration = args, 0, 0
         self.extra: dict[str, Extra] = {}
-        self.executor = executor or Plain()
+        self.schedule = schedule.parse_schedule(args)
+        self.executor = executor or self.choose_executor(args.executor, args.device)
         M, rank = args.population, distributed.rank()
         keep_freed_memory()
         seeds = [args.seed + k for k in range(M)]
         distributed.begin(args.device)
         self.simulator = Simulator(
             registry.get(args.game), M * args.num_envs, device=distributed.device(args.device),
-            autoreset_mode="same_step", **args.config,
+            autoreset_mode="same_step", **args.config | schedule.ranges(self.schedule),
         )  # fmt: skip
         self.device = torch.device(self.simulator.device)
         torch.backends.cudnn.deterministic = True  # a run that goes on from a checkpoint gives the same bits
         try:
             with self._fits():
                 self._make(lay, players, loaded, seeds, rank * args.num_envs)
+            schedule.apply(self)  # before the first episodes begin
         except BaseException:
             self.simulator.close()
             raise
@@ -127,7 +132,9 @@ class Trainer:
                     raise ValueError(f"policy {name!r} in {args.load[name]} has {wanted}, but `networks` made {made}.")
                 fill(policy, {k: v.expand(M, *v.shape[1:]) for k, v in loaded[name][1].items()}, args.load[name])
             if name not in args.freeze:
-                self.learners[name] = Learner(player, self.rollout, self.updates, args.bf16, self.heads)
+                self.learners[name] = Learner(
+                    player, self.rollout, self.updates, args.bf16, args.normalize_rewards, self.heads
+                )
         self.policies = {g: p.policy for p in self.rollout.players.values() for g in p.groups}
         self.selfplay = None
         if args.pool:
@@ -178,8 +185,7 @@ class Trainer:
         Returns:
             Numbers (members,) to log.
         """
-        if self.args.normalize_rewards:
-            learner.reward = learner.scaled_rewards(learner.reward, self.hyper.gamma)
+        learner.reward = learner.normalization.apply(learner, learner.reward, self.hyper.gamma)
         return {}
 
     # ---- what it does that with ----
@@ -242,14 +248,17 @@ class Trainer:
             FloatingPointError: the loss is not a number, for all members.
         """
         args = self.args
-        self.fraction.fill_(max(0.0, 1 - self.iteration / args.iterations) if args.anneal_lr else 1.0)
+        falls = args.anneal_lr and not any(change.name == "lr" for change in self.schedule)
+        self.fraction.fill_(max(0.0, 1 - self.iteration / args.iterations) if falls else 1.0)
+        scheduled = schedule.apply(self)
         with self._fits():
             self.play()
-            log = self.update()
+            is_open = any(learner.normalization.is_open for learner in self.learners.values())
+            log = self._learn_all() if is_open else self.update()  # a graph always does what it did first
         self.steps += args.num_envs * args.num_steps * distributed.world_size()
         self.iteration += 1
         found = torch.stack([x.double() for x in log.values()]).cpu().numpy()  # waits for a GPU, once
-        numbers = dict(zip(log, found, strict=True))
+        numbers = dict(zip(log, found, strict=True)) | scheduled
         for name in self.learners:
             if np.isnan(numbers[f"{name}/loss"]).all():
                 raise FloatingPointError(f"the loss of policy {name!r} is not a number in iteration {self.iteration}")
