@@ -58,3 +58,18 @@ def test_curiosity_finds_the_treasure_that_ppo_does_not(kind, tmp_path, monkeypa
     result = train(algorithm, options("DeepSea-bsuite-v0", **DEEP_SEA), quiet=True)
     returns = result.returns["agent"]
     assert (returns > 0.9).all() if kind == "rnd" else (returns <= 0).all(), returns
+
+
+def test_curiosity_goes_on_from_a_checkpoint(tmp_path, monkeypatch):
+    rnd = module("rnd", tmp_path, monkeypatch)
+    args = rnd.Args("DeepSea-bsuite-v0", population=2, num_envs=8, num_steps=16, total_steps=512, **CPU)
+    whole, again = rnd.RND(args), rnd.RND(args)
+    whole.iterate()
+    whole.save(tmp_path / "checkpoint.safetensors")
+    expected = whole.iterate()
+    again.restore(tmp_path / "checkpoint.safetensors")
+    found = again.iterate()
+    assert expected["agent/novelty"].min() > 0
+    assert {k: v.tolist() for k, v in found.items()} == {k: v.tolist() for k, v in expected.items()}
+    whole.close()
+    again.close()
