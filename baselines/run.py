@@ -17,8 +17,10 @@ import torch
 from .executors import choose
 from .report import plots
 from .report.evaluation import evaluate
+from .report.health import Health, facts_of
 from .report.log import Log, read
 from .report.progress import Display
+from .report.tournament import tournament
 from .train import distributed
 from .train.command import parse
 from .train.executor import Executor
@@ -81,6 +83,8 @@ class Run:
             executor += f" from iteration {trainer.iteration + 1} on, {former} before"
         about = args.about() | {"executor": executor}
         self.log = Log(self.folder, about, track=args.track and distributed.rank() == 0, rows=rows)
+        self.health = Health(facts_of(trainer))
+        self.health.again(rows)
         self.start = self.saved = time.perf_counter()
         hidden = quiet or distributed.rank() != 0
         title = f"{self.name} on {trainer.device}, executor: {executor}"
@@ -105,6 +109,10 @@ class Run:
         means = np.where(finite, table, 0).sum(1) / np.maximum(finite.sum(1), 1)
         row |= {k: m for k, m, any_ in zip(numbers, means.tolist(), finite.any(1).tolist(), strict=True) if any_}
         self.log.write(row)
+        chosen = (learner.normalization.news() for learner in trainer.learners.values())
+        for text in (*filter(None, chosen), *self.health.look(self.log.rows)):
+            self.log.note(text, trainer.steps)
+            self.display.warn(text)
         if self.args.population > 1:
             self.members.append({k[7:]: v for k, v in numbers.items() if k.startswith("return/")})
         self.latest |= {k[7:]: v for k, v in row.items() if k.startswith("return/")}
@@ -183,7 +191,7 @@ def train(
     make: Callable[[Any, Executor], Trainer],
     args: Args,
     quiet: bool = False,
-    watch: Callable[[Trainer], None] | None = None,
+    on_iteration: Callable[[Trainer], None] | None = None,
 ) -> Result:
     """A run from beginning to end, with log, learning curve and checkpoints in ``args.out`` and a progress bar.
 
@@ -191,7 +199,8 @@ def train(
         make: the algorithm.
         args: the run.
         quiet: no progress bar.
-        watch: called after every iteration.
+        on_iteration: called with the trainer before the first iteration and after every one, also before those of a run
+            that goes on: for curricula, ``trainer.iteration`` says how many are done.
 
     Raises:
         ValueError, TypeError: arguments that cannot work, before anything is compiled.
@@ -209,21 +218,23 @@ def train(
     try:
         run = Run(trainer, quiet)
         with run.display:
+            if on_iteration:
+                on_iteration(trainer)
             if trainer.iteration == 0:
                 run.keep()
             while trainer.iteration < args.iterations:
                 numbers = trainer.iterate()
                 if args.eval_every and trainer.iteration % args.eval_every == 0:
                     numbers |= run.evaluate()
-                if watch:
-                    watch(trainer)
+                if on_iteration:
+                    on_iteration(trainer)
                 run.note(numbers)
                 if distributed.any_of(time.perf_counter() - run.saved > args.save_every):
                     run.keep()
             run.keep()
         if trainer.selfplay is not None and run.folder:
-            table = trainer.selfplay.tournament(args.game, trainer.iteration, config=args.config, seed=args.seed)
-            table.write(run.folder)
+            players, iterations = trainer.selfplay.players(trainer.iteration)
+            tournament(args.game, players, iterations, config=args.config, seed=args.seed).write(run.folder)
         if args.video and run.folder:
             from .report.video import film
 
