@@ -191,7 +191,7 @@ def train(
     make: Callable[[Any, Executor], Trainer],
     args: Args,
     quiet: bool = False,
-    watch: Callable[[Trainer], None] | None = None,
+    on_iteration: Callable[[Trainer], None] | None = None,
 ) -> Result:
     """A run from beginning to end, with log, learning curve and checkpoints in ``args.out`` and a progress bar.
 
@@ -199,7 +199,8 @@ def train(
         make: the algorithm.
         args: the run.
         quiet: no progress bar.
-        watch: called after every iteration.
+        on_iteration: called with the trainer before the first iteration and after every one, also before those of a run
+            that goes on: for curricula, ``trainer.iteration`` says how many are done.
 
     Raises:
         ValueError, TypeError: arguments that cannot work, before anything is compiled.
@@ -217,14 +218,16 @@ def train(
     try:
         run = Run(trainer, quiet)
         with run.display:
+            if on_iteration:
+                on_iteration(trainer)
             if trainer.iteration == 0:
                 run.keep()
             while trainer.iteration < args.iterations:
                 numbers = trainer.iterate()
                 if args.eval_every and trainer.iteration % args.eval_every == 0:
                     numbers |= run.evaluate()
-                if watch:
-                    watch(trainer)
+                if on_iteration:
+                    on_iteration(trainer)
                 run.note(numbers)
                 if distributed.any_of(time.perf_counter() - run.saved > args.save_every):
                     run.keep()

@@ -199,7 +199,7 @@ def test_a_checkpoint_with_a_module(tmp_path: Path) -> None:
     file = str(result.checkpoint)
     with pytest.raises(ValueError, match=r"policy 'agent' in .* has a network of its own, the module Net, and a check"):
         arrange("CartPole-v1", {"agent": file})
-    with pytest.raises(ValueError, match="does not hold code"):
+    with pytest.raises(ValueError, match="a checkpoint holds no code"):
         PPO(small("CartPole-v1", load={"agent": file}))
     with pytest.raises(ValueError, match=r"has Net, but `networks` made Recurrent\."):
         Remembering(small("CartPole-v1", load={"agent": file}))

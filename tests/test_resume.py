@@ -86,7 +86,7 @@ def test_an_interrupted_run_goes_on_with_the_same_bits(name: str, tmp_path: Path
                 raise InterruptionError
 
         with pytest.raises(InterruptionError):
-            train(kind, arguments(name, folder), quiet=True, watch=interrupt)
+            train(kind, arguments(name, folder), quiet=True, on_iteration=interrupt)
         assert checkpoint.load(folder / "checkpoint.safetensors")[1]["iteration"] == end - 1
         result = train(kind, arguments(name, folder, resume=True), quiet=True)
         assert bits(folder) == bits(tmp_path / "whole")
@@ -196,7 +196,12 @@ def test_a_killed_run_goes_on_with_the_same_bits(tmp_path: Path) -> None:
                 raise InterruptionError
 
         with pytest.raises(InterruptionError):
-            train(PPO, Args("CartPole-v1", out=str(tmp_path / folder), resume=resume, **values), quiet=True, watch=stop)
+            train(
+                PPO,
+                Args("CartPole-v1", out=str(tmp_path / folder), resume=resume, **values),
+                quiet=True,
+                on_iteration=stop,
+            )
         found.append(bits(tmp_path / f"{folder}.d"))
     assert found[0] == found[1]
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 import torch
 from torch import Tensor
+from torch.optim.adam import adam
 
 from . import distributed
 from .advantages import advantages, discounted_sum
@@ -225,15 +226,19 @@ class Plain:
         return Numbers(tuple(noted), means)
 
     def step(self, learner: Learner, rate: Tensor, max_grad_norm: Tensor) -> None:
-        """By ``torch.optim.Adam``."""
-        gradient = learner.policy.flat.grad
+        """By torch's Adam: its function, since the class would import a compiler, which takes a second."""
+        flat = learner.policy.flat
+        gradient = flat.grad
         assert gradient is not None
         distributed.all_reduce(gradient)
         norm = torch.linalg.vector_norm(gradient, dim=1, keepdim=True)
         gradient.mul_((max_grad_norm / (norm + 1e-6)).clamp(max=1))  # `clip_grad_norm_`, for each member
-        for group, lr in zip(learner.optimizer.param_groups, rate.flatten().tolist(), strict=True):
-            group["lr"] = lr
-        learner.optimizer.step()
+        members = zip(flat.data, gradient, learner.momentum, learner.square, learner.count, strict=True)
+        for (weights, part, momentum, square, count), lr in zip(members, rate.flatten().tolist(), strict=True):
+            adam(
+                [weights], [part], [momentum], [square], [], [count], fused=True, amsgrad=False, maximize=False,
+                beta1=0.9, beta2=0.999, lr=lr, weight_decay=0.0, eps=1e-5,
+            )  # fmt: skip
 
     def capture(self, function: Callable[[], Any]) -> Callable[[], Any]:
         """The function itself."""

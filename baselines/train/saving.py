@@ -14,7 +14,7 @@ from torch import Tensor
 from gpuzoo.core.simulator import Snapshot
 
 from ..report import checkpoint
-from . import distributed
+from . import distributed, extras
 from .loading import describe
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ def save(trainer: Trainer, path: str | os.PathLike[str], about: Mapping[str, Any
 def tensors(trainer: Trainer, each: Sequence[Mapping[str, np.ndarray[Any, Any]]]) -> dict[str, Tensor]:
     """All that the run depends on, with what each process has of its own."""
     out: dict[str, Tensor] = {"counter": trainer.rollout.counter, "updates": trainer.updates}
+    out |= {f"extra/{k}": x for k, x in extras.tensors(trainer.extra).items()}
     for number, mine in enumerate(each):
         out |= {f"process/{number}/{k}": torch.from_numpy(v) for k, v in mine.items()}
     for name, player in trainer.rollout.players.items():
@@ -66,6 +67,29 @@ def expected(trainer: Trainer) -> dict[str, Any]:
     return {"game": trainer.simulator.env.id, "config": trainer.simulator.constants(), "policies": policies, "run": run}
 
 
+def restore_envs(trainer: Trainer, snapshot: Snapshot, config: Mapping[str, Any]) -> None:
+    """Puts the envs into the state of a snapshot, with parameters that the run has changed since it was made.
+
+    Args:
+        trainer: of the run.
+        snapshot: of its envs.
+        config: the parameters with which the run was made. If they are others than these, nothing is changed.
+
+    Raises:
+        ValueError: see `Simulator.restore`.
+    """
+    simulator, arrays = trainer.simulator, snapshot.arrays
+    before = {name: float(now[0]) for name, now in simulator.params.items() if now.shape == (1,)}
+    if checkpoint.same(config, trainer.args.about()["config"]):
+        found = {name: np.unique(arrays.get(f"param_{name}", np.zeros(0))) for name in before}
+        simulator.set_params(**{name: float(x[0]) for name, x in found.items() if len(x) == 1})
+    try:
+        simulator.restore(snapshot)
+    except ValueError:
+        simulator.set_params(**before)
+        raise
+
+
 def without_random(found: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """The tensors without the state of random numbers, which only the same executor can go on from."""
     return {name: x for name, x in found.items() if not re.match(r"process/\d+/random/", name)}
@@ -75,7 +99,9 @@ def restore(trainer: Trainer, path: str | os.PathLike[str]) -> dict[str, Any]:
     """Goes on from a checkpoint, see `Trainer.restore`."""
     found, about = checkpoint.load_run(path)
     checkpoint.check(about, expected(trainer), path)
-    wanted = trainer.state()
+    extra = checkpoint.below(found, "extra/")
+    wanted = {k: x for k, x in trainer.state().items() if not k.startswith("extra/")}
+    wanted |= {f"extra/{k}": x for k, x in extras.expected(trainer.extra, extra).items()}
     if trainer.selfplay is not None:
         wanted |= trainer.selfplay.past_like(found, path, "pool/")
     same_executor = about.get("executor") == trainer.executor.name
@@ -90,7 +116,7 @@ def restore(trainer: Trainer, path: str | os.PathLike[str]) -> dict[str, Any]:
     try:
         if same_executor:
             trainer.executor.check(checkpoint.below(mine, "random/"))
-        trainer.simulator.restore(Snapshot(about["game"], about["config"], env))
+        restore_envs(trainer, Snapshot(about["game"], about["config"], env), about["args"]["config"])
     except ValueError as error:
         raise ValueError(f"the checkpoint {path} cannot go on: {error}") from error
     for name, player in trainer.rollout.players.items():
@@ -99,6 +125,7 @@ def restore(trainer: Trainer, path: str | os.PathLike[str]) -> dict[str, Any]:
             trainer.learners[name].load_state_dict(learnt)
         else:
             player.policy.load_state_dict(checkpoint.below(learnt, "weights/"))
+    extras.restore(trainer.extra, extra)
     trainer.rollout.begin()
     trainer.rollout.begins[-1].copy_(mine["begins"])
     for name, player in trainer.rollout.players.items():

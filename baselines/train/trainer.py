@@ -21,6 +21,7 @@ from gpuzoo.core.simulator import Simulator
 from . import distributed, saving, schedule
 from .args import Args, option
 from .executor import Executor, choose_plain
+from .extras import Extra
 from .learner import Head, Learner
 from .loading import fill, load
 from .loss import Hyper, Loss, Row
@@ -46,6 +47,8 @@ class Trainer:
         steps: steps played so far, those of all envs of a member together.
         hyper: hyper-parameters of the members, (members, 1) each.
         fraction: (1,) of the learning rate.
+        extra: by name, what else an algorithm keeps in checkpoints: tensors, modules, optimisers and generators. Fill
+            it in ``__init__``. Of several processes it must be the same in all.
         play: plays one rollout.
         update: updates each policy by the rollout, and returns numbers to log.
 
@@ -64,6 +67,7 @@ class Trainer:
         own = type(self).networks is not Trainer.networks
         loaded = {name: load(path, name, args.game, lay, players[name][0], own) for name, path in args.load.items()}
         self.args, self.steps, self.iteration = args, 0, 0
+        self.extra: dict[str, Extra] = {}
         self.schedule = schedule.parse_schedule(args)
         self.executor = executor or self.choose_executor(args.executor, args.device)
         M, rank = args.population, distributed.rank()
