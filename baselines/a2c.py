@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from torch import Tensor
 
 from . import run
+from .executors import choose
 from .train.args import A2CArgs as Args
 from .train.learner import Learner
 from .train.loss import Hyper, Row
@@ -22,6 +23,7 @@ class A2C(Trainer):
     """A run of A2C."""
 
     args: Args
+    choose_executor = staticmethod(choose)
 
     def loss(self, row: Row, hyper: Hyper) -> tuple[Tensor, dict[str, Tensor]]:
         """The policy gradient, with the losses of value and entropy."""

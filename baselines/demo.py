@@ -160,11 +160,11 @@ def main() -> None:
     points: list[dict[str, float]] = []
 
     def measure(trainer: Trainer) -> None:
-        if trainer.iteration == 1 or trainer.iteration % max(1, args.iterations // 6) == 0:
+        if trainer.iteration == 1 or (trainer.iteration and trainer.iteration % max(1, args.iterations // 6) == 0):
             shares = {match: 100 * caught(trainer.policies, match, 24) for match in MATCHES if any(MATCHES[match])}
             points.append({"steps": trainer.steps, **shares})
 
-    result = train(PPO, args, watch=measure)
+    result = train(PPO, args, on_iteration=measure)
     shares = {match: caught(result.policies, match, 100) for match in MATCHES}
     table = Table(title="Runners that are caught within 100 steps", title_justify="left")
     for column in ("taggers", "runners"):

@@ -20,6 +20,7 @@ import torch
 from torch import Tensor
 
 from . import run
+from .executors import choose
 from .train.args import PPOArgs as Args
 from .train.learner import Learner
 from .train.loss import Hyper, Row
@@ -30,6 +31,7 @@ class PPO(Trainer):
     """A run of PPO."""
 
     args: Args
+    choose_executor = staticmethod(choose)
 
     def loss(self, row: Row, hyper: Hyper) -> tuple[Tensor, dict[str, Tensor]]:
         """The clipped surrogate objective, with the losses of value and entropy."""

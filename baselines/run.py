@@ -20,6 +20,7 @@ from .report.evaluation import evaluate
 from .report.health import Health, facts_of
 from .report.log import Log, read
 from .report.progress import Display
+from .report.tournament import tournament
 from .train import distributed
 from .train.command import parse
 from .train.executor import Executor
@@ -66,22 +67,27 @@ class Run:
         self.checkpoint = Path(args.out) / CHECKPOINT if args.out else None
         self.members: list[dict[str, np.ndarray[Any, Any]]] = []  # returns of each member, an entry for each iteration
         self.before = 0.0  # seconds of the run that this one goes on from
+        former = trainer.executor.name
         rows: list[dict[str, float]] = []
         found = args.resume and self.checkpoint is not None and self.checkpoint.is_file()
         if distributed.any_of(found) and not found:
             raise ValueError(f"only some of the processes see {self.checkpoint}: all need the folder to resume.")
         if found and self.checkpoint is not None:
-            self.before = trainer.restore(self.checkpoint)["seconds"]
+            told = trainer.restore(self.checkpoint)
+            self.before, former = told["seconds"], told.get("executor", former)
             if self.folder:
                 rows = read(self.folder, trainer.steps)
                 self.members = load_members(self.folder, len(rows))
-        about = args.about() | {"executor": trainer.executor.describe()}
+        executor = trainer.executor.describe()
+        if former != trainer.executor.name:
+            executor += f" from iteration {trainer.iteration + 1} on, {former} before"
+        about = args.about() | {"executor": executor}
         self.log = Log(self.folder, about, track=args.track and distributed.rank() == 0, rows=rows)
         self.health = Health(facts_of(trainer))
         self.health.again(rows)
         self.start = self.saved = time.perf_counter()
         hidden = quiet or distributed.rank() != 0
-        title = f"{self.name} on {trainer.device}, executor: {about['executor']}"
+        title = f"{self.name} on {trainer.device}, executor: {executor}"
         self.display = Display(self.name, args.iterations, trainer.iteration, quiet=hidden, title=title)
         self.latest: dict[str, float] = {}
         for name, player in trainer.rollout.players.items():
@@ -185,7 +191,7 @@ def train(
     make: Callable[[Any, Executor], Trainer],
     args: Args,
     quiet: bool = False,
-    watch: Callable[[Trainer], None] | None = None,
+    on_iteration: Callable[[Trainer], None] | None = None,
 ) -> Result:
     """A run from beginning to end, with log, learning curve and checkpoints in ``args.out`` and a progress bar.
 
@@ -193,7 +199,8 @@ def train(
         make: the algorithm.
         args: the run.
         quiet: no progress bar.
-        watch: called after every iteration.
+        on_iteration: called with the trainer before the first iteration and after every one, also before those of a run
+            that goes on: for curricula, ``trainer.iteration`` says how many are done.
 
     Raises:
         ValueError, TypeError: arguments that cannot work, before anything is compiled.
@@ -211,21 +218,23 @@ def train(
     try:
         run = Run(trainer, quiet)
         with run.display:
+            if on_iteration:
+                on_iteration(trainer)
             if trainer.iteration == 0:
                 run.keep()
             while trainer.iteration < args.iterations:
                 numbers = trainer.iterate()
                 if args.eval_every and trainer.iteration % args.eval_every == 0:
                     numbers |= run.evaluate()
-                if watch:
-                    watch(trainer)
+                if on_iteration:
+                    on_iteration(trainer)
                 run.note(numbers)
                 if distributed.any_of(time.perf_counter() - run.saved > args.save_every):
                     run.keep()
             run.keep()
         if trainer.selfplay is not None and run.folder:
-            table = trainer.selfplay.tournament(args.game, trainer.iteration, config=args.config, seed=args.seed)
-            table.write(run.folder)
+            players, iterations = trainer.selfplay.players(trainer.iteration)
+            tournament(args.game, players, iterations, config=args.config, seed=args.seed).write(run.folder)
         if args.video and run.folder:
             from .report.video import film
 

@@ -53,7 +53,7 @@ Scores = dict[str, dict[str, float]]  # by scenario and measure
 #: options that say where and how a run goes, not what it learns
 ASIDE = (
     "game", "algorithm", "seed", "population", "device", "out", "resume", "save_every", "eval_every", "eval_episodes",
-    "video", "track", "threads", "load", "freeze", "executor",
+    "video", "track", "threads", "executor", "load", "freeze",
 )  # fmt: skip
 
 

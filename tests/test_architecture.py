@@ -155,6 +155,51 @@ def test_the_plain_path_does_not_know_the_fast_one():
             assert not [name for name, *_ in imports(path) if within(name, "baselines.fast")], module
 
 
+WITHOUT_FAST = """
+import os, sys, tempfile
+
+class Refuse:
+    def find_spec(self, name, *rest):
+        if name.startswith(("baselines.fast", "gpuzoo.baselines.fast")):
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Refuse())
+sys.path.insert(0, os.getcwd())
+
+from baselines import a2c, ppo, run
+from baselines.run import train
+
+run.Run.draw = lambda self: None
+with tempfile.TemporaryDirectory() as folder:
+    common = {"num_envs": 4, "num_steps": 16, "device": "cpu", "threads": 1}
+    for kind, options, more in (
+        (ppo.PPO, ppo.Args, {"population": 2, "out": folder}),
+        (ppo.PPO, ppo.Args, {"population": 2, "out": folder, "resume": True, "total_steps": 128}),
+        (a2c.A2C, a2c.Args, {"memory": 4}),
+    ):
+        result = train(kind, options("CartPole-v1", **{"total_steps": 64} | common | more), quiet=True)
+        print(kind.__name__, [row["iteration"] for row in result.rows])
+    trainer = ppo.PPO(ppo.Args("CartPole-v1", **common))
+    print(trainer.executor.describe())
+    try:
+        ppo.PPO(ppo.Args("CartPole-v1", executor="fast", **common))
+    except ValueError as error:
+        print(error)
+"""
+
+
+def test_trainers_work_without_the_fast_path():
+    words = [sys.executable, "-c", WITHOUT_FAST]
+    found = subprocess.run(words, capture_output=True, text=True, cwd=ROOT, check=False)
+    assert found.stdout.splitlines() == [
+        "PPO [1]",
+        "PPO [1, 2]",
+        "A2C [1]",
+        "plain",
+        "executor='fast' needs the folder baselines/fast, which is not here: take 'plain'.",
+    ], found.stderr
+
+
 IMPORTING_TORCH = """
 import os, runpy, sys
 

@@ -585,6 +585,7 @@ def test_bfloat16_is_near_float32(memory: int) -> None:
     [
         ({"minibatches": 3}, r"the 128 transitions .* of policy 'agent' cannot be divided into 3 minibatches"),
         ({"memory": 4, "minibatches": 16}, r"the 8 sequences .* 'agent' cannot be divided into 16 minibatches"),
+        ({"total_steps": -5}, r"total_steps=-5 is less than one rollout of num_envs \* num_steps = 128"),
         ({"total_steps": 100}, r"total_steps=100 is less than one rollout of num_envs \* num_steps = 128"),
         ({"sequence": 5}, r"sequence=5 does not divide num_steps=16"),
         ({"resume": True}, r"resume goes on from the checkpoint in a folder: give out=FOLDER"),

@@ -32,6 +32,7 @@ RUNS: dict[str, dict[str, Any]] = {
     "memory": {"game": "CartPole-v1", "memory": 4, "population": 2, **NORMAL},
     "deaths": {"game": "TagContinuous-v0", "config": {"num_taggers": 2, "num_runners": 3, "max_episode_steps": 20,
                                                       "num_other_agents_observed": 2}, **NORMAL},
+    "plain": {"game": "SimpleSpread-v0", "executor": "plain", "population": 2, **NORMAL},
     "minibatches": {"game": "CartPole-v1", "minibatches": 4, "target_kl": 0.01},
 }  # fmt: skip
 
@@ -51,12 +52,14 @@ for name, values in json.loads(sys.argv[3]).items():
     seen = {{}}
 
     def watch(trainer):
+        if not trainer.iteration:
+            return
         seen.setdefault("seeds", trainer.simulator.arrays["seed"].tolist())
         seen.setdefault("actions", trainer.rollout.action.clone())
 
     args = Args(values.pop("game"), num_envs=envs, num_steps=16, total_steps=16 * {total} * {iterations}, device="cpu",
                 threads=1, out=str(out / name / f"of rank {{distributed.rank()}}"), lr=1e-3, **values)
-    result = train(PPO, args, quiet=True, watch=watch)
+    result = train(PPO, args, quiet=True, on_iteration=watch)
     seen |= {{"rows": result.rows, "flat": {{g: p.flat.detach() for g, p in result.policies.items()}},
              "scale": {{g: p.scale.mean for g, p in result.policies.items()}}}}
     torch.save(seen, out / f"{{name}}-{{distributed.rank()}}.pt")
@@ -96,7 +99,7 @@ def run(name, **more):
 
 rows = run("whole")
 try:
-    run("interrupted", watch=interrupt)
+    run("interrupted", on_iteration=interrupt)
     raise AssertionError("it was not interrupted")
 except InterruptionError:
     after = run("interrupted")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +15,6 @@ from toys.lamps import Lamps
 from toys.nim import Nim
 
 torch = pytest.importorskip("torch")
-pytest.importorskip("baselines.fast.executor")
 
 from training import small, toy  # noqa: E402
 
@@ -41,7 +43,8 @@ RUNS: dict[str, dict[str, Any]] = {
 
 
 def run_of(name: str, executor: Any, **more: Any) -> Any:
-    values = {"num_envs": 4, "num_steps": 32, "hidden": (16, 16), "normalize_advantages": True, **RUNS[name], **more}
+    values = {"num_envs": 4, "num_steps": 32, "hidden": (16, 16), "normalize_rewards": False} | RUNS[name] | more
+    values.setdefault("normalize_advantages", True)
     kind = values.pop("kind", None)
     trainer = (A2C if kind else PPO)(small(values.pop("game"), kind, **values), executor)
     for learner in trainer.learners.values():  # far from uniform, and beyond the clip range of some rows
@@ -194,6 +197,25 @@ def test_the_executor_is_chosen_by_itself() -> None:
     assert not isinstance(choose("plain"), Fast)
     with pytest.raises(ValueError, match="executor must be one of auto, plain, fast, not 'quick'"):
         choose("quick")
+
+
+def test_a_trainer_that_is_made_by_hand_chooses_likewise() -> None:
+    for kind, options in ((PPO, small("CartPole-v1")), (A2C, small("CartPole-v1", A2CArgs))):
+        for name, chosen in (("auto", Fast), ("fast", Fast), ("plain", Plain)):
+            trainer = kind(dataclasses.replace(options, executor=name))
+            assert type(trainer.executor) is chosen
+            trainer.close()
+
+
+@pytest.mark.parametrize(("first", "second"), [("fast", "plain"), ("plain", "fast")])
+def test_a_run_goes_on_with_the_other_executor(first: str, second: str, tmp_path: Path) -> None:
+    """From there on as every time, and each goes on from what itself kept with the same bits, see test_resume.py."""
+    for executor, steps in ((first, 128), (second, 256)):
+        args = small("CartPole-v1", executor=executor, total_steps=steps, out=str(tmp_path), resume=True)
+        result = train(PPO, args, quiet=True)
+    assert [row["iteration"] for row in result.rows] == [1, 2]
+    told = json.loads((tmp_path / "run.json").read_text())["executor"]
+    assert told == f"{second} from iteration 2 on, {first} before"
 
 
 def test_both_learn_alike() -> None:

@@ -17,14 +17,10 @@ from gpuzoo.core import nvrtc
 from gpuzoo.core.backend import make_backend
 
 torch = pytest.importorskip("torch")
-kernels = pytest.importorskip("baselines.fast.kernels")
-losses = pytest.importorskip("baselines.fast.losses")
-actions = pytest.importorskip("baselines.train.actions")
-networks = pytest.importorskip("baselines.train.networks")
 
-ppo = pytest.importorskip("baselines.ppo")
-a2c = pytest.importorskip("baselines.a2c")
-trace = pytest.importorskip("baselines.fast.trace")
+from baselines import a2c, ppo  # noqa: E402
+from baselines.fast import kernels, losses, trace  # noqa: E402
+from baselines.train import actions, networks  # noqa: E402
 
 
 @dataclasses.dataclass

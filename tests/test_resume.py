@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import json
+import shutil
 import signal
 import subprocess
 import sys
@@ -25,6 +27,7 @@ from baselines.a2c import A2C  # noqa: E402
 from baselines.ppo import PPO, Args  # noqa: E402
 from baselines.report import checkpoint  # noqa: E402
 from baselines.run import train  # noqa: E402
+from baselines.train.executor import Plain  # noqa: E402
 
 # The gradients of a population's parameters lie apart from each other, so that those of a member are neighbours.
 pytestmark = pytest.mark.filterwarnings("ignore:grad and param do not obey the gradient layout contract")
@@ -83,7 +86,7 @@ def test_an_interrupted_run_goes_on_with_the_same_bits(name: str, tmp_path: Path
                 raise InterruptionError
 
         with pytest.raises(InterruptionError):
-            train(kind, arguments(name, folder), quiet=True, watch=interrupt)
+            train(kind, arguments(name, folder), quiet=True, on_iteration=interrupt)
         assert checkpoint.load(folder / "checkpoint.safetensors")[1]["iteration"] == end - 1
         result = train(kind, arguments(name, folder, resume=True), quiet=True)
         assert bits(folder) == bits(tmp_path / "whole")
@@ -107,6 +110,53 @@ def test_a_run_can_be_made_longer(tmp_path: Path) -> None:
     at_once = train(PPO, dataclasses.replace(longer, out=str(tmp_path / "at once")), quiet=True)
     assert timeless(at_once.rows) == timeless(result.rows)
     assert bits(tmp_path) == bits(tmp_path / "at once")
+
+
+class Other(Plain):
+    """An executor that keeps no random numbers in checkpoints."""
+
+    name = "other"
+
+    def state(self) -> dict[str, Any]:
+        return {}
+
+    def describe(self) -> str:
+        return self.name
+
+
+@pytest.mark.parametrize("name", ["deaths", "population"])
+def test_a_run_goes_on_with_another_executor(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its random numbers are then those of the run's seed and counter: the same each time, and others than before."""
+    kind = RUNS[name][0]
+    half = {"total_steps": 24 * ITERATIONS, "anneal_lr": False}
+    first = arguments(name, tmp_path / "begun", **half)
+    begun = train(lambda args, _: kind(args, Other()), first, quiet=True)
+    ends = []
+    for folder in ("one", "two"):
+        shutil.copytree(tmp_path / "begun", tmp_path / folder)
+        longer = arguments(name, tmp_path / folder, anneal_lr=False, resume=True)
+        capsys.readouterr()
+        result = train(lambda args, _: kind(args, Plain()), longer)
+        told = f"plain from iteration {ITERATIONS // 2 + 1} on, other before"
+        assert f"executor: {told}\n" in capsys.readouterr().out
+        assert json.loads((tmp_path / folder / "run.json").read_text())["executor"] == told
+        assert timeless(result.rows[: len(begun.rows)]) == timeless(begun.rows)
+        ends.append(bits(tmp_path / folder))
+    assert ends[0] == ends[1]
+    fresh = Plain()
+    trainer = kind(arguments(name, tmp_path / "three", anneal_lr=False), fresh)
+    trainer.restore(tmp_path / "begun" / "checkpoint.safetensors")
+    reseeded = fresh.state()
+    assert reseeded
+    for x in reseeded.values():
+        assert len({row.numpy().tobytes() for row in x}) == len(x)
+    other = kind(arguments(name, tmp_path / "three", anneal_lr=False), Plain())
+    for key, x in other.executor.state().items():
+        assert not torch.equal(x, reseeded[key])
+    trainer.close()
+    other.close()
+    back = arguments(name, tmp_path / "one", anneal_lr=False, resume=True, total_steps=48 * (ITERATIONS + 1))
+    assert len(train(lambda args, _: kind(args, Other()), back, quiet=True).rows) == ITERATIONS + 1
 
 
 def test_without_a_checkpoint_a_run_begins(tmp_path: Path) -> None:
@@ -146,7 +196,12 @@ def test_a_killed_run_goes_on_with_the_same_bits(tmp_path: Path) -> None:
                 raise InterruptionError
 
         with pytest.raises(InterruptionError):
-            train(PPO, Args("CartPole-v1", out=str(tmp_path / folder), resume=resume, **values), quiet=True, watch=stop)
+            train(
+                PPO,
+                Args("CartPole-v1", out=str(tmp_path / folder), resume=resume, **values),
+                quiet=True,
+                on_iteration=stop,
+            )
         found.append(bits(tmp_path / f"{folder}.d"))
     assert found[0] == found[1]
 

@@ -69,9 +69,11 @@ class Fast(Plain):
     def setup(self, trainer: Trainer) -> None:
         """Compiles the losses, and what else takes time."""
         for learner in trainer.learners.values():
-            self._loss(learner.policy, COLUMNS, trainer.rollout.mask is not None, trainer.loss, trainer.hyper)
+            self._loss(learner.policy, COLUMNS, trainer.rollout.mask is not None, trainer.objective, trainer.hyper)
+        if not all(player.policy.builtin for player in trainer.rollout.players.values()):
+            self._left.add("the networks")
         # A captured graph does the same each time, which is known only of our own code.
-        hooks = (getattr(type(trainer), name) for name in ("learn", "on_rollout"))
+        hooks = (getattr(type(trainer), name) for name in ("learn", "on_rollout", "networks"))
         self._captures = not self._left and all(hook.__module__.startswith(PACKAGE + ".") for hook in hooks)
         if self._compiling is not None:
             self._compiling.result()
@@ -96,7 +98,7 @@ class Fast(Plain):
         key = (rollout, *rollout.players.values(), rollout.opponents, torch.get_num_threads())
         if key != self._played:
             self._played, self._play = key, None
-            if not self.on_cpu:
+            if not self.on_cpu and all(p.policy.builtin for p in rollout.players.values()):
                 self._play = captured(lambda: super(Fast, self).play(rollout), self.device)
         elif self._play is None and Steps.serves(rollout):
             self._play = self._planned(rollout)
@@ -137,10 +139,10 @@ class Fast(Plain):
     def minibatch(self, learner: Learner, part: int, index: Tensor, filled: Tensor | None) -> Minibatch:
         """On a CPU in the memory that this part of a pass had before."""
         count = index.shape[1]
-        if not (self.on_cpu and count and PreparedMinibatch.serves(learner)):
-            return super().minibatch(learner, part, index, filled)
         found = self._prepared.get((learner.name, part))
         if found is None or found.count != count or found.names != tuple(learner.columns):
+            if not (self.on_cpu and count and PreparedMinibatch.serves(learner)):
+                return super().minibatch(learner, part, index, filled)
             found = PreparedMinibatch(learner, FusedPolicy(learner.policy), count)
             self._prepared[learner.name, part] = found
         return found.load(learner, index, filled)

@@ -25,7 +25,7 @@ class FusedPolicy:
     @staticmethod
     def _shapes(policy: Policy) -> tuple[tuple[int, ...], ...]:
         """Sizes of the networks, whose parameters stand first in `Policy.flat`; none if they are more than that."""
-        fits = all(n.plain for n in policy.networks) and not policy.central
+        fits = all(n.plain for n in policy.networks) and not policy.central and not policy.heads
         return tuple(n.sizes for n in policy.networks) if fits else ()
 
     @classmethod

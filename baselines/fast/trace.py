@@ -9,6 +9,7 @@ one row: arithmetic, comparisons, and the functions of `FUNCTIONS`. Anything els
 from __future__ import annotations
 
 import dataclasses
+import functools
 import operator
 import types
 from collections.abc import Callable, Mapping, Sequence
@@ -73,7 +74,10 @@ def trace(loss: Callable[..., Any], columns: Sequence[str], hyper: Sequence[str]
 def unchanged(traced: Traced, loss: Callable[..., Any]) -> bool:
     """Whether what the loss read of its object when it was traced is still what it was."""
     owner = getattr(loss, "__self__", None)
-    return all(operator.attrgetter(path)(owner) == value for path, value in traced.constants.items())
+    return all(_getter(path)(owner) == value for path, value in traced.constants.items())
+
+
+_getter = functools.cache(operator.attrgetter)  # asked at each minibatch
 
 
 # ---- what a loss reads ----

@@ -201,6 +201,11 @@ def check(about: Mapping[str, Any], expected: Mapping[str, Any], path: str | os.
         )
 
 
+def same(have: Any, want: Any) -> bool:
+    """Whether two JSON values, or what becomes one, are equal."""
+    return not [*_differences(*(json.loads(json.dumps(x)) for x in (have, want)))]
+
+
 def below(found: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
     """The tensors whose names begin with a prefix, without it."""
     return {name.removeprefix(prefix): x for name, x in found.items() if name.startswith(prefix)}

@@ -93,32 +93,42 @@ class Actions:
         """The likeliest action (..., parts)."""
         return self.logits(out, mask).argmax(-1) if self.discrete else out
 
-    def draw(
-        self, out: Tensor, log_std: Tensor, mask: Tensor | None, generators: Sequence[torch.Generator]
-    ) -> tuple[Tensor, Tensor]:
+    def fill_noise(self, noise: Tensor, generators: Sequence[torch.Generator]) -> None:
+        """Fills (members, ..., outputs) with what makes an action random: Gumbel's noise for choices, else the normal.
+
+        Args:
+            noise: contiguous within a member.
+            generators: one for each member; or one for all of them.
+        """
+        for x, generator in zip(noise if len(generators) > 1 else [noise], generators, strict=True):
+            if self.discrete:
+                x.exponential_(generator=generator)
+            else:
+                x.normal_(generator=generator)
+        if self.discrete:
+            noise.log_().neg_()
+
+    def choose(self, out: Tensor, log_std: Tensor, mask: Tensor | None, noise: Tensor) -> tuple[Tensor, Tensor]:
         """Random actions (members, ..., parts) and their log-probabilities (members, ...).
 
         Args:
             out: (members, ..., outputs) of the network.
             log_std: (members, parts) of Box actions.
             mask: (members, ..., sum(nvec)) or None.
-            generators: of the random numbers, one for each member; or one for all of them.
+            noise: from `fill_noise`, of the shape of ``out``.
         """
         if not self.discrete:
-            noise = torch.empty_like(out)
-            for x, generator in zip(noise if len(generators) > 1 else [noise], generators, strict=True):
-                x.normal_(generator=generator)
             action = out + log_std.unsqueeze(1).exp() * noise
             return action, self.evaluate(out, log_std, None, action)[0]
         log = self.log_probs(out, mask)
-        noise = torch.empty_like(log)
-        for x, generator in zip(noise if len(generators) > 1 else [noise], generators, strict=True):
-            x.exponential_(generator=generator)
+        noise = noise.view_as(log)
         if mask is not None:  # no noise makes a choice of probability 0 possible; without a legal one it is the first
-            noise.masked_fill_(log == 0, 1)
-        action = (log - noise.log_()).argmax(-1)  # Gumbel's trick
-        return action, log.gather(-1, action.unsqueeze(-1)).sum((-2, -1))
+            noise = noise.masked_fill(log == 0, 0)
+        action = (log + noise).argmax(-1, keepdim=True)  # Gumbel's trick
+        return action.squeeze(-1), log.gather(-1, action).sum((-2, -1))
 
     def sample(self, out: Tensor, log_std: Tensor, mask: Tensor | None, generator: torch.Generator) -> Tensor:
-        """A random action (..., parts), see `draw`."""
-        return self.draw(out, log_std, mask, [generator])[0]
+        """A random action (..., parts), see `choose`."""
+        noise = torch.empty_like(out, memory_format=torch.contiguous_format)
+        self.fill_noise(noise, [generator])
+        return self.choose(out, log_std, mask, noise)[0]

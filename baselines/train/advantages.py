@@ -59,8 +59,9 @@ def advantages(
     valid = acting[:-1] & known if waits else acting[:-1].clone()
     out = torch.where(valid, targets - values[:-1], 0)
     decay = torch.where(acting[:-1], gamma * gae_lambda, 1).masked_fill(done, 0)
+    steps, factors = out.unbind(), decay.unbind()
     for t in range(len(rewards) - 2, -1, -1):
-        out[t].addcmul_(decay[t], out[t + 1])
+        steps[t].addcmul_(factors[t], steps[t + 1])
     return out, valid
 
 

@@ -125,7 +125,7 @@ class Args:
             ValueError, TypeError: with one sentence about what is wrong.
         """
         self._check_numbers()
-        if not self.iterations:
+        if self.iterations < 1:
             raise ValueError(
                 f"total_steps={self.total_steps} is less than one rollout of num_envs * num_steps = "
                 f"{self.num_envs * distributed.world_size() * self.num_steps} steps."

@@ -13,7 +13,7 @@ from gpuzoo import registry
 from gpuzoo.core.definition import EnvDef, unknown
 
 CONFIGS = Path(__file__).parents[1] / "configs"
-#: Keys that `scripts/make_results.py` reads. A copy of one of these files may keep them.
+#: Keys that `scripts/make_results.py` and the documentation read. A copy of one of these files may keep them.
 RESULTS_ONLY = ("reference", "goal", "mappo", "open_spiel", "note")
 
 

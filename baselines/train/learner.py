@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import functools
+import dataclasses
 import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -24,6 +24,21 @@ from .rollout import Rollout
 warnings.filterwarnings("ignore", message="grad and param do not obey the gradient layout contract")
 
 
+@dataclasses.dataclass(frozen=True)
+class Head:
+    """A further head of the critic, with rewards of its own, see `Trainer.heads`.
+
+    Attributes:
+        gamma: its discount.
+        weight: what its advantage counts for, where that of the game's rewards counts for 1.
+        episodic: whether its returns end with the episode.
+    """
+
+    gamma: float = 0.99
+    weight: float = 1.0
+    episodic: bool = True
+
+
 class Learner:
     """A player that learns: its rollout, minibatches of that, and the state of its optimiser.
 
@@ -36,9 +51,11 @@ class Learner:
         counter: (1,) int64, number of the update, on the device.
         bf16: compute in bfloat16 where that is sound.
         normalize_rewards: True, False or ``"auto"``, see `Normalization`.
+        heads: of the critic, besides the one of the game's rewards.
 
     Attributes:
         reward: (steps, members, rows), what advantages are computed from; ``on_rollout`` may change it.
+        rewards: likewise for each of ``heads``, by name; 0 until ``on_rollout`` writes there.
         observation: (steps, members, rows, ...), before each action.
         action: (steps, members, rows, parts).
         mask: (steps, members, rows, choices) of legal choices, or None.
@@ -57,8 +74,11 @@ class Learner:
         counter: Tensor,
         bf16: bool = False,
         normalize_rewards: bool | str = False,
+        heads: Mapping[str, Head] | None = None,
     ) -> None:
         self.player, self.rollout, self.counter, self.bf16 = player, rollout, counter, bf16
+        self.heads: Mapping[str, Head] = heads or {}
+        self.rewards: dict[str, Tensor] = {}
         self.executor, policy = rollout.executor, player.policy
         self.momentum, self.square = torch.zeros_like(policy.flat.data), torch.zeros_like(policy.flat.data)
         self.count = torch.zeros(policy.members, device=policy.flat.device)
@@ -83,23 +103,13 @@ class Learner:
         """What learns."""
         return self.player.policy
 
-    @functools.cached_property
-    def optimizer(self) -> torch.optim.Adam:
-        """Torch's Adam, with a group of parameters for each member, on `momentum`, `square` and `count`."""
-        members = [torch.nn.Parameter(x) for x in self.policy.flat.data]
-        adam = torch.optim.Adam([{"params": [x]} for x in members], eps=1e-5, fused=True)
-        assert self.policy.flat.grad is not None
-        for k, x in enumerate(members):
-            x.grad = self.policy.flat.grad[k]
-            adam.state[x] = {"step": self.count[k], "exp_avg": self.momentum[k], "exp_avg_sq": self.square[k]}
-        return adam
-
     # ---- the rollout ----
 
     def collect(self) -> None:
         """Takes what was played from the rollout."""
         rollout, player = self.rollout, self.player
         self.reward, self.columns = player.rows(rollout.reward), {}
+        self.rewards = {name: torch.zeros_like(self.reward) for name in self.heads}
         self.observation = player.observations(rollout.observation[:-1]).contiguous()
         self.state = player.states(rollout.state[:-1])
         self.mask = None if rollout.mask is None else player.masks(rollout.mask[:-1]).contiguous()
@@ -116,18 +126,23 @@ class Learner:
         Returns:
             Numbers (members,) to log.
         """
-        rollout, player = self.rollout, self.player
-        acting, terminated, truncated = map(player.rows, (rollout.acting, rollout.terminated, rollout.truncated))
-        advantage, valid = self.executor.advantages(
-            self.reward, player.value, acting, terminated, truncated, player.final_values(), gamma, gae_lambda,
-            rollout.waits,
-        )  # fmt: skip
-        old = player.value[:-1]
+        player, final = self.player, self.player.final_values()
+        values, own_final = player.value, final
+        if self.heads:
+            values, own_final = values[..., 0].contiguous(), None if final is None else final[..., 0].contiguous()
+        advantage, valid = self._advantages(self.reward, values, own_final, gamma, gae_lambda)
+        old = values[:-1]
         target = advantage + old
         self._find(valid)
-        self.columns = {
-            "advantage": advantage, "target": target, "old_value": old, "old_log_prob": player.log_prob, **self.columns
-        }  # fmt: skip
+        columns = {"advantage": advantage, "target": target, "old_value": old, "old_log_prob": player.log_prob}
+        for k, (name, head) in enumerate(self.heads.items(), start=1):
+            theirs, cut = player.value[..., k].contiguous(), None if final is None else final[..., k].contiguous()
+            if not head.episodic:
+                cut = None
+            found, _ = self._advantages(self.rewards[name], theirs, cut, head.gamma, gae_lambda, head.episodic)
+            columns["advantage"] = columns["advantage"] + head.weight * found
+            columns |= {f"target_{name}": found + theirs[:-1], f"old_value_{name}": theirs[:-1]}
+        self.columns = {**columns, **self.columns}
         self.packed = torch.stack([*self.columns.values()], -1)
         both, weight = torch.stack([advantage, target]).permute(2, 0, 1, 3).flatten(2), valid.transpose(0, 1).flatten(1)
         count = distributed.all_reduce(self.counts.clone()).clamp(min=1).view(-1, 1, 1)
@@ -135,6 +150,24 @@ class Learner:
         mean = distributed.all_reduce((both * weight).sum(2, keepdim=True)) / count
         variance = distributed.all_reduce(((both - mean).square() * weight).sum(2)) / count[..., 0]
         return {"explained_variance": 1 - variance[:, 0] / (variance[:, 1] + 1e-8)}
+
+    def _advantages(
+        self,
+        rewards: Tensor,
+        values: Tensor,
+        final_values: Tensor | None,
+        gamma: Tensor | float,
+        gae_lambda: Tensor,
+        episodic: bool = True,
+    ) -> tuple[Tensor, Tensor]:
+        """Advantages of one head, and which rows are transitions."""
+        rollout, rows = self.rollout, self.player.rows
+        acting, terminated, truncated = map(rows, (rollout.acting, rollout.terminated, rollout.truncated))
+        if not episodic:  # the next episode's first value follows
+            terminated, truncated = torch.zeros_like(terminated), torch.zeros_like(truncated)
+        return self.executor.advantages(
+            rewards, values, acting, terminated, truncated, final_values, gamma, gae_lambda, rollout.waits
+        )
 
     def _find(self, valid: Tensor) -> None:
         """Finds the rows that are transitions: how many each member has, and where, unless all are."""

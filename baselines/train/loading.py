@@ -29,7 +29,7 @@ def brief(space: Any) -> str:
 
 
 def load(
-    path: str, name: str, game: str | type[EnvDef], lay: Layout, group: str
+    path: str, name: str, game: str | type[EnvDef], lay: Layout, group: str, modules: bool = False
 ) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """The form and the weights (1, ...) of a policy in a checkpoint: the one of that name, or else the only one.
 
@@ -39,6 +39,7 @@ def load(
         game: the game it is to play.
         lay: the game's layout.
         group: the group it is to play.
+        modules: whether its network may be a module of somebody's own, which is code that no checkpoint has.
 
     Raises:
         ValueError: no checkpoint, or one that does not fit.
@@ -58,6 +59,12 @@ def load(
                 f"policy {name!r} in {file} was trained with the {key} space {found[kept][f'{key} space']}, but with "
                 f"these parameters {env_id} has {brief(space)} for {group}."
             )
+    own = found[kept]["form"].get("module")
+    if own and not modules:
+        raise ValueError(
+            f"policy {kept!r} in {file} has a network of its own, the module {own}, and a checkpoint holds no "
+            "code: make the trainer that has it with load={policy: file}, and play its policies."
+        )
     seen = state_size(lay)
     if found[kept]["form"]["critic"] == "central" and found[kept]["form"]["state_size"] != seen:
         raise ValueError(
@@ -72,7 +79,8 @@ def load(
         raise ValueError(f"{file} has {held}, and no {member!r}.")
     k = int(member or 0)
     image = len(lay.observation_spaces[group].shape or ()) == 3
-    _check_sizes(found[kept]["form"], weights, members, image, file)
+    if not own:
+        _check_sizes(found[kept]["form"], weights, members, image, file)
     return found[kept]["form"], {n: v[k : k + 1] for n, v in weights.items()}
 
 

@@ -17,7 +17,7 @@ class Row:
     Attributes:
         log_prob: of the actions, by the policy as it now is; with a gradient, like the next two.
         entropy: of the policy's distribution.
-        value: of the critic; (members, rows, heads) where it has several.
+        value: of the critic. Of a further head, see `Trainer.heads`, ``value_<head>``, and likewise the next three.
         advantage, target, old_value, old_log_prob: what the rollout knows, see `Learner.columns`; and whatever
             ``on_rollout`` added there.
         out: (members, rows, outputs), the network's own output: logits, or means. For losses that need more than the

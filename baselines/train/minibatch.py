@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from collections.abc import Callable
 
@@ -89,9 +90,10 @@ class Minibatch:
         x /= self.mean(x.square()).sqrt() + 1e-8
 
     def forward(self) -> tuple[Tensor, Tensor]:
-        """The policy's outputs (members, rows, outputs) and values (members, rows), with gradients."""
+        """The policy's outputs (members, rows, outputs) and values (members, rows, *value_shape), with gradients."""
         s = self.sequences
-        with torch.autocast(self.packed.device.type, torch.bfloat16, enabled=self.bf16, cache_enabled=False):
+        narrow = torch.autocast(self.packed.device.type, torch.bfloat16, cache_enabled=False) if self.bf16 else None
+        with narrow or contextlib.nullcontext():
             if s is None:
                 out, value, _ = self.policy(self.observation, self.state, self.seat)
                 return out.float(), value.float()
@@ -102,4 +104,8 @@ class Minibatch:
     def row(self, out: Tensor, value: Tensor) -> Row:
         """What a loss is given, from what `forward` returned."""
         log_prob, entropy = self.policy.actions.evaluate(out, self.policy.log_std, self.mask, self.action)
-        return Row(log_prob=log_prob, entropy=entropy, value=value, out=out, **self.columns)
+        values = {"value": value}
+        if self.policy.heads:
+            names = ("value", *(f"value_{head}" for head in self.policy.heads))
+            values = dict(zip(names, value.unbind(-1), strict=True))
+        return Row(log_prob=log_prob, entropy=entropy, out=out, **values, **self.columns)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import dataclasses
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,46 @@ from gpuzoo.core.definition import choices
 from .actions import Actions
 from .encoders import choose
 from .layers import Network, Scale
+
+
+@dataclasses.dataclass(frozen=True)
+class Agents:
+    """For whom `Trainer.networks` makes a policy.
+
+    Attributes:
+        name: of the policy.
+        groups: of agents that it plays.
+        observation_space, action_space: of one agent.
+        seeds: of the initial weights, one for each member of the population.
+        heads: names of the critic's heads besides the one of the game's rewards.
+        device: where the policy shall be.
+        options: of the run, for the built-in networks; see `Policy`.
+    """
+
+    name: str
+    groups: tuple[str, ...]
+    observation_space: spaces.Space[Any]
+    action_space: spaces.Space[Any]
+    seeds: tuple[int, ...]
+    heads: tuple[str, ...]
+    device: torch.device
+    options: Mapping[str, Any]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Of what a network sees of one agent: that of its observation, in which choices are one-hot."""
+        return feature_shape(self.observation_space)
+
+    @property
+    def outputs(self) -> int:
+        """Numbers that a network says of the action: the logits of all choices, or the means of a Box."""
+        return Actions(self.action_space).outputs
+
+
+def feature_shape(space: spaces.Space[Any]) -> tuple[int, ...]:
+    """The shape of the features of an observation."""
+    one_hot = choices(space)
+    return (sum(one_hot),) if one_hot else tuple(space.shape or ())
 
 
 class Policy(nn.Module):
@@ -36,9 +77,11 @@ class Policy(nn.Module):
         state_size: numbers in the global state, for a central critic.
         seats: agents of an env that the policy plays; a central critic has a value for each.
         normalize: observations (and states) by their running mean and deviation.
+        heads: names of further heads of the critic; values are then (..., 1 + heads).
         device: where it lies.
 
     Attributes:
+        heads: names of the critic's further heads.
         flat: all parameters, (members, size): an optimiser's step on it is few operations. Its gradient and those of
             the parameters are the same memory.
         why: the reason for the encoder that ``"auto"`` chose; empty where there was no choice.
@@ -47,6 +90,9 @@ class Policy(nn.Module):
     Raises:
         ValueError: a CNN for observations that are no images.
     """
+
+    #: whether the networks are those of this file
+    builtin = True
 
     def __init__(
         self,
@@ -63,26 +109,24 @@ class Policy(nn.Module):
         state_size: int = 0,
         seats: int = 1,
         normalize: bool = False,
+        heads: Sequence[str] = (),
         device: torch.device | str = "cpu",
     ) -> None:
-        super().__init__()
-        self.observation_space, self.action_space = observation_space, action_space
-        self.one_hot = choices(observation_space)
-        shape = (sum(self.one_hot),) if self.one_hot else tuple(observation_space.shape or ())
+        self._begin(observation_space, action_space, len(seeds), normalize, heads, device)
+        shape = feature_shape(observation_space)
         if encoder == "cnn" and len(shape) != 3:
             raise ValueError(f"a CNN needs observations of shape (height, width, channels), not {observation_space}.")
         encoder, self.why = choose(encoder, shape, hidden, channels)
         self.form: dict[str, Any] = {
             "hidden": list(hidden), "encoder": encoder, "channels": list(channels), "memory": memory,
             "activation": activation, "critic": critic, "state_size": state_size, "seats": seats,
-            "normalize": normalize,
+            "normalize": normalize, **({"heads": list(heads)} if heads else {}),
         }  # fmt: skip
-        self.actions = Actions(action_space, device)
-        self.members, self.central, self.normalize, self.seats = len(seeds), critic == "central", normalize, seats
+        self.central, self.seats = critic == "central", seats
         shape = shape if encoder == "cnn" else (int(np.prod(shape)),)
         generators = [torch.Generator().manual_seed(s) for s in seeds]
         common: dict[str, Any] = {"hidden": hidden, "memory": memory, "activation": activation}
-        choice, worth = (self.actions.outputs, 0.01), (seats if self.central else 1, 1.0)
+        choice, worth = (self.actions.outputs, 0.01), ((seats if self.central else 1) * (1 + len(heads)), 1.0)
         if critic == "shared":
             self.actor = Network(generators, shape, outputs=[choice, worth], channels=channels, **common)
             self.critic = None
@@ -91,11 +135,30 @@ class Policy(nn.Module):
             seen = (state_size,) if self.central else shape
             self.critic = Network(generators, seen, outputs=[worth], channels=channels, **common)
         self.memory_size = memory * (1 if self.critic is None else 2)
+        self._finish(state_size if self.central else 0)
+
+    def _begin(
+        self,
+        observation_space: spaces.Space[Any],
+        action_space: spaces.Space[Any],
+        members: int,
+        normalize: bool,
+        heads: Sequence[str],
+        device: torch.device | str,
+    ) -> None:
+        """What does not depend on the networks."""
+        super().__init__()
+        self.observation_space, self.action_space = observation_space, action_space
+        self.one_hot, self.actions = choices(observation_space), Actions(action_space, device)
+        self.members, self.normalize, self.heads, self.device = members, normalize, tuple(heads), torch.device(device)
+
+    def _finish(self, state_size: int) -> None:
+        """Puts the weights where they belong, once the networks are there."""
         self.log_std = nn.Parameter(torch.zeros(self.members, 0 if self.actions.discrete else self.actions.parts))
-        self.to(device)
+        self.to(self.device)
         self._flatten()
-        self.scale = Scale(self.members, int(np.prod(observation_space.shape or (1,))), device)
-        self.state_scale = Scale(self.members, state_size if self.central else 0, device)
+        self.scale = Scale(self.members, int(np.prod(self.observation_space.shape or (1,))), self.device)
+        self.state_scale = Scale(self.members, state_size, self.device)
 
     def _flatten(self) -> None:
         """All weights lie in one tensor, and so do their gradients: dense layers first, network by network."""
@@ -117,9 +180,26 @@ class Policy(nn.Module):
 
     def member(self, k: int) -> Policy:
         """Member ``k`` of the population, as a policy of its own with a copy of the weights."""
-        alone = Policy(self.observation_space, self.action_space, device=self.flat.device, **self.form)
-        alone.load_state_dict({name: x[k : k + 1] for name, x in self.state_dict().items()})
-        return alone
+        return self.stacked([{name: x[k : k + 1] for name, x in self.state_dict().items()}])
+
+    def stacked(self, weights: Sequence[Mapping[str, Tensor]]) -> Policy:
+        """A policy of the same form with other members.
+
+        Args:
+            weights: state of each, as a policy of one member has it.
+        """
+        policy = self._like(len(weights))
+        state = policy.state_dict()
+        policy.load_state_dict({k: torch.cat([w[k].to(v.device) for w in weights]) for k, v in state.items()})
+        return policy
+
+    def _like(self, members: int) -> Policy:
+        return Policy(self.observation_space, self.action_space, [0] * members, device=self.flat.device, **self.form)
+
+    @property
+    def value_shape(self) -> tuple[int, ...]:
+        """What stands behind the rows of values: nothing for one head."""
+        return (1 + len(self.heads),) if self.heads else ()
 
     @property
     def recurrent(self) -> bool:
@@ -140,6 +220,10 @@ class Policy(nn.Module):
         x = observation.float()
         if self.normalize:
             x = self.scale(x.flatten(lead)).view_as(x)
+        return self._shaped(x, lead)
+
+    def _shaped(self, x: Tensor, lead: int) -> Tensor:
+        """Features (*lead, ...) as the networks want them: images, or rows of numbers."""
         return x if self.actor.image or x.ndim == lead + 1 else x.flatten(lead)
 
     def seen_by_critic(self, x: Tensor, state: Tensor | None) -> Tensor:
@@ -150,9 +234,19 @@ class Policy(nn.Module):
         return self.state_scale(state) if self.normalize else state.float()
 
     def _seat(self, value: Tensor, seat: Tensor | None) -> Tensor:
+        if self.heads:
+            value = value.unflatten(-1, (-1, 1 + len(self.heads)))  # (..., seats, heads)
+            if seat is None:
+                return value.squeeze(-2)
+            return value.take_along_dim(seat.expand(value.shape[:-2])[..., None, None], -2).squeeze(-2)
         if seat is None:
             return value.squeeze(-1)
         return value.gather(-1, seat.expand(value.shape[:-1]).unsqueeze(-1)).squeeze(-1)
+
+    def _both(self, out: Tensor) -> tuple[Tensor, Tensor]:
+        """What an actor with the critic's heads says of actions, and values."""
+        last = 1 + len(self.heads)
+        return out[..., :-last], self._seat(out[..., -last:], None)
 
     def forward(
         self,
@@ -172,12 +266,13 @@ class Policy(nn.Module):
             begins: (steps, members, rows), 1 where an episode begins.
 
         Returns:
-            (members, rows, outputs) and (members, rows), with steps in front as the observation has; and the memory.
+            (members, rows, outputs) and (members, rows, *value_shape), with steps in front as the observation
+            has; and the memory.
         """
         x = self.features(observation)
         if self.critic is None:
             out, memory = self.actor(x, memory, begins)
-            return out[..., :-1], out[..., -1], memory
+            return *self._both(out), memory
         mine, other = (None, None) if memory is None else memory.chunk(2, -1)
         out, mine = self.actor(x, mine, begins)
         value, other = self.critic(self.seen_by_critic(x, state), other, begins)
@@ -190,7 +285,7 @@ class Policy(nn.Module):
         x = self.features(observation)
         if self.critic is None:
             out, memory = self.actor(x, memory, begins)
-            return out[..., :-1], memory
+            return self._both(out)[0], memory
         if memory is None:
             return self.actor(x)[0], None
         mine, other = memory.chunk(2, -1)
@@ -206,5 +301,5 @@ class Policy(nn.Module):
             return self(observation.unsqueeze(0), state, seat, memory)[1][0]
         x = self.features(observation)
         if self.critic is None:
-            return self.actor(x)[0][..., -1]
+            return self._both(self.actor(x)[0])[1]
         return self._seat(self.critic(self.seen_by_critic(x, state))[0], seat if self.central else None)

@@ -28,6 +28,6 @@ class Places:
         return x.flatten(0, 2).index_select(0, self._flat).unflatten(0, self._shape)
 
     def put(self, x: Tensor, values: Tensor) -> Tensor:
-        """Writes (members, n) into ``x`` (steps, members, rows) and returns it."""
-        x.view(-1)[self._flat] = values.flatten()
+        """Writes (members, n, ...) into ``x`` (steps, members, rows, ...) and returns it."""
+        x.flatten(0, 2)[self._flat] = values.flatten(0, 1)
         return x

@@ -61,7 +61,7 @@ class Player:
         agents: index of its agents within an env.
         draws: of its actions.
         chosen: (envs, agents, parts), the actions drawn, where they must be copied to get between other ones.
-        value: (T + 1, M, R) of the observations before each step, and of the last one.
+        value: (T + 1, M, R, *value_shape of the policy) of the observations before each step, and of the last one.
         log_prob: (T, M, R) of the actions.
         memory: (T + 1, M, R, size) before each step.
     """
@@ -77,10 +77,13 @@ class Player:
         self._space = lay.observation_spaces[groups[0]]
         T, M, R = rollout.steps, rollout.members, rollout.envs * len(self.agents)
         self.shape = (T, M, R)
-        self.value = torch.zeros(T + 1, M, R, device=rollout.device)
+        self.value = torch.zeros(T + 1, M, R, *policy.value_shape, device=rollout.device)
         self.log_prob = torch.zeros(T, M, R, device=rollout.device)
         self.memory = torch.zeros(T + 1, M, R, policy.memory_size, device=rollout.device)
         self.seat = torch.arange(len(self.agents), device=rollout.device).repeat(rollout.envs)
+        seen = self.observations(rollout.observation)
+        in_place = seen.untyped_storage().data_ptr() == rollout.observation.untyped_storage().data_ptr()
+        self._seen = seen.unbind() if in_place else None  # of each step
         # Where other policies' actions, or longer ones, lie between its own, they go through a place of their own.
         parts = policy.actions.parts
         alone = len(self.agents) == rollout.action.shape[2] and parts == rollout.action.shape[3]
@@ -94,7 +97,8 @@ class Player:
 
     def act(self, t: int) -> None:
         """Draws the actions of step ``t``, and keeps their log-probabilities; and values, where they come along."""
-        policy, seen, rollout = self.policy, self.observations(self._rollout.observation[t]), self._rollout
+        policy, rollout = self.policy, self._rollout
+        seen = self.observations(rollout.observation[t]) if self._seen is None else self._seen[t]
         if policy.values_apart:
             out, _ = policy.act(seen)
         elif policy.recurrent:
@@ -135,11 +139,11 @@ class Player:
 
     @torch.no_grad()
     def final_values(self) -> Tensor | None:
-        """Values (T, M, R) of final observations, where agents were truncated and not terminated; None: not known."""
+        """Values (T, M, R, ...) of final observations, where truncated and not terminated; None: not known."""
         rollout = self._rollout
         if not rollout.knows_final:
             return None
-        out = torch.zeros(self.shape, device=rollout.device)
+        out = torch.zeros_like(self.value[1:])
         cut = self.rows(rollout.truncated & ~rollout.terminated)
         if not rollout.any(cut):
             return out
@@ -157,7 +161,8 @@ class Player:
         if state is not None:
             state, seat = Places((T, M, R // seats), index // seats).take(state), index % seats
         values = self.policy.value(seen, state, seat, memory)
-        return place.put(out, values * flags.gather(1, index))
+        chosen = flags.gather(1, index).view(*index.shape, *(1 for _ in self.policy.value_shape))
+        return place.put(out, values * chosen)
 
     def rows(self, x: Tensor, *shape: int) -> Tensor:
         """The player's rows of (steps, envs, agents, ...) or (envs, agents, ...), without a copy if possible."""

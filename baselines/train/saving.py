@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ from torch import Tensor
 from gpuzoo.core.simulator import Snapshot
 
 from ..report import checkpoint
-from . import distributed
+from . import distributed, extras
 from .loading import describe
 
 if TYPE_CHECKING:
@@ -25,13 +26,15 @@ def save(trainer: Trainer, path: str | os.PathLike[str], about: Mapping[str, Any
     each = distributed.gather(own_state(trainer))
     if distributed.rank() != 0:
         return
-    now = {"args": trainer.args.about(), "steps": trainer.steps, "iteration": trainer.iteration}
+    now = {"args": trainer.args.about(), "steps": trainer.steps, "iteration": trainer.iteration,
+           "executor": trainer.executor.name}  # fmt: skip
     checkpoint.save(path, tensors(trainer, each), {**expected(trainer), **now, **about})
 
 
 def tensors(trainer: Trainer, each: Sequence[Mapping[str, np.ndarray[Any, Any]]]) -> dict[str, Tensor]:
     """All that the run depends on, with what each process has of its own."""
     out: dict[str, Tensor] = {"counter": trainer.rollout.counter, "updates": trainer.updates}
+    out |= {f"extra/{k}": x for k, x in extras.tensors(trainer.extra).items()}
     for number, mine in enumerate(each):
         out |= {f"process/{number}/{k}": torch.from_numpy(v) for k, v in mine.items()}
     for name, player in trainer.rollout.players.items():
@@ -59,18 +62,51 @@ def expected(trainer: Trainer) -> dict[str, Any]:
     names = ("algorithm", "num_envs", "num_steps", "population", "seed", "sweep", "pool")
     about = trainer.args.about()
     run = {name: about[name] for name in names}
-    run |= {"processes": distributed.world_size(), "executor": trainer.executor.name}
+    run |= {"processes": distributed.world_size()}
     policies = {n: describe(p.policy) for n, p in trainer.rollout.players.items()}
     return {"game": trainer.simulator.env.id, "config": trainer.simulator.constants(), "policies": policies, "run": run}
+
+
+def restore_envs(trainer: Trainer, snapshot: Snapshot, config: Mapping[str, Any]) -> None:
+    """Puts the envs into the state of a snapshot, with parameters that the run has changed since it was made.
+
+    Args:
+        trainer: of the run.
+        snapshot: of its envs.
+        config: the parameters with which the run was made. If they are others than these, nothing is changed.
+
+    Raises:
+        ValueError: see `Simulator.restore`.
+    """
+    simulator, arrays = trainer.simulator, snapshot.arrays
+    before = {name: float(now[0]) for name, now in simulator.params.items() if now.shape == (1,)}
+    if checkpoint.same(config, trainer.args.about()["config"]):
+        found = {name: np.unique(arrays.get(f"param_{name}", np.zeros(0))) for name in before}
+        simulator.set_params(**{name: float(x[0]) for name, x in found.items() if len(x) == 1})
+    try:
+        simulator.restore(snapshot)
+    except ValueError:
+        simulator.set_params(**before)
+        raise
+
+
+def without_random(found: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The tensors without the state of random numbers, which only the same executor can go on from."""
+    return {name: x for name, x in found.items() if not re.match(r"process/\d+/random/", name)}
 
 
 def restore(trainer: Trainer, path: str | os.PathLike[str]) -> dict[str, Any]:
     """Goes on from a checkpoint, see `Trainer.restore`."""
     found, about = checkpoint.load_run(path)
     checkpoint.check(about, expected(trainer), path)
-    wanted = trainer.state()
+    extra = checkpoint.below(found, "extra/")
+    wanted = {k: x for k, x in trainer.state().items() if not k.startswith("extra/")}
+    wanted |= {f"extra/{k}": x for k, x in extras.expected(trainer.extra, extra).items()}
     if trainer.selfplay is not None:
         wanted |= trainer.selfplay.past_like(found, path, "pool/")
+    same_executor = about.get("executor") == trainer.executor.name
+    if not same_executor:
+        found, wanted = without_random(found), without_random(wanted)
     checkpoint.check_tensors(found, wanted, path)
     for name in ("counter", "updates"):
         if int(found[name]) < 0:
@@ -78,8 +114,9 @@ def restore(trainer: Trainer, path: str | os.PathLike[str]) -> dict[str, Any]:
     mine = checkpoint.below(found, f"process/{distributed.rank()}/")
     env = {k: v.numpy() for k, v in checkpoint.below(mine, "env/").items()}
     try:
-        trainer.executor.check(checkpoint.below(mine, "random/"))
-        trainer.simulator.restore(Snapshot(about["game"], about["config"], env))
+        if same_executor:
+            trainer.executor.check(checkpoint.below(mine, "random/"))
+        restore_envs(trainer, Snapshot(about["game"], about["config"], env), about["args"]["config"])
     except ValueError as error:
         raise ValueError(f"the checkpoint {path} cannot go on: {error}") from error
     for name, player in trainer.rollout.players.items():
@@ -88,7 +125,7 @@ def restore(trainer: Trainer, path: str | os.PathLike[str]) -> dict[str, Any]:
             trainer.learners[name].load_state_dict(learnt)
         else:
             player.policy.load_state_dict(checkpoint.below(learnt, "weights/"))
-    trainer.executor.restore(checkpoint.below(mine, "random/"))
+    extras.restore(trainer.extra, extra)
     trainer.rollout.begin()
     trainer.rollout.begins[-1].copy_(mine["begins"])
     for name, player in trainer.rollout.players.items():
@@ -96,6 +133,10 @@ def restore(trainer: Trainer, path: str | os.PathLike[str]) -> dict[str, Any]:
     for name, learner in trainer.learners.items():
         learner.running_return.copy_(mine[f"running_return/{name}"])
     trainer.rollout.counter.copy_(found["counter"])
+    if same_executor:
+        trainer.executor.restore(checkpoint.below(mine, "random/"))
+    else:
+        trainer.executor.reseed(int(found["counter"]))
     trainer.updates.copy_(found["updates"])
     if trainer.selfplay is not None:
         trainer.selfplay.restore(checkpoint.below(found, "pool/"))

@@ -8,7 +8,7 @@ import dataclasses
 import functools
 import os
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -20,12 +20,13 @@ from gpuzoo.core.simulator import Simulator
 
 from . import distributed, saving, schedule
 from .args import Args, option
-from .executor import Executor, Plain
-from .learner import Learner
+from .executor import Executor, choose_plain
+from .extras import Extra
+from .learner import Head, Learner
 from .loading import fill, load
-from .loss import Hyper, Row
+from .loss import Hyper, Loss, Row
 from .minibatch import Minibatch
-from .networks import Policy
+from .networks import Agents, Policy
 from .rollout import Rollout, by_group, state_size
 from .sweep import parse_sweep
 
@@ -35,7 +36,7 @@ class Trainer:
 
     Args:
         args: the run.
-        executor: does the work; `Plain` by default. `baselines.executors.choose` finds the fastest one.
+        executor: does the work; by default what `choose_executor` finds for the options ``executor`` and ``device``.
 
     Attributes:
         simulator: the envs, ``num_envs`` for each member.
@@ -46,6 +47,8 @@ class Trainer:
         steps: steps played so far, those of all envs of a member together.
         hyper: hyper-parameters of the members, (members, 1) each.
         fraction: (1,) of the learning rate.
+        extra: by name, what else an algorithm keeps in checkpoints: tensors, modules, optimisers and generators. Fill
+            it in ``__init__``. Of several processes it must be the same in all.
         play: plays one rollout.
         update: updates each policy by the rollout, and returns numbers to log.
 
@@ -54,12 +57,19 @@ class Trainer:
         MemoryError: the rollout does not fit; the message names a size that would.
     """
 
+    #: Finds an executor by its name and the device; `PPO` and `A2C` have `baselines.executors.choose` here.
+    choose_executor = staticmethod(choose_plain)
+    #: further heads of the critic, by name; `on_rollout` writes their rewards into `Learner.rewards`
+    heads: ClassVar[Mapping[str, Head]] = {}
+
     def __init__(self, args: Args, executor: Executor | None = None) -> None:
         lay, players = args.check()
-        loaded = {name: load(path, name, args.game, lay, players[name][0]) for name, path in args.load.items()}
+        own = type(self).networks is not Trainer.networks
+        loaded = {name: load(path, name, args.game, lay, players[name][0], own) for name, path in args.load.items()}
         self.args, self.steps, self.iteration = args, 0, 0
+        self.extra: dict[str, Extra] = {}
         self.schedule = schedule.parse_schedule(args)
-        self.executor = executor or Plain()
+        self.executor = executor or self.choose_executor(args.executor, args.device)
         M, rank = args.population, distributed.rank()
         keep_freed_memory()
         seeds = [args.seed + k for k in range(M)]
@@ -102,20 +112,29 @@ class Trainer:
         self.learners: dict[str, Learner] = {}
         for number, (name, groups) in enumerate(players.items()):
             seats = sum(lay.groups[g] for g in groups)
-            form: dict[str, Any] = {
+            options: dict[str, Any] = {
                 "hidden": args.hidden, "encoder": args.encoder, "channels": args.channels, "memory": args.memory,
                 "activation": args.activation, "critic": args.critic, "normalize": args.normalize_observations,
                 "state_size": state_size(lay) if args.critic == "central" else 0, "seats": seats,
             }  # fmt: skip
+            group, heads = groups[0], tuple(self.heads)
             if name in loaded:
-                form = loaded[name][0]
-            policy = Policy(lay.observation_spaces[groups[0]], lay.action_spaces[groups[0]],
-                            [s * 1009 + number for s in seeds], device=self.device, **form)  # fmt: skip
+                options = {k: v for k, v in loaded[name][0].items() if k not in ("heads", "module")}
+                heads = tuple(loaded[name][0].get("heads", ()))
+            policy = self.networks(Agents(
+                name, tuple(groups), lay.observation_spaces[group], lay.action_spaces[group],
+                tuple(s * 1009 + number for s in seeds), heads, self.device, options,
+            ))  # fmt: skip
             player = self.rollout.add(name, policy, groups)
             if name in loaded:
+                made, wanted = (form.get("module", "the built-in networks") for form in (policy.form, loaded[name][0]))
+                if made != wanted:
+                    raise ValueError(f"policy {name!r} in {args.load[name]} has {wanted}, but `networks` made {made}.")
                 fill(policy, {k: v.expand(M, *v.shape[1:]) for k, v in loaded[name][1].items()}, args.load[name])
             if name not in args.freeze:
-                self.learners[name] = Learner(player, self.rollout, self.updates, args.bf16, args.normalize_rewards)
+                self.learners[name] = Learner(
+                    player, self.rollout, self.updates, args.bf16, args.normalize_rewards, self.heads
+                )
         self.policies = {g: p.policy for p in self.rollout.players.values() for g in p.groups}
         self.selfplay = None
         if args.pool:
@@ -151,6 +170,15 @@ class Trainer:
         """Improves a policy by the rollout; returns numbers (members,) to log."""
         raise NotImplementedError(f"{type(self).__name__} is no algorithm: see baselines/ppo.py")
 
+    def networks(self, agents: Agents) -> Policy:
+        """Makes a policy with its networks: those that the options tell, or, if overridden, any modules.
+
+        ``return ModulePolicy(agents, lambda: Net(agents.shape, agents.outputs))`` makes a policy of modules of one's
+        own, see `ModulePolicy`.
+        """
+        return Policy(agents.observation_space, agents.action_space, agents.seeds, heads=agents.heads,
+                      device=agents.device, **agents.options)  # fmt: skip
+
     def on_rollout(self, learner: Learner) -> Mapping[str, Tensor]:
         """Called after a rollout, before its advantages are computed: may change `Learner.reward`.
 
@@ -169,7 +197,19 @@ class Trainer:
 
     def evaluate(self, batch: Minibatch) -> Mapping[str, Tensor]:
         """Computes the gradient of a minibatch's loss; returns means over its rows, see `Executor.evaluate`."""
-        return self.executor.evaluate(batch, self.loss, self.hyper)
+        return self.executor.evaluate(batch, self.objective, self.hyper)
+
+    @property
+    def objective(self) -> Loss:
+        """`loss`, with half the squared errors of the further heads, times ``vf_coef``."""
+        return self._loss_of_all_heads if self.heads else self.loss
+
+    def _loss_of_all_heads(self, row: Row, hyper: Hyper) -> tuple[Tensor, dict[str, Tensor]]:
+        loss, numbers = self.loss(row, hyper)
+        for name in self.heads:
+            error = 0.5 * (getattr(row, f"value_{name}") - getattr(row, f"target_{name}")).square()
+            loss, numbers = loss + hyper.vf_coef * error, {**numbers, f"value_loss_{name}": error}
+        return loss, numbers
 
     def step(self, learner: Learner, rate: Tensor | None = None) -> None:
         """A step of Adam down that gradient.

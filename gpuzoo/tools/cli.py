@@ -6,12 +6,12 @@ One file, because most of it is the options of the subcommands and their help, w
 from __future__ import annotations
 
 import contextlib
-import enum
 import importlib
 import importlib.util
 import json
 import os
 import re
+import runpy
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -478,28 +478,56 @@ def _require(purpose: str, *modules: str) -> None:
         _fail(f"{purpose} needs {' and '.join(missing)}: pip install 'gpuzoo[train]'", 1)
 
 
-class Algorithm(str, enum.Enum):
-    """What ``train`` trains with."""
+TRAINERS = ("ppo", "a2c")
 
-    ppo = "ppo"
-    a2c = "a2c"
+
+def algorithms() -> dict[str, str]:
+    """Modules of ``gpuzoo.baselines`` by the name that ``--algorithm`` takes: the trainers, and algorithms in one file.
+
+    A file that is called like a trainer is ``simple.NAME``.
+    """
+    files = sorted(path.stem for path in (Path(__file__).parents[1] / "baselines" / "simple").glob("[!_]*.py"))
+    modules = {f"simple.{name}" if name in TRAINERS else name: f"simple.{name}" for name in files}
+    return {name: name for name in TRAINERS} | modules
+
+
+@contextlib.contextmanager
+def _as_argv(*words: str) -> Iterator[None]:
+    """With these words as ``sys.argv``, whose first is how argparse introduces the program."""
+    before = sys.argv
+    sys.argv = [*words]
+    try:
+        yield
+    finally:
+        sys.argv = before
 
 
 @app.command(context_settings={**_PASSED_ON, "help_option_names": []}, options_metavar="ID [OPTIONS]")
 def train(
     context: typer.Context,
-    algorithm: Annotated[Algorithm, typer.Option(help="What to train with.")] = Algorithm.ppo,
+    algorithm: Annotated[str, typer.Option(metavar="NAME", help="What to train with; --help names all.")] = "ppo",
 ) -> None:
     """Train agents: gpuzoo train ID, with the options that gpuzoo train ID --help shows."""
+    from gpuzoo.core.definition import unknown
+
+    known, words = algorithms(), context.args
+    if algorithm not in known:
+        _fail(unknown("there is no algorithm", algorithm, known), 2)
+    if algorithm not in TRAINERS:
+        _require("training", "torch")
+        with _errors(), _as_argv(f"gpuzoo train --algorithm {algorithm}", *words):
+            runpy.run_module(f"gpuzoo.baselines.{known[algorithm]}", run_name="__main__")
+        return
     _require("training", "torch", "matplotlib", "safetensors", "tensorboard")
     from gpuzoo.baselines.train.args import Args
     from gpuzoo.baselines.train.command import parse
 
-    kind = next(k for k in Args.__subclasses__() if k.algorithm == algorithm.value)
-    words, before = context.args, sys.argv
-    sys.argv = ["gpuzoo train", *words]  # as which argparse introduces itself
-    try:
-        args = parse(kind, words, kind.__doc__ or "")
+    kind = next(k for k in Args.__subclasses__() if k.algorithm == algorithm)
+    others = ", ".join(name for name in known if name != algorithm)
+    with _as_argv("gpuzoo train", *words):
+        args = parse(
+            kind, words, f"{kind.__doc__} Other algorithms, with options of their own, for --algorithm: {others}."
+        )
         if not args.out:
             from gpuzoo import registry
 
@@ -509,10 +537,8 @@ def train(
             args.check()
         from gpuzoo.baselines import run  # only now: it imports torch, which takes longer than all of the above
 
-        module = importlib.import_module(f"gpuzoo.baselines.{algorithm.value}")
-        run.main(getattr(module, algorithm.value.upper()), module.Args, words)
-    finally:
-        sys.argv = before
+        module = importlib.import_module(f"gpuzoo.baselines.{algorithm}")
+        run.main(getattr(module, algorithm.upper()), module.Args, words)
 
 
 def dotted(words: list[str]) -> list[str]:
