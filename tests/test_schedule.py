@@ -107,7 +107,7 @@ def test_an_interrupted_run_goes_on_with_the_same_bits(tmp_path: Path) -> None:
     whole = train(PPO, args, quiet=True)
     args = dataclasses.replace(args, out=str(tmp_path / "parts"))
     with pytest.raises(InterruptionError):
-        train(PPO, args, quiet=True, watch=interrupt)
+        train(PPO, args, quiet=True, on_iteration=interrupt)
     rest = train(PPO, dataclasses.replace(args, resume=True), quiet=True)
     assert kept(tmp_path / "parts") == kept(tmp_path / "whole")
     assert [r["schedule/lr"] for r in rest.rows] == [r["schedule/lr"] for r in whole.rows]
