@@ -17,8 +17,10 @@ import torch
 from .executors import choose
 from .report import plots
 from .report.evaluation import evaluate
+from .report.health import Health, facts_of
 from .report.log import Log, read
 from .report.progress import Display
+from .report.tournament import tournament
 from .train import distributed
 from .train.command import parse
 from .train.executor import Executor
@@ -81,6 +83,8 @@ class Run:
             executor += f" from iteration {trainer.iteration + 1} on, {former} before"
         about = args.about() | {"executor": executor}
         self.log = Log(self.folder, about, track=args.track and distributed.rank() == 0, rows=rows)
+        self.health = Health(facts_of(trainer))
+        self.health.again(rows)
         self.start = self.saved = time.perf_counter()
         hidden = quiet or distributed.rank() != 0
         title = f"{self.name} on {trainer.device}, executor: {executor}"
@@ -105,6 +109,10 @@ class Run:
         means = np.where(finite, table, 0).sum(1) / np.maximum(finite.sum(1), 1)
         row |= {k: m for k, m, any_ in zip(numbers, means.tolist(), finite.any(1).tolist(), strict=True) if any_}
         self.log.write(row)
+        chosen = (learner.normalization.news() for learner in trainer.learners.values())
+        for text in (*filter(None, chosen), *self.health.look(self.log.rows)):
+            self.log.note(text, trainer.steps)
+            self.display.warn(text)
         if self.args.population > 1:
             self.members.append({k[7:]: v for k, v in numbers.items() if k.startswith("return/")})
         self.latest |= {k[7:]: v for k, v in row.items() if k.startswith("return/")}
@@ -225,8 +233,8 @@ def train(
                     run.keep()
             run.keep()
         if trainer.selfplay is not None and run.folder:
-            table = trainer.selfplay.tournament(args.game, trainer.iteration, config=args.config, seed=args.seed)
-            table.write(run.folder)
+            players, iterations = trainer.selfplay.players(trainer.iteration)
+            tournament(args.game, players, iterations, config=args.config, seed=args.seed).write(run.folder)
         if args.video and run.folder:
             from .report.video import film
 

@@ -117,7 +117,7 @@ def written(value: Any) -> str:
 
 def hyperparameters(args: Args) -> dict[str, Any]:
     """What a run learns with, as JSON."""
-    return {k: v for k, v in args.about().items() if k not in ASIDE and (k, v) != ("schedule", "")}
+    return {k: v for k, v in args.about().items() if k not in ASIDE}
 
 
 def train(runs: Sequence[Args], folder: Path, quiet: bool) -> Trained:

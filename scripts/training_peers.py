@@ -76,14 +76,14 @@ def by_update(setting: Setting, ended: Iterable[tuple[int, float]]) -> list[floa
 def drive_cleanrl(setting: Setting, path: str) -> dict[str, Any]:
     import torch.utils.tensorboard as tensorboard
 
-    times: list[float] = []
+    times: list[tuple[float, float]] = []
     ended: list[tuple[int, float]] = []
 
     class Writer:
         """Notes instead of writing files: CleanRL makes it before its envs and closes it in the end."""
 
         def __init__(self, _: str) -> None:
-            times.append(time.perf_counter())
+            times.append((time.perf_counter(), time.process_time()))
 
         def add_text(self, *_: object) -> None:
             pass
@@ -93,7 +93,7 @@ def drive_cleanrl(setting: Setting, path: str) -> dict[str, Any]:
                 ended.append((steps, value.item()))
 
         def close(self) -> None:
-            times.append(time.perf_counter())
+            times.append((time.perf_counter(), time.process_time()))
 
     tensorboard.SummaryWriter = Writer  # type: ignore[assignment, misc]
     options = {
@@ -115,7 +115,8 @@ def drive_cleanrl(setting: Setting, path: str) -> dict[str, Any]:
     sys.argv = [path, "--no-cuda", *(str(x) for name, value in options.items() for x in (f"--{name}", value))]
     runpy.run_path(path, run_name="__main__")
     return {
-        "train": times[1] - times[0],
+        "train": times[1][0] - times[0][0],
+        "train_cpu": times[1][1] - times[0][1],
         "return": last_tenth(by_update(setting, ended)),
         "versions": versions("torch", "gymnasium"),
     }

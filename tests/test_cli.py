@@ -601,7 +601,7 @@ def test_play_measures_a_member_of_a_checkpoint(how, trained):
         # The two sum squares in another order: a few roundings of 1e-16 each.
         assert sides[member]["standard_error"] == pytest.approx(np.std(returns, ddof=1) / 4, rel=1e-12)
         assert sides[member]["mean_length"] == seen.lengths["agent"].mean()
-    assert sides[0]["mean_return"] != sides[1]["mean_return"]
+    assert sides[0]["standard_error"] != sides[1]["standard_error"]
     trainer.close()
 
 

@@ -32,6 +32,7 @@ RUNS: dict[str, dict[str, Any]] = {
     "memory": {"game": "CartPole-v1", "memory": 4, "population": 2, **NORMAL},
     "deaths": {"game": "TagContinuous-v0", "config": {"num_taggers": 2, "num_runners": 3, "max_episode_steps": 20,
                                                       "num_other_agents_observed": 2}, **NORMAL},
+    "plain": {"game": "SimpleSpread-v0", "executor": "plain", "population": 2, **NORMAL},
     "minibatches": {"game": "CartPole-v1", "minibatches": 4, "target_kl": 0.01},
 }  # fmt: skip
 

@@ -24,7 +24,7 @@ import gpuzoo
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
-PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *DOCS.glob("*.md")])
+PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *DOCS.glob("*.md"), *DOCS.glob("tutorials/*.md")])
 NEEDS_GPU = "<!-- needs-gpu -->"
 
 pytestmark = pytest.mark.skipif(not DOCS.is_dir(), reason="not a checkout")

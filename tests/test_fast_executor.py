@@ -43,7 +43,8 @@ RUNS: dict[str, dict[str, Any]] = {
 
 
 def run_of(name: str, executor: Any, **more: Any) -> Any:
-    values = {"num_envs": 4, "num_steps": 32, "hidden": (16, 16), "normalize_advantages": True, **RUNS[name], **more}
+    values = {"num_envs": 4, "num_steps": 32, "hidden": (16, 16), "normalize_rewards": False} | RUNS[name] | more
+    values.setdefault("normalize_advantages", True)
     kind = values.pop("kind", None)
     trainer = (A2C if kind else PPO)(small(values.pop("game"), kind, **values), executor)
     for learner in trainer.learners.values():  # far from uniform, and beyond the clip range of some rows

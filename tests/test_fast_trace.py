@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from gymnasium import spaces
+from test_docs import DOCS, blocks
 
 torch = pytest.importorskip("torch")
 
@@ -190,6 +191,15 @@ class Counts(Algorithm):
 )  # fmt: skip
 def test_what_is_no_formula_of_one_row_is_left_to_autograd(loss: Any) -> None:
     assert trace.trace(loss, COLUMNS, HYPER) is None
+
+
+@pytest.mark.skipif(not DOCS.is_dir(), reason="not a checkout")
+def test_the_loss_of_the_tutorial_is_fused() -> None:
+    page = next(b.code for b in blocks(DOCS / "tutorials/own_loss.md") if b.caption == "spo.py")
+    names: dict[str, Any] = {"__name__": "spo"}
+    exec(page, names)
+    spo = names["SPO"].__new__(names["SPO"])
+    assert trace.trace(spo.loss, COLUMNS, HYPER).numbers == ("policy_loss", "value_loss", "kl")
 
 
 def test_a_refused_trace_changes_nothing() -> None:

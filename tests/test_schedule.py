@@ -19,9 +19,6 @@ from baselines.report import checkpoint  # noqa: E402
 from baselines.run import parse, train  # noqa: E402
 from baselines.train.schedule import Change, parse_schedule  # noqa: E402
 
-# The gradients of a population's parameters lie apart from each other, so that those of a member are neighbours.
-pytestmark = pytest.mark.filterwarnings("ignore:grad and param do not obey the gradient layout contract")
-
 BOTH = "lr=log:1e-2:1e-4,wind=0.8:0.2"
 
 

@@ -17,10 +17,11 @@ from toys.herd import Herd
 from toys.nim import Nim
 
 from baselines.ppo import PPO, Args
+from baselines.report.tournament import bradley_terry, tournament
 from baselines.run import train
 from baselines.train import selfplay
 from baselines.train.networks import Policy
-from baselines.train.selfplay import SelfPlay, bradley_terry, tournament
+from baselines.train.selfplay import SelfPlay
 
 HEAP = {"heap": 6}
 
@@ -373,7 +374,7 @@ def test_a_resumed_run_goes_on_to_the_same_bits(tmp_path: Path, memory: int) -> 
     before, after = pool_of(whole).state(), pool_of(resumed).state()
     assert all(torch.equal(before[k], after[k]) for k in before)
     assert before["iterations"].tolist() == [0, 2, 4, 6]
-    tables = [pool_of(ppo).tournament(Nim, 6, games=8, config=HEAP) for ppo in (whole, resumed)]
+    tables = [tournament(Nim, *pool_of(ppo).players(6), games=8, config=HEAP) for ppo in (whole, resumed)]
     assert tables[0].names == [f"iteration {n}" for n in (0, 2, 4, 6)] + ["random"]
     np.testing.assert_array_equal(tables[0].wins, tables[1].wins)
     whole.close()

@@ -67,6 +67,10 @@ class Log:
                 file.write("".join(map(_json_line, self.rows)).encode())
             self._json = (folder / "progress.jsonl").open("a", encoding="utf-8")
             self._rewrite_csv(folder)
+            notes = _notes(folder, int(self.rows[-1]["steps"]) if self.rows else -1)
+            (folder / "notes.txt").unlink(missing_ok=True)
+            for steps, text in notes:
+                self.note(text, steps)
         self._send(self.rows, [time.time()] * len(self.rows), FIRST_POINTS)
 
     def write(self, row: Mapping[str, float]) -> None:
@@ -86,6 +90,18 @@ class Log:
         self._times.append(time.time())
         if time.monotonic() - self._flushed >= FLUSH_SECONDS:
             self.flush()
+
+    def note(self, text: str, steps: int) -> None:
+        """Adds a sentence to ``notes.txt`` and to TensorBoard's texts.
+
+        Raises:
+            OSError: the disk is full or the like.
+        """
+        if self.folder:
+            with (self.folder / "notes.txt").open("a", encoding="utf-8") as file:
+                file.write(f"{steps} steps: {text}\n")
+        if self._board:
+            self._board.add_text("notes", text, steps)
 
     def flush(self) -> None:
         """Brings every row into the files: to be called before a checkpoint is written.
@@ -157,6 +173,14 @@ def read(folder: Path, steps: int) -> list[dict[str, float]]:
     lines = path.read_text(encoding="utf-8").split("\n")[:-1] if path.is_file() else []  # the last may be a part of one
     rows = [json.loads(line) for line in lines]
     return [{k: math.nan if v is None else v for k, v in row.items()} for row in rows if row["steps"] <= steps]
+
+
+def _notes(folder: Path, steps: int) -> list[tuple[int, str]]:
+    """What `Log.note` noted up to so many steps."""
+    path = folder / "notes.txt"
+    lines = path.read_text(encoding="utf-8").split("\n")[:-1] if path.is_file() else []
+    parts = [line.partition(" steps: ") for line in lines]
+    return [(int(count), text) for count, _, text in parts if int(count) <= steps]
 
 
 def _json_line(row: Mapping[str, float]) -> str:

@@ -37,7 +37,7 @@ class Display:
         console = Console()
         bar = (console.is_terminal and not console.is_dumb_terminal) or console.is_jupyter
         self._name, self._total, self._first, self._began = name, total, done, time.perf_counter()
-        self._title = "" if quiet else title
+        self._title, self._quiet = "" if quiet else title, quiet
         self._lines, self._shown, self._latest = not (bar or quiet), float("-inf"), ""
         self._bar = Progress(
             TextColumn("{task.description}"),
@@ -81,6 +81,11 @@ class Display:
         self._latest = f"{self._name}  {100 * done // self._total} %  {news}{ahead}"
         if now - self._shown >= LINE_SECONDS:
             self._print()
+
+    def warn(self, text: str) -> None:
+        """Shows a sentence on stderr, above the bar."""
+        if not self._quiet:
+            print(f"{self._name}: {text}", file=sys.stderr, flush=True)
 
     def _print(self) -> None:
         print(self._latest, file=sys.stdout, flush=True)

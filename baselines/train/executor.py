@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 import torch
 from torch import Tensor
+from torch.optim.adam import adam
 
 from . import distributed
 from .advantages import advantages, discounted_sum
@@ -113,8 +114,8 @@ class Executor(Protocol):
     def restore(self, found: Mapping[str, Tensor]) -> None:
         """Puts back what `state` gave."""
 
-    def reseed(self) -> None:
-        """Seeds the random numbers by the run's seeds and its counter, where another executor played before."""
+    def reseed(self, counter: int) -> None:
+        """Seeds the random numbers by the run's seeds and a counter of its steps: another executor played so far."""
 
 
 def choose_plain(name: str = "auto", device: str = "auto") -> Executor:
@@ -122,10 +123,9 @@ def choose_plain(name: str = "auto", device: str = "auto") -> Executor:
     return Plain()
 
 
-def generator(seed: int, device: torch.device, counter: int = 0) -> torch.Generator:
-    """A generator for this process. All 64 bits of the seed count, of which torch's on a CPU takes the lower half."""
-    mixed = np.random.SeedSequence([seed % 2**64, distributed.rank(), counter]).generate_state(1)
-    return torch.Generator(device).manual_seed(int(mixed[0]))
+def mixed(seed: int, *more: int) -> int:
+    """A seed for torch's generators, of which those on a CPU take 32 bits only."""
+    return int(np.random.SeedSequence([seed % 2**64, *more]).generate_state(1)[0])
 
 
 class Plain:
@@ -134,11 +134,19 @@ class Plain:
     name, may_sync = "plain", True
 
     def __init__(self) -> None:
-        self._generators: dict[str, list[torch.Generator]] = {}  # of each policy, one for each member
-        self._draws: dict[str, Draws] = {}
+        self._generators: dict[str, list[torch.Generator]] = {}  # one for each member
+        self._seeds: dict[str, list[int]] = {}  # of these generators
+
+    def _seeded(self, name: str, seeds: list[int], device: torch.device) -> list[torch.Generator]:
+        self._generators[name] = [torch.Generator(device).manual_seed(seed) for seed in seeds]
+        self._seeds[name] = seeds
+        return self._generators[name]
 
     def setup(self, trainer: Trainer) -> None:
-        """Prepares nothing."""
+        """Makes generators for the order of minibatches. Each process shuffles what it has."""
+        for name, learner in trainer.learners.items():
+            seeds = [mixed(seed, distributed.rank(), 1) for seed in learner.player.draws.seeds.tolist()]
+            self._seeded(f"order/{name}", seeds, trainer.device)
 
     def describe(self) -> str:
         """For people."""
@@ -161,15 +169,18 @@ class Plain:
         rollout.finish()
 
     def sampler(self, draws: Draws) -> Draw:
-        """Draws with a generator of each member's own, so that a member alone is the same as among others."""
-        device, actions, log_std = draws.log_prob.device, draws.policy.actions, draws.policy.log_std
-        generators = [generator(seed, device) for seed in draws.seeds.tolist()]
-        self._generators[draws.name], self._draws[draws.name] = generators, draws
+        """Draws with a generator of each member's own, so that a member alone is the same as among others.
 
+        A process draws for the rows of all processes and takes those of its own: several play as one would.
+        """
+        device, actions, log_std = draws.log_prob.device, draws.policy.actions, draws.policy.log_std
+        generators = self._seeded(f"actions/{draws.name}", [mixed(seed) for seed in draws.seeds.tolist()], device)
         T, M, R = draws.log_prob.shape
-        ahead = max(1, min(T, AHEAD // (R * actions.outputs)))  # steps; not of M: a member's numbers are its own
-        noise = torch.empty(M, ahead, R, actions.outputs, device=device)
-        places = [*zip(draws.action, draws.log_prob, noise.unbind(1) * T, strict=False)]
+        rows, first = R * distributed.world_size(), R * distributed.rank()
+        ahead = max(1, min(T, AHEAD // (rows * actions.outputs)))  # steps; not of M: a member's numbers are its own
+        noise = torch.empty(M, ahead, rows, actions.outputs, device=device)
+        mine = noise[:, :, first : first + R]
+        places = [*zip(draws.action, draws.log_prob, mine.unbind(1) * T, strict=False)]
 
         def draw(t: int, out: Tensor, mask: Tensor | None) -> None:
             if t % ahead == 0:
@@ -189,7 +200,9 @@ class Plain:
     def shuffle(self, learner: Learner, count: int, epoch: int) -> Tensor:
         """By ``torch.randperm``."""
         order = torch.full((len(learner.counts), count), -1, device=learner.counts.device)
-        for row, n, random in zip(order, learner.counts.tolist(), self._generators[learner.name], strict=True):
+        for row, n, random in zip(
+            order, learner.counts.tolist(), self._generators[f"order/{learner.name}"], strict=True
+        ):
             torch.randperm(n, generator=random, device=row.device, out=row[:n])
         return order
 
@@ -213,15 +226,19 @@ class Plain:
         return Numbers(tuple(noted), means)
 
     def step(self, learner: Learner, rate: Tensor, max_grad_norm: Tensor) -> None:
-        """By ``torch.optim.Adam``."""
-        gradient = learner.policy.flat.grad
+        """By torch's Adam: its function, since the class would import a compiler, which takes a second."""
+        flat = learner.policy.flat
+        gradient = flat.grad
         assert gradient is not None
         distributed.all_reduce(gradient)
         norm = torch.linalg.vector_norm(gradient, dim=1, keepdim=True)
         gradient.mul_((max_grad_norm / (norm + 1e-6)).clamp(max=1))  # `clip_grad_norm_`, for each member
-        for group, lr in zip(learner.optimizer.param_groups, rate.flatten().tolist(), strict=True):
-            group["lr"] = lr
-        learner.optimizer.step()
+        members = zip(flat.data, gradient, learner.momentum, learner.square, learner.count, strict=True)
+        for (weights, part, momentum, square, count), lr in zip(members, rate.flatten().tolist(), strict=True):
+            adam(
+                [weights], [part], [momentum], [square], [], [count], fused=True, amsgrad=False, maximize=False,
+                beta1=0.9, beta2=0.999, lr=lr, weight_decay=0.0, eps=1e-5,
+            )  # fmt: skip
 
     def capture(self, function: Callable[[], Any]) -> Callable[[], Any]:
         """The function itself."""
@@ -230,7 +247,7 @@ class Plain:
     # ---- checkpoints ----
 
     def state(self) -> dict[str, Tensor]:
-        """The states of the generators, (members, bytes) for each policy."""
+        """The states of the generators, (members, bytes) by name."""
         return {name: torch.stack([x.get_state() for x in found]) for name, found in self._generators.items()}
 
     def check(self, found: Mapping[str, Tensor]) -> None:
@@ -248,9 +265,8 @@ class Plain:
             for random, state in zip(generators, found[name], strict=True):
                 random.set_state(state.cpu().clone())  # a clone, since it does not see where a view begins
 
-    def reseed(self) -> None:
-        """Seeds each generator by its member's seed and the counter."""
+    def reseed(self, counter: int) -> None:
+        """Seeds each generator by what it was seeded with at first, and the counter."""
         for name, generators in self._generators.items():
-            draws = self._draws[name]
-            for random, seed in zip(generators, draws.seeds.tolist(), strict=True):
-                random.set_state(generator(seed, random.device, int(draws.counter)).get_state())
+            for random, seed in zip(generators, self._seeds[name], strict=True):
+                random.manual_seed(mixed(seed, counter))

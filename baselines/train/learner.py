@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -103,17 +102,6 @@ class Learner:
     def policy(self) -> Policy:
         """What learns."""
         return self.player.policy
-
-    @functools.cached_property
-    def optimizer(self) -> torch.optim.Adam:
-        """Torch's Adam, with a group of parameters for each member, on `momentum`, `square` and `count`."""
-        members = [torch.nn.Parameter(x) for x in self.policy.flat.data]
-        adam = torch.optim.Adam([{"params": [x]} for x in members], eps=1e-5, fused=True)
-        assert self.policy.flat.grad is not None
-        for k, x in enumerate(members):
-            x.grad = self.policy.flat.grad[k]
-            adam.state[x] = {"step": self.count[k], "exp_avg": self.momentum[k], "exp_avg_sq": self.square[k]}
-        return adam
 
     # ---- the rollout ----
 

@@ -54,7 +54,7 @@ class Normalization:
         if self._any and not self.is_open:
             self._news = (
                 f"the rewards of {learner.name} are normalised, as their discounted returns have a deviation of "
-                f"{float(deviation.max()):.3g}, over {LARGE_RETURNS:g}; to leave them as they are: --normalize-rewards off."
+                f"{float(deviation.max()):.3g}, over {LARGE_RETURNS:g}; --normalize-rewards off leaves them."
             )
 
     def load(self, chosen: Tensor) -> None:

@@ -136,7 +136,7 @@ def restore(trainer: Trainer, path: str | os.PathLike[str]) -> dict[str, Any]:
     if same_executor:
         trainer.executor.restore(checkpoint.below(mine, "random/"))
     else:
-        trainer.executor.reseed()
+        trainer.executor.reseed(int(found["counter"]))
     trainer.updates.copy_(found["updates"])
     if trainer.selfplay is not None:
         trainer.selfplay.restore(checkpoint.below(found, "pool/"))
