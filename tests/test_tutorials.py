@@ -73,3 +73,17 @@ def test_curiosity_goes_on_from_a_checkpoint(tmp_path, monkeypatch):
     assert {k: v.tolist() for k, v in found.items()} == {k: v.tolist() for k, v in expected.items()}
     whole.close()
     again.close()
+
+
+CHAIN: dict[str, Any] = {"config": {"memory_length": 50}, "num_envs": 32, "num_steps": 102, "lr": 1e-3,
+                         "anneal_lr": False, **CPU}  # fmt: skip
+
+
+@pytest.mark.rotates
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_transformer_remembers_for_fifty_steps(seed, tmp_path, monkeypatch):
+    algorithm = module("transformer", tmp_path, monkeypatch).TransformerPPO
+    args = ppo.Args("MemoryChain-bsuite-v0", seed=seed, total_steps=150_000, **CHAIN)
+    policies = train(algorithm, args, quiet=True).policies
+    seen = evaluate("MemoryChain-bsuite-v0", policies, 500, greedy=True, config=args.config)
+    assert seen.returns["agent"].mean() > 0.95
