@@ -20,7 +20,7 @@ class ModulePolicy(Policy):
 
     With an attribute ``memory_size`` above 0 it remembers so many numbers of each agent. What they are is its own
     affair: a vector, or a window of past embeddings. It is called with observations ``(steps, rows, *shape)``, the
-    memory (rows, memory_size) before the first step, and ``begins`` (steps, rows), which is 1 where an episode begins. It
+    memory (rows, memory_size) before the first step, and ``begins`` (steps, rows), 1 where an episode begins. It
     returns numbers (steps, rows, outputs) of actions, values (steps, rows), and the memory after the last step. Where
     an episode begins in the first step, the memory is 0 already; in a later one, the module must forget by itself what
     was before. A rollout calls it with one step, an update with many.
