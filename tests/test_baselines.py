@@ -642,9 +642,9 @@ def test_command_line(capsys: pytest.CaptureFixture[str]) -> None:
     args = parse(
         Args,
         "TagContinuous-v0 --num-envs 32 --total-steps 2e6 --freeze tagger --policies tagger=a,runner=b --hidden 32,16 "
-        "--no-anneal-lr --normalize-rewards --sweep lr=log:1e-4:1e-2,gamma=0.9/0.99 --population 8 --lr 3e-3 --out x/y "
-        "--load a=x.safetensors#3 --config.num_runners 20 --config.use_full_observation true --config.grid_length 5 "
-        "--config.max_episode_steps 30".split(),
+        "--no-anneal-lr --normalize-rewards on --sweep lr=log:1e-4:1e-2,gamma=0.9/0.99 --population 8 --lr 3e-3 "
+        "--out x/y --load a=x.safetensors#3 --config.num_runners 20 --config.use_full_observation true "
+        "--config.grid_length 5 --config.max_episode_steps 30".split(),
     )
     assert (args.num_envs, args.total_steps, args.freeze, args.hidden) == (32, 2_000_000, ("tagger",), (32, 16))
     assert (args.anneal_lr, args.normalize_rewards, args.normalize_advantages) == (False, True, True)

@@ -21,7 +21,12 @@ from baselines.train.rewards import Normalization  # noqa: E402
 
 
 def weights(game: str, **values: Any) -> Any:
-    return train(PPO, small(game, **values), quiet=True).policies["agent"].flat.detach().clone()
+    return (
+        train(PPO, small(game, **{"normalize_rewards": "auto"} | values), quiet=True)
+        .policies["agent"]
+        .flat.detach()
+        .clone()
+    )
 
 
 @pytest.mark.parametrize(("played", "large"), [("CartPole-v1", False), ("Pendulum-v1", True)])
@@ -64,7 +69,7 @@ def test_what_was_told_is_not_chosen(mode: bool, factor: float) -> None:
 
 def test_a_run_that_goes_on_does_not_choose_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("baselines.run.Run.draw", lambda self: None)
-    args = small("Pendulum-v1", out=str(tmp_path / "whole"), anneal_lr=False)
+    args = small("Pendulum-v1", normalize_rewards="auto", out=str(tmp_path / "whole"), anneal_lr=False)
     whole = train(PPO, args, quiet=True)
     part = dataclasses.replace(args, out=str(tmp_path / "part"), total_steps=args.total_steps // 3)
     train(PPO, part, quiet=True)

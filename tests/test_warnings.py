@@ -95,7 +95,14 @@ def test_no_episode_ends() -> None:
 
 def test_what_is_said_is_shown_and_noted(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: Any) -> None:
     monkeypatch.setattr("baselines.run.Run.draw", lambda self: None)
-    values = {"num_envs": 4, "num_steps": 4, "minibatches": 1, "epochs": 1, "config": {"max_episode_steps": 1000}}
+    values: dict[str, Any] = {
+        "num_envs": 4,
+        "num_steps": 4,
+        "minibatches": 1,
+        "epochs": 1,
+        "config": {"max_episode_steps": 1000},
+    }
+    values["normalize_rewards"] = "auto"
     args = small("Pendulum-v1", **values, total_steps=16 * 12, out=str(tmp_path))
     train(PPO, args, quiet=False)
     shown = [line for line in capsys.readouterr().err.splitlines() if line.startswith("Pendulum-v1: ")]

@@ -117,9 +117,9 @@ def toy(name: str) -> Any:
 
 
 def small(game: Any, kind: Any = None, **values: Any) -> Any:
-    """The arguments of a run of three iterations."""
+    """The arguments of a run of three iterations, with rewards as they are."""
     from baselines.ppo import Args
 
-    chosen: dict[str, Any] = {"num_envs": 8, "num_steps": 16, "device": "cpu", "threads": 1}
+    chosen: dict[str, Any] = {"num_envs": 8, "num_steps": 16, "device": "cpu", "threads": 1, "normalize_rewards": False}
     chosen |= values
     return (kind or Args)(game, **{"total_steps": chosen["num_envs"] * chosen["num_steps"] * 3} | chosen)

@@ -116,9 +116,9 @@ class SelfPlay:
         """
         games, score = self._results()
         expected = 1 / (1 + 10 ** ((self.ratings - self.elo) / 400))
-        gain = K * min(1.0, GAMES / max(1.0, float(games.sum()))) * (score - games * expected)
-        self.elo += float(gain.sum())
-        self.ratings -= gain
+        change = K * min(1.0, GAMES / max(1.0, float(games.sum()))) * (score - games * expected)
+        self.elo += float(change.sum())
+        self.ratings -= change
         if iteration % self.every == 0:
             self._enter(iteration)
         return {"elo": self.elo, "win_rate": float(score.sum() / games.sum())}

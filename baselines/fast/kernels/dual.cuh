@@ -1,6 +1,6 @@
 // Numbers that carry their derivatives along (Wengert, "A simple automatic derivative evaluation program", 1964): those
 // by the logarithm of an action's probability, by the entropy of the policy, and by the value. Where a function has no
-// derivative, the slope is the one that torch takes.
+// derivative, torch's choice counts.
 
 namespace gz {
 
@@ -8,8 +8,10 @@ struct Dual {
   float x, log_prob, entropy, value;
 };
 
-// f(a), where f(a.x) = x and f'(a.x) = slope.
-GZ Dual function(float x, float slope, Dual a) { return {x, slope * a.log_prob, slope * a.entropy, slope * a.value}; }
+// f(a), where f(a.x) = x and f'(a.x) = derivative.
+GZ Dual function(float x, float derivative, Dual a) {
+  return {x, derivative * a.log_prob, derivative * a.entropy, derivative * a.value};
+}
 
 GZ Dual constant(float x) { return {x, 0.f, 0.f, 0.f}; }
 
