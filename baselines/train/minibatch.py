@@ -90,7 +90,7 @@ class Minibatch:
         x /= self.mean(x.square()).sqrt() + 1e-8
 
     def forward(self) -> tuple[Tensor, Tensor]:
-        """The policy's outputs (members, rows, outputs) and values (members, rows, ...), with gradients."""
+        """Outputs (members, rows, outputs) and values ``(members, rows, *value_shape)``, with gradients."""
         s = self.sequences
         narrow = torch.autocast(self.packed.device.type, torch.bfloat16, cache_enabled=False) if self.bf16 else None
         with narrow or contextlib.nullcontext():

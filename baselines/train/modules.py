@@ -16,11 +16,11 @@ class ModulePolicy(Policy):
     """A policy whose network is any module.
 
     The module says numbers of actions and values at once. Without a memory it is called with observations
-    (rows, *shape) and returns numbers (rows, outputs) of actions and values (rows,).
+    ``(rows, *shape)`` and returns numbers (rows, outputs) of actions and values (rows,).
 
     With an attribute ``memory_size`` above 0 it remembers so many numbers of each agent. What they are is its own
-    affair: a vector, or a window of past embeddings. It is called with observations (steps, rows, *shape), the memory
-    (rows, memory_size) before the first step, and ``begins`` (steps, rows), which is 1 where an episode begins. It
+    affair: a vector, or a window of past embeddings. It is called with observations ``(steps, rows, *shape)``, the
+    memory (rows, memory_size) before the first step, and ``begins`` (steps, rows), 1 where an episode begins. It
     returns numbers (steps, rows, outputs) of actions, values (steps, rows), and the memory after the last step. Where
     an episode begins in the first step, the memory is 0 already; in a later one, the module must forget by itself what
     was before. A rollout calls it with one step, an update with many.
@@ -129,7 +129,7 @@ class ModulePolicy(Policy):
     def value(
         self, observation: Tensor, state: Tensor | None = None, seat: Tensor | None = None, memory: Tensor | None = None
     ) -> Tensor:
-        """Values (members, rows, *value_shape); with a memory, of one more step."""
+        """Values ``(members, rows, *value_shape)``; with a memory, of one more step."""
         if memory is None:
             return self(observation)[1]
         return self(observation.unsqueeze(0), None, None, memory)[1][0]

@@ -266,7 +266,7 @@ class Policy(nn.Module):
             begins: (steps, members, rows), 1 where an episode begins.
 
         Returns:
-            (members, rows, outputs) and (members, rows, *value_shape), with steps in front as the observation
+            (members, rows, outputs) and ``(members, rows, *value_shape)``, with steps in front as the observation
             has; and the memory.
         """
         x = self.features(observation)
