@@ -95,9 +95,7 @@ def _modules(path: str) -> list[Path]:
     What everything is made of, the engine, is none: it is left to the tests of all games.
     """
     file = ROOT / path
-    if path.startswith("baselines/"):
-        return [ROOT / "baselines"]
-    if path.startswith(("gpuzoo/wrappers/", "tests/toys/")):
+    if path.startswith(("baselines/", "gpuzoo/wrappers/", "tests/toys/")):
         return [file.with_suffix(".py")]
     if not path.startswith("gpuzoo/envs/"):
         return []

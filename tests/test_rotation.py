@@ -49,7 +49,7 @@ def test_a_game_is_its_two_files_and_what_its_folder_shares():
     assert names(["gpuzoo/envs/classic_control/cartpole.py"]) == pole
     assert names(["gpuzoo/core/simulator.py", "README.md"]) == set()
     assert names(["gpuzoo/wrappers/sb3.py"]) == {"gpuzoo.wrappers.sb3"}
-    assert names(["baselines/fast/kernels/adam.cuh"]) == {"baselines"}
+    assert names(["baselines/simple/dqn.py"]) == {"baselines.simple.dqn"}
     assert names(["tests/toys/herd.cuh"]) == {"toys.herd"}
     shared = names(["gpuzoo/envs/classic_control/__init__.py"])
     assert pole < shared
