@@ -516,7 +516,9 @@ def train(
     if algorithm not in TRAINERS:
         _require("training", "torch")
         with _errors(), _as_argv(f"gpuzoo train --algorithm {algorithm}", *words):
-            runpy.run_module(f"gpuzoo.baselines.{known[algorithm]}", run_name="__main__")
+            name = f"gpuzoo.baselines.{known[algorithm]}"
+            sys.modules.pop(name, None)  # runpy warns where a program has imported it
+            runpy.run_module(name, run_name="__main__")
         return
     _require("training", "torch", "matplotlib", "safetensors", "tensorboard")
     from gpuzoo.baselines.train.args import Args
