@@ -169,7 +169,11 @@ def _code(graph: fx.Graph, symbols: dict[fx.Node, _Value], result: Any, numbers:
 
 
 def _operation(node: fx.Node, args: list[_Value], options: dict[str, _Value]) -> _Value:
-    """What an operation of torch, a method of a tensor, or an operator is in C++."""
+    """What an operation of torch, a method of a tensor, or an operator is in C++.
+
+    Raises:
+        NotImplementedError: there is no such thing; `trace` then leaves the loss to autograd.
+    """
     target = node.target if isinstance(node.target, str) else getattr(node.target, "__name__", "")
     raw = node.args
     name, count = target.rstrip("_") if target.endswith("_") and node.op == "call_function" else target, len(args)
