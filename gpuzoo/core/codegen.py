@@ -104,6 +104,11 @@ class Program:
     debug: bool
     code: str
 
+    @property
+    def block(self) -> int:
+        """Threads per block on a GPU, `BLOCK` of prelude.cuh."""
+        return self.lanes if self.lanes > 32 else 128
+
 
 @cache
 def _header(name: str) -> str:
