@@ -1,7 +1,14 @@
-// CUDA's words for the host, one thread per lane: tests run the thread form of the engine without a GPU, and
-// ThreadSanitizer sees a missing barrier as the race that it is. Blocks run one after another.
+// CUDA's words for the host, one thread per lane: tests run the thread form of the engine without a GPU. Blocks run one
+// after another. A block's threads are coroutines of one thread where the C library has them: a barrier then costs a
+// switch. With a sanitizer they are real threads, and ThreadSanitizer sees a missing barrier as the race that it is.
 
 #include <pthread.h>
+#if defined(__GLIBC__) && !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__) && !defined(__clang__)
+#define GZ_COROUTINES
+#include <setjmp.h>
+#include <stdlib.h>
+#include <ucontext.h>
+#endif
 
 #define __global__
 #define __shared__ static
@@ -12,6 +19,40 @@ namespace gz {
 struct Index {
   unsigned x, y, z;
 };
+
+#ifdef GZ_COROUTINES
+
+static Index threadIdx, blockIdx;
+
+// A barrier: a thread that comes to it lets others run until the last one has come.
+struct Meeting {
+  int arrived;
+  unsigned times;
+  u64 slots[32];
+};
+static Meeting meetings[2][1024];  // [0]: the whole block, or the lanes of one env; [1]: a warp of a wider env
+struct Coroutine {
+  jmp_buf place;
+  const Meeting *meeting;  // where it waits
+  unsigned times;
+  bool runs;
+};
+static Coroutine coroutines[1024];
+static jmp_buf scheduler;
+
+static __attribute__((noinline)) void meet(int kind, int size) {
+  Meeting &m = meetings[kind][threadIdx.x / size];
+  if (++m.arrived == size) {
+    m.arrived = 0, ++m.times;
+    return;
+  }
+  Coroutine &self = coroutines[threadIdx.x];
+  self.meeting = &m, self.times = m.times;
+  if (!_setjmp(self.place)) _longjmp(scheduler, 1);
+}
+
+#else
+
 static thread_local Index threadIdx, blockIdx;
 
 // A barrier for `size` neighbouring threads of the block: two in turn, because ThreadSanitizer takes what a fast thread
@@ -20,13 +61,16 @@ struct Meeting {
   pthread_barrier_t barrier[2];
   u64 slots[32];
 };
-static Meeting meetings[2][1024];  // [0]: the whole block, or the lanes of one env; [1]: a warp of a wider env
-static int block_size;
+static Meeting meetings[2][1024];
 static thread_local unsigned turn[2];
 
 GZ void meet(int kind, int size) {
   pthread_barrier_wait(&meetings[kind][threadIdx.x / size].barrier[turn[kind]++ & 1]);
 }
+
+#endif
+
+static int block_size;
 GZ void __syncthreads() { meet(0, block_size); }
 
 constexpr int SIMT_WIDTH = LANES < 32 ? LANES : 32;
@@ -58,7 +102,57 @@ template <class T> static T atomicMax(T *x, T v) {
   return old;
 }
 
-// Runs `body` in every thread of every block.
+// `simt_launch` runs `body` in every thread of every block.
+
+#ifdef GZ_COROUTINES
+
+static void (*body_of_all)(const void *);
+static const void *arguments_of_all;
+
+static void simt_thread() {
+  body_of_all(arguments_of_all);
+  coroutines[threadIdx.x].runs = false;
+  _longjmp(scheduler, 1);
+}
+
+// Lets a thread run until it waits or is through.
+static __attribute__((noinline)) void simt_resume(Coroutine &thread, ucontext_t *first) {
+  if (_setjmp(scheduler)) return;
+  if (first) setcontext(first);
+  _longjmp(thread.place, 1);
+}
+
+static void simt_launch(void (*body)(const void *), const void *arguments, int blocks, int size) {
+  static pthread_mutex_t one = PTHREAD_MUTEX_INITIALIZER;
+  constexpr u64 STACK = 64 << 10;
+  pthread_mutex_lock(&one);
+  static char *stacks = (char *)malloc(1024 * STACK);  // what is not touched is no memory
+  static ucontext_t start;
+  getcontext(&start);
+  block_size = size, body_of_all = body, arguments_of_all = arguments;
+  for (int block = 0; block < blocks; ++block) {
+    blockIdx = {(unsigned)block, 0, 0};
+    int left = size;
+    for (bool begins = true; left > 0; begins = false)
+      for (int k = 0; k < size; ++k) {
+        Coroutine &thread = coroutines[k];
+        if (begins) {
+          start.uc_stack.ss_sp = stacks + k * STACK, start.uc_stack.ss_size = STACK;
+          makecontext(&start, simt_thread, 0);
+          thread.runs = true;
+        } else if (!thread.runs || thread.meeting->times == thread.times) {
+          continue;
+        }
+        threadIdx = {(unsigned)k, 0, 0};
+        simt_resume(thread, begins ? &start : nullptr);
+        left -= !thread.runs;
+      }
+  }
+  pthread_mutex_unlock(&one);
+}
+
+#else
+
 struct Launch {
   void (*body)(const void *);
   const void *arguments;
@@ -96,5 +190,7 @@ static void simt_launch(void (*body)(const void *), const void *arguments, int b
   for (int k = 0; k < threads; ++k) pthread_join(ids[k], nullptr);
   pthread_mutex_unlock(&one);
 }
+
+#endif
 
 }  // namespace gz
