@@ -14,7 +14,7 @@ import numpy as np
 
 from gpuzoo.physics.expressions import Array, Number, Trace, constants, dot
 from gpuzoo.physics.model import CAPSULE, CYLINDER, PLANE, SPHERE, Model
-from gpuzoo.physics.spatial import constant_rotation
+from gpuzoo.physics.spatial import constant_rotation, cross
 
 _NAMES = {PLANE: "plane", SPHERE: "sphere", CAPSULE: "capsule", CYLINDER: "cylinder", 6: "box"}
 
@@ -191,12 +191,24 @@ def _between_segments(first: bool, second: bool) -> Callable[[Place], Nearest]:
         x, y = _parameters(t, axes[0], axes[1], apart, at.number("square_0"), at.number("square_1"))
         ends = [c if a is None else c + a * s for c, a, s in zip(centres, axes, (x, y), strict=True)]
         way = ends[1] - ends[0]
-        length = t.sqrt(t.max(dot(way, way), 1e-30))
-        normal = way * (1.0 / length)
+        length = t.sqrt(dot(way, way))
+        apart_at_all = t.less(t.read("k(Physics::CROSSING)"), length)
+        across = _crossing(t, axes[0], axes[1])
+        scale = 1.0 / t.select(apart_at_all, length, 1.0)
+        normal = np.array([t.select(apart_at_all, x * scale, y) for x, y in zip(way, across, strict=True)], object)
         distance = length - (at.number("radius_0") + at.number("radius_1"))
         return Nearest(distance, ends[0] + normal * (at.number("radius_0") + distance * 0.5), normal)
 
     return nearest
+
+
+def _crossing(t: Trace, a: Array | None, b: Array | None) -> Array:
+    """The normal of segments that cross, as those of a planar model do."""
+    if a is None or b is None:
+        return np.array([1.0, 0.0, 0.0], object)
+    normal = cross(a, b)
+    scale = 1.0 / t.sqrt(t.max(dot(normal, normal), 1e-30))
+    return normal * scale
 
 
 def _parameters(

@@ -22,6 +22,7 @@ _HEAD = """\
 struct Physics {{
   static constexpr int NQ = {nq}, NV = {nv}, NU = {nu};
   static constexpr double TIMESTEP = {timestep!r};
+  static constexpr double CROSSING = sizeof(Real) == 4 ? 1e-6 : 1e-15;  // distance of axes that counts as none
   Pack qpos[NQ], qvel[NV], qacc[NV];  // qacc: where the solver starts (qacc_warmstart)
 }};
 """
