@@ -11,7 +11,7 @@ from gpuzoo.physics.constraint import limits
 from gpuzoo.physics.contact import Contacts
 from gpuzoo.physics.expressions import Number, Trace, Variable
 from gpuzoo.physics.inertia import Sparse, factor, inertias, mass_matrix
-from gpuzoo.physics.integrator import RUNGE_KUTTA, advance, implicit_damping
+from gpuzoo.physics.integrator import RUNGE_KUTTA, advance, implicit_damping, rates
 from gpuzoo.physics.kinematics import kinematics
 from gpuzoo.physics.model import RK4, Model
 from gpuzoo.physics.passive import passive_forces
@@ -98,4 +98,8 @@ def _runge_kutta(m: Model) -> str:
     for i, x in enumerate(moved):
         t.write(f"out[{i}] = {t.name(x)};")
     step = _function(t, "GZ void physics_advance(Pack *out, const Pack *qpos, const Pack *qvel, Pack h)")
-    return forward + step + RUNGE_KUTTA
+    t = Trace()
+    for d, x in enumerate(rates(t, m, _read(t, "rate", m.nv), _read(t, "qvel", m.nv), t.read("h"))):
+        t.write(f"rate[{d}] = {t.name(x)};")
+    rate = _function(t, "GZ void physics_rates(Pack *rate, const Pack *qvel, Pack h)")
+    return forward + step + rate + RUNGE_KUTTA
