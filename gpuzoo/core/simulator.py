@@ -320,6 +320,11 @@ class Simulator:
         shared = array is None or (array.shape == (1,) and name not in self._drawn)
         return getattr(self.cfg, name) if shared else self.backend.to_numpy(array)
 
+    @property
+    def drawn(self) -> Mapping[str, Uniform]:
+        """By name, the parameters that every episode draws, with what it draws them from."""
+        return dict(self._drawn)
+
     def set_params(self, envs: Any = None, **values: Any) -> None:
         """Changes run-time (float) parameters: all of them, or on an error none.
 
