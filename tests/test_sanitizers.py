@@ -89,7 +89,7 @@ def program_text(sim: Simulator, steps: int, threads: int) -> str:
     numbers = {f"field_{name}": (field.sizes, field.dtype) for name, field in sim.program.scratch.items()}
     if (state := sim.layout.state_space) is not None:
         numbers |= dict.fromkeys(("state", "final_state"), (state.shape, str(state.dtype)))
-    for name in sim.program.store:
+    for name, pointer in zip(sim.program.store, sim._store.tolist(), strict=True):
         if name in numbers:  # what a CPU's threads have of their own, and what is only written where it has a place
             shape, dtype = numbers[name]
             nbytes = sim.num_envs * int(np.prod(shape)) * np.dtype(dtype).itemsize
@@ -98,10 +98,10 @@ def program_text(sim: Simulator, steps: int, threads: int) -> str:
             fills.append("0xA5")
             data.append("nullptr")
             continue
-        array = owned.get(sim._pointers[name])
-        if array is None or name in ("num_envs", "stride"):
+        array = owned.get(pointer)
+        if array is None or name == "num_envs":
             sizes.append("-1")
-            values.append(str(sim._pointers[name]))
+            values.append(str(pointer))
             fills.append("0")
             data.append("nullptr")
             continue
