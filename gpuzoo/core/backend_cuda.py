@@ -16,6 +16,7 @@ import numpy as np
 from gpuzoo.core import nvrtc
 from gpuzoo.core.backend import KERNELS, Event, Kernels, Launch, Stream, Unit
 from gpuzoo.core.codegen import Program
+from gpuzoo.core.definition import Shapes
 
 _MISSING = "device='cuda' needs CuPy: pip install 'gpuzoo[cuda13]', or 'gpuzoo[cuda12]' for a CUDA 12 driver."
 
@@ -184,9 +185,9 @@ class CudaBackend:
                     return self._cupy.from_dlpack(raw)[:size].view(dtype).reshape(shape)
             return self._cupy.zeros(shape, dtype)
 
-    def zeros_at(self, shape: tuple[int, ...], dtype: str) -> tuple[Any, int]:
-        array = self.zeros(shape, dtype)
-        return array, self.address(array)
+    def zeros_all(self, shapes: Shapes) -> tuple[list[Any], list[int]]:
+        arrays = [self.zeros(shape, dtype) for shape, dtype in shapes.shapes]
+        return arrays, [self.address(array) for array in arrays]
 
     def address(self, array: Any) -> int:
         return int(array.data.ptr)

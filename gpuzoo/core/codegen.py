@@ -12,7 +12,7 @@ from __future__ import annotations
 import dataclasses
 import re
 import typing
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
@@ -27,6 +27,7 @@ from gpuzoo.core.definition import (
     Field,
     Layout,
     PerEnv,
+    Shapes,
     choices,
     config_types,
     flat_size,
@@ -87,6 +88,7 @@ class Program:
         indexed: what rules reach by an index, by the numbers that a fault has for them.
         debug: whether this is the checked form.
         code: the translation unit.
+        shapes: kept by `Simulator`: shapes and dtypes of a batch's arrays, which are the same for the next one.
     """
 
     env: EnvDef
@@ -103,6 +105,7 @@ class Program:
     indexed: tuple[str, ...]
     debug: bool
     code: str
+    shapes: dict[Hashable, Shapes] = dataclasses.field(default_factory=dict)
 
     @property
     def block(self) -> int:
