@@ -118,7 +118,38 @@ static __attribute__((noinline)) void meet(int kind, int size) {
 
 GZ void __syncthreads() { meet(0, block_size); }
 
-GZ void __syncwarp(u32) { meet(1, SIMT_WIDTH); }
+// For those threads of a warp that `mask` names, in games of one lane. No thread leaves before the last one has come; that
+// it waits for a count which none of the next use changes lets ThreadSanitizer see a race between two uses.
+struct Crowd {
+  u32 came, uses, votes;
+};
+static Crowd crowds[1024];  // of the first thread of the mask
+
+GZ Crowd &crowd(u32 mask) { return crowds[threadIdx.x / 32 * 32 + __builtin_ctz(mask)]; }
+static void meet(Crowd &c, u32 mask, bool counted = false) {
+  const u32 use = __atomic_load_n(&c.uses, __ATOMIC_RELAXED);
+  if (__atomic_add_fetch(&c.came, 1, __ATOMIC_ACQ_REL) == (u32)__builtin_popcount(mask)) {
+    __atomic_store_n(&c.came, 0, __ATOMIC_RELAXED);
+    if (counted) __atomic_store_n(&c.votes, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&c.uses, use + 1, __ATOMIC_RELEASE);
+  }
+  wait_while(c.uses, use);
+}
+static u32 __ballot_sync(u32 mask, bool vote) {
+  Crowd &c = crowd(mask);
+  if (vote) __atomic_fetch_or(&c.votes, 1u << threadIdx.x % 32, __ATOMIC_RELAXED);
+  meet(c, mask);
+  const u32 votes = __atomic_load_n(&c.votes, __ATOMIC_RELAXED);
+  meet(c, mask, true);
+  return votes;
+}
+
+GZ void __syncwarp(u32 mask) {
+  if constexpr (LANES == 1)
+    meet(crowd(mask), mask);
+  else
+    meet(1, SIMT_WIDTH);
+}
 
 template <class T> static T __shfl_xor_sync(u32, T value, int offset) {
   Meeting &m = meetings[1][threadIdx.x / SIMT_WIDTH];
