@@ -99,7 +99,7 @@ class Kernel:
         order = next(self._launches) % ORDERS
         message = self._function((ctypes.c_uint * 6)(*dims), arguments, entry.shared + shared, order)
         if message:
-            raise RuntimeError(f"{entry.name}: {message.decode()}")
+            raise RuntimeError(f"{entry.name}: {message.decode()}.")
 
 
 class PtxBackend(CpuBackend):

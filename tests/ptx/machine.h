@@ -57,7 +57,7 @@ static Thread *current;
 static Body current_body;
 static const char *current_params;
 
-#define FAIL(...) (error[0] ? 0 : snprintf(error, sizeof(error), __VA_ARGS__))
+#define FAIL(...) (error[0] ? false : snprintf(error, sizeof(error), __VA_ARGS__) > 0)
 
 static void begin() {
   current_body(*current, current_params);
@@ -74,6 +74,8 @@ static __attribute__((noinline)) u32 wait(Thread &t, Waits waits, int site, u32 
 // Lets the threads of a complete warp-wide group go on.
 static bool exchange(Thread *warp, u32 size, u32 lane) {
   const Thread &first = warp[lane];
+  if (!(first.mask >> lane & 1))
+    return FAIL("lane %u waits at %s and is not in its mask %08x", lane, WAITS[first.waits], first.mask);
   u32 members = 0, ballot = 0;
   for (u32 k = 0; k < size; ++k) {
     const Thread &t = warp[k];

@@ -27,7 +27,7 @@ NAME = r"[\w$%.]+"
 TYPE = re.compile(r"[usb](?:8|16|32|64)|f32|pred")
 SPACES = ("global", "shared", "local", "const", "param")
 #: words of loads, stores and atomics that change no value
-HINTS = re.compile(r"weak|volatile|relaxed|gpu|cta|sys|nc|c[agsv]|lu|w[bt]|L[12]::\w+|v[248]")
+HINTS = re.compile(r"weak|volatile|relaxed|gpu|cta|sys|nc|c[agsv]|lu|w[bt]|L[12]::\w+|v[24]")
 #: a brace of inline assembly, a label and perhaps its list of targets, a directive or an instruction
 LINE = re.compile(rf"\s*(?:[{{}}]|({NAME}):(?:\s*\.branchtargets([^;]*);)?|([.@\w][^;]*);)\s*")
 VARIABLE = re.compile(
@@ -150,13 +150,18 @@ class _Kernel:
         self.most_threads = math.prod(map(int, bound[1].split(","))) if bound else 1024
 
     def entry(self) -> Entry:
-        code = [f"static void {self.name}(Thread &t, const char *params) {{", "(void)t, (void)params;", "u64 odd = 0;"]
-        code += [f"{_c(text[:-1])}:;" if text.endswith(":") else self._statement(text) for text in self._lines()]
-        code += ["end:", f'if (odd) FAIL("{self.name}: an address is no multiple of the size that is accessed");', "}"]
-        declared = [f"{kind} {_c(name)};" for name, kind in self.registers.items()]
-        code[2:2] = declared
-        shared, waits = self.shared, self.sites > 0
-        return Entry(self.name, tuple(self.parameters), self.most_threads, shared, waits, "\n".join(code))
+        code = [f"{_c(text[:-1])}:;" if text.endswith(":") else self._statement(text) for text in self._lines()]
+        code = [
+            f"static void {self.name}(Thread &t, const char *params) {{",
+            "(void)t, (void)params;",
+            *(f"{kind} {_c(name)};" for name, kind in self.registers.items()),
+            "u64 odd = 0;",
+            *code,
+            "end:",
+            'if (odd) FAIL("an address is no multiple of the size that is accessed");',
+            "}",
+        ]
+        return Entry(self.name, tuple(self.parameters), self.most_threads, self.shared, self.sites > 0, "\n".join(code))
 
     def _lines(self) -> Iterator[str]:
         """Labels with their colons, directives and instructions."""
@@ -326,7 +331,7 @@ class _Kernel:
 
     def _access(self, words: list[str], kind: str, address: str, parts: list[str]) -> str | None:
         space = _space(words)
-        if any(word != space and not HINTS.fullmatch(word) for word in words):
+        if any(word != space and not HINTS.fullmatch(word) for word in words) or _size(kind) * len(parts) > 16:
             return None
         return f"{{ char *p = {self._address(address, _size(kind) * len(parts), space)}; {' '.join(parts)} }}"
 
@@ -389,4 +394,4 @@ class _Kernel:
     _on_exit = _on_ret
 
     def _on_trap(self, words: list[str], types: list[str], x: list[str]) -> str:
-        return f'{{ FAIL("{self.name} came to a trap"); goto end; }}'
+        return '{ FAIL("it came to a trap"); goto end; }'
