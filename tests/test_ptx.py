@@ -6,6 +6,7 @@ It cannot show what ptxas makes of PTX. That is why the rounding instructions ar
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import sys
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ import numpy as np
 import pytest
 from ptx.host import OPTIONS, PtxBackend, ptx_of
 from test_compile import nvrtc_missing
+from toys.herd import Herd
 
 import gpuzoo
 from gpuzoo import Simulator
@@ -29,11 +31,11 @@ NAN = 0x7FC00000
 # ---- the same bits ----
 
 
-def assert_ptx_equals_cpu(game, num_envs, mode, rollout, steps, lanes=None, **config):
+def assert_ptx_equals_cpu(game, num_envs, mode, rollout, steps, lanes=None, backend=PtxBackend, **config):
     options = {"autoreset_mode": mode, "max_episode_steps": 7, **config}
     sims = [
         Simulator(game, num_envs, device="cpu", **options),
-        Simulator(game, num_envs, backend=PtxBackend(), lanes=lanes, **options),
+        Simulator(game, num_envs, backend=backend(), lanes=lanes, **options),
     ]
 
     def same(what, *calls):
@@ -80,8 +82,6 @@ def test_widest_games(name, lanes):
 @pytest.mark.parametrize("lanes", [1, 2, 8, 64])
 def test_other_lanes(lanes):
     """More agents than lanes, and reductions over several groups of 32."""
-    from toys.herd import Herd
-
     config = {"wolfs": 5, "sheeps": 40, "cells": 60, "mood": "wild"}
     assert_ptx_equals_cpu(Herd, 3, "next_step", 9, 2, lanes, **config)
 
@@ -90,6 +90,22 @@ def test_other_lanes(lanes):
 def test_parameters_per_env():
     gravity = np.linspace(5, 15, 130, dtype=np.float32)
     assert_ptx_equals_cpu(type(gpuzoo.get("CartPole-v1")), 130, "same_step", 9, 2, gravity=gravity)
+
+
+@pytest.mark.parametrize(("name", "old", "new"), [
+    ("Acrobot-v1", "__fmaf_rn(a, b, c)", "a * b + c"),
+    ("Herd-v0", "__syncwarp(warp_mask());", ";"),
+    ("Herd-v0", "__umulhi(a, b)", "__umulhi(a, b) + (blockIdx.x > 0)"),
+])  # fmt: skip
+def test_a_fault_that_only_a_gpu_would_have_is_found(name, old, new):
+    class Faulty(PtxBackend):
+        def compile(self, program):
+            assert old in program.code
+            return super().compile(dataclasses.replace(program, code=program.code.replace(old, new)))
+
+    game = Herd if name == Herd.id else type(gpuzoo.get(name))
+    with pytest.raises(AssertionError, match="on one side and"):
+        assert_ptx_equals_cpu(game, 17, "same_step", 9, 2, backend=Faulty)
 
 
 @pytest.mark.rotates
@@ -171,6 +187,7 @@ def unwritten_fusions(code: str, ptx: str) -> set[tuple[str, int]]:
     return {place for place in places if "__fmaf_rn(" not in source.get(place, "")}
 
 
+@pytest.mark.by_kind
 def test_instructions(game):
     code = program(game(), game.Config()).code
     ptx = ptx_of(code, game.id)

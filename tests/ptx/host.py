@@ -144,6 +144,7 @@ class _PtxUnit:
 
         def call(offset: int) -> None:
             numbers = bytes(arguments) + np.int64(offset).tobytes()
-            function((-(-arguments[0] // self.BLOCK),), (self.BLOCK,), numbers)
+            if words[0]:
+                function((-(-words[0] // self.BLOCK),), (self.BLOCK,), numbers)
 
         return call
