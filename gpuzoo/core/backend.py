@@ -51,7 +51,7 @@ class Unit(Protocol):
         Args:
             kernel: name of the entry.
             words: members of the struct, of 8 bytes each: integers and device addresses. The first is the number of
-                items.
+                items; without any the call does nothing.
         """
 
 

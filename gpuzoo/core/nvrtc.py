@@ -65,6 +65,19 @@ def compile_cubin(code: str, name: str, arch: str, options: tuple[str, ...] = OP
     Raises:
         RuntimeError: the compiler's message.
     """
+    return _compile(code, name, arch, options, "CUBIN")
+
+
+def compile_ptx(code: str, name: str, arch: str, options: tuple[str, ...] = OPTIONS) -> str:
+    """As `compile_cubin`, to PTX, for an architecture such as ``compute_90``.
+
+    Raises:
+        RuntimeError: the compiler's message.
+    """
+    return _compile(code, name, arch, options, "PTX")[0].rstrip(b"\0").decode()
+
+
+def _compile(code: str, name: str, arch: str, options: tuple[str, ...], form: str) -> tuple[bytes, str]:
     nvrtc = load()
     program = ctypes.c_void_p()
 
@@ -85,10 +98,10 @@ def compile_cubin(code: str, name: str, arch: str, options: tuple[str, ...] = OP
         log = text.value.decode(errors="replace")
         if status != 0:
             raise RuntimeError(f"{name} does not compile for {arch}:\n{_first_errors(log) or status}")
-        check(nvrtc.nvrtcGetCUBINSize(program, ctypes.byref(size)))
-        cubin = ctypes.create_string_buffer(size.value)
-        check(nvrtc.nvrtcGetCUBIN(program, cubin))
-        return cubin.raw, log
+        check(nvrtc[f"nvrtcGet{form}Size"](program, ctypes.byref(size)))
+        result = ctypes.create_string_buffer(size.value)
+        check(nvrtc[f"nvrtcGet{form}"](program, result))
+        return result.raw, log
     finally:
         nvrtc.nvrtcDestroyProgram(ctypes.byref(program))
 
