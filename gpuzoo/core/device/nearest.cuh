@@ -54,30 +54,55 @@ constexpr int LIST = 10;  // so long a list fits into registers; longer ones are
 // Two squares whose roots round to the same float differ by a factor of less than 1 + 3e-7.
 constexpr float MARGIN = 1.000001f;
 
-// A square that at least K of the M points lie within, or infinity; points within `before` do not count. X is float, or
-// a vector of seekers.
-template <int K, int M, class X, class P> GZ X within(const X &x, const X &y, const X &before, const P &points) {
-  constexpr int SIZE = M < 64 ? 1 : M / 32;  // points of a group
+// How M points are split: SIDE groups of SIZE points each take turns. Behind them lie points that nobody finds.
+constexpr int SIDE = 4;
+template <int M, int SIZE = 1> constexpr int group_size() {
+  if constexpr (M < 48 * SIZE)
+    return SIZE;
+  else
+    return group_size<M, 2 * SIZE>();
+}
+template <int M> constexpr int padded() {
+  constexpr int STRIDE = SIDE * group_size<M>() > 32 ? SIDE * group_size<M>() : 32;
+  return (M + STRIDE - 1) / STRIDE * STRIDE;
+}
+
+// A square that at least K of the M points lie within, or infinity. If AGAIN, points within `before` do not count.
+// X is float, or a vector of seekers.
+template <int K, int M, bool AGAIN, class X, class P>
+GZ X bound(const X &x, const X &y, const X &before, const P &points) {
   Smallest<K, X, X> closest;
   closest.clear();
-  for (int start = 0; start < M; start += SIZE) {
-    X square = X{} + infinity();
-    for (int b = start; b < min(start + SIZE, M); ++b) {
-      const X here = squared_distance(x, y, points(b));
-      square = (here < square) & (here > before) ? here : square;
+  GZ_ROLLED
+  for (int start = 0; start < M; start += SIDE * group_size<M>()) {
+    X square[SIDE];
+    for (int j = 0; j < SIDE; ++j) square[j] = X{} + infinity();
+    GZ_ROLLED
+    for (int b = start; b < start + SIDE * group_size<M>(); b += SIDE) {
+      GZ_UNROLL
+      for (int j = 0; j < SIDE; ++j) {
+        X one = squared_distance(x, y, points(b + j));
+        if constexpr (AGAIN) one = one > before ? one : X{} + infinity();
+        square[j] = one < square[j] ? one : square[j];
+      }
     }
-    closest.add(square, square);
+    GZ_UNROLL
+    for (int j = 0; j < SIDE; ++j) closest.add(square[j], square[j]);
   }
   return closest.value[K - 1] * MARGIN;
 }
 
 // Which of the 32 points from `start` on lie within the square, as bits.
-template <int M, class I, class X, class P>
-GZ I bits_within(const X &x, const X &y, const X &square, const P &points, int start) {
+template <class I, class X, class P> GZ I bits_within(const X &x, const X &y, const X &square, const P &points, int start) {
   I bits = I{};
-  GZ_UNROLL
-  for (int k = 0; k < 32; ++k)
-    if (start + k < M) bits |= squared_distance(x, y, points(start + k)) <= square ? I{} + (int)(1u << k) : I{};
+  GZ_ROLLED
+  for (int base = 0; base < 32; base += 8) {
+    GZ_UNROLL
+    for (int k = 0; k < 8; ++k) {
+      const X one = squared_distance(x, y, points(start + base + k));
+      bits = one <= square ? bits | (I{} + (int)(1u << (base + k))) : bits;
+    }
+  }
   return bits;
 }
 
@@ -123,14 +148,14 @@ GZ void find_nearest(int a, Point here, const P &points, const G &found) {
   Smallest<L, float, int> list;
   float last = -1.f;
   int last_index = -1;
-  _Pragma("unroll 1")
+  GZ_ROLLED
   for (int start = 0; start < K; start += L) {
     const float before = start == 0 ? -1.f : last * last * MARGIN;
-    const float square = within<L + OTHERS, M>(here.x, here.y, before, points);
+    const float square = bound<L + OTHERS, M, (K > L)>(here.x, here.y, before, points);
     list.clear();
-    _Pragma("unroll 1")
+    GZ_ROLLED
     for (int base = 0; base < M; base += 32) {
-      u32 bits = (u32)bits_within<M, int>(here.x, here.y, square, points, base);
+      u32 bits = (u32)bits_within<int>(here.x, here.y, square, points, base);
       for (; bits; bits &= bits - 1) {
         const int b = base + popcount((bits & (0u - bits)) - 1u);
         const float apart = distance(here, points(b));
@@ -148,13 +173,14 @@ GZ void find_nearest(int a, Point here, const P &points, const G &found) {
 
 template <bool OTHERS, int K, int N, int M, class E, class H, class T, class G>
 GZ void nearest(const E &e, const H &here, const T &there, const G &found) {
-  if constexpr (BLOCK / LANES * M * sizeof(Point) <= ROOM) {
-    const Points<M> points = points_of_block<M>();
-    for (int b = lane(); b < M; b += LANES) points.data[b] = there(b);
+  const auto known = [&](int b) { return b < M ? there(b) : nowhere(); };
+  if constexpr (BLOCK / LANES * padded<M>() * sizeof(Point) <= ROOM) {
+    const auto points = points_of_block<padded<M>()>();
+    for (int b = lane(); b < padded<M>(); b += LANES) points.data[b] = known(b);
     barrier();
     for (int a = lane(); a < N; a += LANES) find_nearest<K, M, OTHERS>(a, here(a), points, found);
   } else {
-    for (int a = lane(); a < N; a += LANES) find_nearest<K, M, OTHERS>(a, here(a), there, found);
+    for (int a = lane(); a < N; a += LANES) find_nearest<K, M, OTHERS>(a, here(a), known, found);
   }
   end_region(e);
 }
@@ -226,7 +252,7 @@ template <bool OTHERS, int K, int W, int M, class H, class P, class G>
 GZ void row_nearest(int a, const H &here, const P &points, const G &found) {
   using X = typename Vector<W>::X;
   using I = typename Vector<W>::I;
-  constexpr int L = K < LIST ? K : LIST, WORDS = (M + 31) / 32;
+  constexpr int L = K < LIST ? K : LIST, WORDS = padded<M>() / 32;
   float xs[W], ys[W];
   for (int w = 0; w < W; ++w) {
     const Point p = here(a + w);
@@ -240,10 +266,11 @@ GZ void row_nearest(int a, const H &here, const P &points, const G &found) {
   X last = X{} - 1.f;
   I last_index = I{} - 1;
   for (int start = 0; start < K; start += L) {
-    const X square = within<L + OTHERS, M>(x, y, start == 0 ? last : last * last * MARGIN, points);
+    const X before = start == 0 ? last : last * last * MARGIN;
+    const X square = bound<L + OTHERS, M, (K > L)>(x, y, before, points);
     u32 bits[WORDS][W];
     for (int k = 0; k < WORDS; ++k) {
-      const I word = bits_within<M, I>(x, y, square, points, 32 * k);
+      const I word = bits_within<I>(x, y, square, points, 32 * k);
       __builtin_memcpy(bits[k], &word, sizeof(word));
     }
     int candidates[M][W], count[W], most = 0;
@@ -288,8 +315,8 @@ GZ void row_nearest(int a, const H &here, const P &points, const G &found) {
 template <bool OTHERS, int K, int N, int M, class E, class H, class T, class G>
 GZ void nearest(const E &, const H &here, const T &there, const G &found) {
   constexpr int W = ROW == 1 ? 1 : N >= ROW ? ROW : N >= 8 ? 8 : N >= 4 ? 4 : 1;
-  Point copy[M];
-  each(M, [&](int b) { copy[b] = there(b); });
+  Point copy[padded<M>()];
+  for (int b = 0; b < padded<M>(); ++b) copy[b] = b < M ? there(b) : nowhere();
   const auto points = [&](int b) { return copy[b]; };
   for (int a = 0; a < N; a += W) row_nearest<OTHERS, K, W, M>(min(a, N - W), here, points, found);
 }
