@@ -25,9 +25,8 @@
 #define GZ static inline __attribute__((always_inline))
 #define GZ_MEMBER inline __attribute__((always_inline))
 #define GZ_SELDOM static __attribute__((noinline))
-// compile; on a GPU a call would cost a stack. GZ_ROLLED stands in front of a loop that a GPU would unroll into more
-// registers than it is worth. GZ_STORE is how a kernel of walk_gpu.cuh takes the Store: a GPU by value, in constant
-// memory.
+#define GZ_ROLLED
+#define GZ_STORE const Store &
 #ifdef GZ_SIMT
 #define GZ_THREADS 1
 #else
