@@ -52,10 +52,10 @@ template <int K, class X, class I> struct Smallest {
 constexpr int LIST = 10;  // so long a list fits into registers; longer ones are found in several rounds
 
 // Two squares whose roots round to the same float differ by a factor of less than 1 + 3e-7.
-constexpr float MARGIN = 1.000001f;
+constexpr float ROOT_MARGIN = 1.000001f;
 
-// How M points are split: SIDE groups of SIZE points each take turns. Behind them lie points that nobody finds.
-constexpr int SIDE = 4;
+// How M points are split: CHAINS groups of SIZE points each take turns. Behind them lie points that nobody finds.
+constexpr int CHAINS = 4;
 template <int M, int SIZE = 1> constexpr int group_size() {
   if constexpr (M < 48 * SIZE)
     return SIZE;
@@ -63,7 +63,7 @@ template <int M, int SIZE = 1> constexpr int group_size() {
     return group_size<M, 2 * SIZE>();
 }
 template <int M> constexpr int padded() {
-  constexpr int STRIDE = SIDE * group_size<M>() > 32 ? SIDE * group_size<M>() : 32;
+  constexpr int STRIDE = CHAINS * group_size<M>() > 32 ? CHAINS * group_size<M>() : 32;
   return (M + STRIDE - 1) / STRIDE * STRIDE;
 }
 
@@ -74,26 +74,27 @@ GZ X bound(const X &x, const X &y, const X &before, const P &points) {
   Smallest<K, X, X> closest;
   closest.clear();
   GZ_ROLLED
-  for (int start = 0; start < M; start += SIDE * group_size<M>()) {
-    X square[SIDE];
-    for (int j = 0; j < SIDE; ++j) square[j] = X{} + infinity();
+  for (int start = 0; start < M; start += CHAINS * group_size<M>()) {
+    X square[CHAINS];
+    for (int j = 0; j < CHAINS; ++j) square[j] = X{} + infinity();
     GZ_ROLLED
-    for (int b = start; b < start + SIDE * group_size<M>(); b += SIDE) {
+    for (int b = start; b < start + CHAINS * group_size<M>(); b += CHAINS) {
       GZ_UNROLL
-      for (int j = 0; j < SIDE; ++j) {
+      for (int j = 0; j < CHAINS; ++j) {
         X one = squared_distance(x, y, points(b + j));
         if constexpr (AGAIN) one = one > before ? one : X{} + infinity();
         square[j] = one < square[j] ? one : square[j];
       }
     }
     GZ_UNROLL
-    for (int j = 0; j < SIDE; ++j) closest.add(square[j], square[j]);
+    for (int j = 0; j < CHAINS; ++j) closest.add(square[j], square[j]);
   }
-  return closest.value[K - 1] * MARGIN;
+  return closest.value[K - 1] * ROOT_MARGIN;
 }
 
 // Which of the 32 points from `start` on lie within the square, as bits.
-template <class I, class X, class P> GZ I bits_within(const X &x, const X &y, const X &square, const P &points, int start) {
+template <class I, class X, class P>
+GZ I bits_within(const X &x, const X &y, const X &square, const P &points, int start) {
   I bits = I{};
   GZ_ROLLED
   for (int base = 0; base < 32; base += 8) {
@@ -136,7 +137,7 @@ template <int M> struct Points {
   Point *data;
   GZ_MEMBER Point operator()(int b) const { return data[b]; }
 };
-constexpr int ROOM = 16384;  // bytes of a block
+constexpr int SHARED_BYTES = 16384;  // bytes of a block
 template <int M> GZ Points<M> points_of_block() {
   __shared__ Point points[BLOCK / LANES * M];
   return {points + (int)threadIdx.x / LANES * M};
@@ -150,7 +151,7 @@ GZ void find_nearest(int a, Point here, const P &points, const G &found) {
   int last_index = -1;
   GZ_ROLLED
   for (int start = 0; start < K; start += L) {
-    const float before = start == 0 ? -1.f : last * last * MARGIN;
+    const float before = start == 0 ? -1.f : last * last * ROOT_MARGIN;
     const float square = bound<L + OTHERS, M, (K > L)>(here.x, here.y, before, points);
     list.clear();
     GZ_ROLLED
@@ -174,7 +175,7 @@ GZ void find_nearest(int a, Point here, const P &points, const G &found) {
 template <bool OTHERS, int K, int N, int M, class E, class H, class T, class G>
 GZ void nearest(const E &e, const H &here, const T &there, const G &found) {
   const auto known = [&](int b) { return b < M ? there(b) : nowhere(); };
-  if constexpr (BLOCK / LANES * padded<M>() * sizeof(Point) <= ROOM) {
+  if constexpr (BLOCK / LANES * padded<M>() * sizeof(Point) <= SHARED_BYTES) {
     const auto points = points_of_block<padded<M>()>();
     for (int b = lane(); b < padded<M>(); b += LANES) points.data[b] = known(b);
     barrier();
@@ -266,7 +267,7 @@ GZ void row_nearest(int a, const H &here, const P &points, const G &found) {
   X last = X{} - 1.f;
   I last_index = I{} - 1;
   for (int start = 0; start < K; start += L) {
-    const X before = start == 0 ? last : last * last * MARGIN;
+    const X before = start == 0 ? last : last * last * ROOT_MARGIN;
     const X square = bound<L + OTHERS, M, (K > L)>(x, y, before, points);
     u32 bits[WORDS][W];
     for (int k = 0; k < WORDS; ++k) {
@@ -323,18 +324,18 @@ GZ void nearest(const E &, const H &here, const T &there, const G &found) {
 
 #endif
 
-constexpr int FEW = 32;  // so few points are sorted without a search for a bound
+constexpr int FEW_POINTS = 32;  // so few points are sorted without a search for a bound
 
 template <class E, int N, int M, int K, class H, class T, class G>
 GZ void lanes_nearest(const E &e, Const<N> n, Const<M> m, Const<K> k, H here, T there, G found) {
-  if constexpr (M <= FEW)
+  if constexpr (M <= FEW_POINTS)
     lanes_smallest(e, n, m, k, [=](int a, int b) { return distance(here(a), there(b)); }, found);
   else
     nearest<false, K, N, M>(e, here, there, found);
 }
 template <class E, int N, int K, class H, class G>
 GZ void lanes_nearest_others(const E &e, Const<N> n, Const<K> k, H at, G found) {
-  if constexpr (N <= FEW)
+  if constexpr (N <= FEW_POINTS)
     lanes_smallest(e, n, n, k, [=](int a, int b) { return a == b ? infinity() : distance(at(a), at(b)); }, found);
   else
     nearest<true, K, N, N>(e, at, at, found);
