@@ -560,6 +560,7 @@ def program(
         _header("math.cuh"),
         _header("rng.cuh"),
         _header("prelude.cuh"),
+        _header("nearest.cuh"),
         _header("checked.cuh" if debug else "arrays.cuh"),
         *generated,
         "namespace gz {",
