@@ -7,12 +7,11 @@ It cannot show what ptxas makes of PTX. That is why the rounding instructions ar
 from __future__ import annotations
 
 import dataclasses
-import re
 import sys
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
+from ptx.exact import INSTRUCTION, fused, inexact, unwritten_fusions
 from ptx.host import OPTIONS, PtxBackend, ptx_of
 from test_compile import nvrtc_missing
 from toys.herd import Herd
@@ -108,83 +107,7 @@ def test_a_fault_that_only_a_gpu_would_have_is_found(name, old, new):
         assert_ptx_equals_cpu(game, 17, "same_step", 9, 2, backend=Faulty)
 
 
-@pytest.mark.rotates
-@pytest.mark.parametrize("name", ["test_fast_kernels", "test_fast_losses"])
-def test_the_trainers_kernels(name, monkeypatch):
-    pytest.importorskip("torch")
-    import test_fast_kernels
-    import test_fast_losses
-
-    from baselines.fast import kernels, losses
-
-    tests, module = {
-        "test_fast_kernels": (test_fast_kernels, kernels),
-        "test_fast_losses": (test_fast_losses, losses),
-    }[name]
-    expected = tests.everything("cpu")
-    backend, codes = PtxBackend(), []
-
-    def compile_unit(code, device, *names):
-        codes.append((names[0], code))
-        return backend.compile_unit(code, names[0], names)
-
-    monkeypatch.setattr(module, "compile_unit", compile_unit)
-    tests.same(tests.everything("cpu"), expected)
-    assert codes
-    for unit, code in codes:
-        assert inexact(ptx_of(code, unit)) == set()
-        assert not unwritten_fusions(code, ptx_of(code, unit))
-
-
 # ---- instructions ----
-
-EXACT = re.compile(
-    r"(add|sub|mul|div|sqrt|rcp|fma)\.rn\.f32|(neg|abs|min|max|selp|mov)\.f32|setp\.\w+(\.(and|or|xor))?\.f32"
-    r"|(ld|st)(\.\w+)*\.f32|cvt\.rn\.f32\.[us]\d+|cvt\.r[nzmp]i\.([us]\d+|f32)\.f32|shfl\.sync\.\w+\.b32"
-)
-
-
-INSTRUCTION = re.compile(r"^[ \t]+(@!?%p\d+\s+)?([a-z][\w.:]*)(\s[^;]*)?;", re.M)
-
-
-def opcodes(ptx: str) -> set[str]:
-    return {opcode for _, opcode, _ in INSTRUCTION.findall(ptx)}
-
-
-def inexact(ptx: str) -> set[str]:
-    """Instructions on floats that may give other bits than IEEE arithmetic, rounded to nearest."""
-    floats = {op for op in opcodes(ptx) if re.search(r"\.(b?f\d+\w*|tf32|approx|ftz|full|sat)\b", op)}
-    return {op for op in floats if not EXACT.fullmatch(op)}
-
-
-def lines_of(code: str) -> dict[tuple[str, int], str]:
-    """The lines of a translation unit, by the names that its ``#line`` marks give them."""
-    lines, file, number = {}, "unit.cu", 0
-    for text in code.splitlines():
-        if mark := re.match(r'#line (\d+) "(.*)"', text):
-            file, number = mark[2], int(mark[1]) - 1
-        else:
-            number += 1
-            lines[file, number] = text
-    return lines
-
-
-def fused(ptx: str) -> Iterator[tuple[str, int]]:
-    """The place in the source of each fused multiply-add."""
-    files = {number: name for number, name in re.findall(r'^\s*\.file\s+(\d+)\s+"([^"]*)"', ptx, re.M)}
-    place = ("", 0)
-    for line in ptx.splitlines():
-        if mark := re.match(r"\s*\.loc\s+(\d+)\s+(\d+)", line):
-            place = files[mark[1]], int(mark[2])
-        elif re.match(r"\s*(@!?%p\d+\s+)?(fma|mad)\.\w+\.f", line):
-            yield place
-
-
-def unwritten_fusions(code: str, ptx: str) -> set[tuple[str, int]]:
-    """Where a multiplication and an addition were fused although the source does not call for it."""
-    source = {(file.rpartition("/")[2], number): text for (file, number), text in lines_of(code).items()}
-    places = {(file.rpartition("/")[2], number) for file, number in fused(ptx)}
-    return {place for place in places if "__fmaf_rn(" not in source.get(place, "")}
 
 
 @pytest.mark.by_kind
