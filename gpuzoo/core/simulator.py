@@ -202,10 +202,9 @@ class Simulator:
 
     # ---- arrays ----
 
-    def _shapes(self, per_env: Mapping[str, Any]) -> dict[str, tuple[tuple[int, ...], str]]:
+    def _shapes(self, per_env: Mapping[str, Any], envs_last: bool) -> dict[str, tuple[tuple[int, ...], str]]:
         """Shape and dtype of every array, by the name of its pointer."""
         n, lay, backend = self.num_envs, self.layout, self.backend
-        envs_last = backend.interleaves and self.program.lanes == 1
         shapes: dict[str, tuple[tuple[int, ...], str]] = {
             name: ((n, lay.agents) if kind == "A" else (n,), dtype) for name, (dtype, kind) in ENGINE_ARRAYS.items()
         }
@@ -229,11 +228,11 @@ class Simulator:
 
     def _allocate(self, per_env: Mapping[str, Any]) -> None:
         n, program, xp = self.num_envs, self.program, self.xp
-        envs_last = self.backend.interleaves and program.lanes == 1
+        envs_last = program.lanes == 1 and (self.backend.interleaves or program.form.packed)
         key = n, envs_last, self.backend.scratch_per_env
         known = program.shapes.get(key)
         if known is None:
-            shapes = self._shapes(per_env)
+            shapes = self._shapes(per_env, envs_last)
             program.shapes.clear()  # one is enough: who makes many batches makes them of one size
             known = program.shapes[key] = Shapes(tuple(shapes), tuple(shapes.values()))
         self._owned, addresses = self.backend.zeros_all(known)
