@@ -119,6 +119,8 @@ class EnvDef:
     #: whether episodes are so short that a CPU had better reset many envs together; results do not depend on it, but a
     #: game with one agent and scalar fields is faster then, and takes longer to compile
     short_episodes: ClassVar[bool] = False
+    #: whether the rules are packed, that is of several envs at once: see "Packed rules" in docs/dialect.md
+    packed: ClassVar[bool] = False
     #: turn-based games: the name of the scalar int32 field with the index of the agent to move
     turn: ClassVar[str | None] = None
     #: the independent implementation that tests compare with, e.g. ``"gymnasium==1.4.0 CartPole-v1"``

@@ -217,7 +217,8 @@ class Simulator:
             for name in ("action_mask", "final_action_mask"):
                 self.arrays[name] = self._array(name, (n, lay.agents, lay.mask_size), "int8")
         for name, field in self.program.fields.items():
-            if field.sizes and self.program.lanes == 1 and self.backend.interleaves:
+            side_by_side = self.backend.interleaves or self.program.form.packed
+            if field.sizes and self.program.lanes == 1 and side_by_side:
                 whole = self._array(f"field_{name}", (*field.sizes, n), field.dtype)
                 self.arrays[name] = self.xp.moveaxis(whole, -1, 0)
             else:
