@@ -5,6 +5,10 @@ The text declares ``struct Physics``, the state of a pack of envs, and ``physics
 
 from __future__ import annotations
 
+import functools
+import re
+from pathlib import Path
+
 from gpuzoo.physics.actuation import actuator_forces
 from gpuzoo.physics.bias import bias_forces
 from gpuzoo.physics.constraint import limits
@@ -13,7 +17,7 @@ from gpuzoo.physics.expressions import Number, Trace, Variable
 from gpuzoo.physics.inertia import Sparse, factor, inertias, mass_matrix
 from gpuzoo.physics.integrator import RUNGE_KUTTA, advance, implicit_damping, rates
 from gpuzoo.physics.kinematics import kinematics
-from gpuzoo.physics.model import RK4, Model
+from gpuzoo.physics.model import RK4, Model, load
 from gpuzoo.physics.passive import passive_forces
 from gpuzoo.physics.solver import Problem, Solver
 
@@ -23,7 +27,7 @@ struct Physics {{
   static constexpr int NQ = {nq}, NV = {nv}, NU = {nu};
   static constexpr double TIMESTEP = {timestep!r};
   static constexpr double CROSSING = sizeof(Real) == 4 ? 1e-6 : 1e-15;  // distance of axes that counts as none
-  Pack qpos[NQ], qvel[NV], qacc[NV];  // qacc: where the solver starts (qacc_warmstart)
+  Vec qpos[NQ], qvel[NV], qacc[NV];  // qacc: where the solver starts (qacc_warmstart)
 }};
 """
 
@@ -34,8 +38,14 @@ def generate(m: Model) -> str:
     Raises:
         ValueError: something of the model is not supported; the message names it.
     """
-    head = _HEAD.format(source=m.source, version=m.version, nq=m.nq, nv=m.nv, nu=m.nu, timestep=m.opt_timestep)
+    head = Path(__file__).with_name("words.cuh").read_text() + _HEAD.format(source=m.source, version=m.version, nq=m.nq, nv=m.nv, nu=m.nu, timestep=m.opt_timestep)
     return head + (_runge_kutta(m) if m.opt_integrator == RK4 else _euler(m))
+
+
+@functools.cache
+def shipped(name: str) -> str:
+    """The text of one of the models that are shipped."""
+    return generate(load(name))
 
 
 def _read(t: Trace, name: str, count: int) -> list[Number]:
@@ -43,7 +53,16 @@ def _read(t: Trace, name: str, count: int) -> list[Number]:
 
 
 def _function(t: Trace, signature: str) -> str:
-    return "\n".join([f"{signature} {{", *(f"  {line}" for line in t.block.lines), "}", ""])
+    """A function, without the values that nobody reads."""
+    kept: list[str] = []
+    read: set[str] = set()
+    for line in reversed(t.block.lines):
+        value = re.match(r" *const \w+ (t\d+) = ", line)
+        if value and value[1] not in read:
+            continue
+        read.update(re.findall(r"\bt\d+\b", line))
+        kept.append(f"  {line}")
+    return "\n".join([f"{signature} {{", *reversed(kept), "}", ""])
 
 
 def _forward(
@@ -80,7 +99,7 @@ def _euler(m: Model) -> str:
     for name, values in (("qvel", qvel), ("qpos", advance(t, m, qpos, qvel, h))):
         for i, x in enumerate(values):
             t.write(f"s.{name}[{i}] = {t.name(x)};")
-    return _function(t, "GZ void physics_step(Physics &s, const Pack *ctrl)")
+    return _function(t, "GZ void physics_step(Physics &s, const Vec *ctrl)")
 
 
 def _runge_kutta(m: Model) -> str:
@@ -91,15 +110,15 @@ def _runge_kutta(m: Model) -> str:
     mass, force, solver = _forward(t, m, qpos, qvel, ctrl, warm)
     for d, x in enumerate(factor(mass, m.nv).solve(force)):
         t.write(f"qacc[{d}] = {t.name(x)};")
-    signature = "GZ_SELDOM void physics_forward(const Pack *qpos, const Pack *qvel, const Pack *ctrl, Pack *qacc)"
+    signature = "GZ_SELDOM void physics_forward(const Vec *qpos, const Vec *qvel, const Vec *ctrl, Vec *qacc)"
     forward = _function(t, signature)
     t = Trace()
     moved = advance(t, m, _read(t, "qpos", m.nq), _read(t, "qvel", m.nv), t.read("h"))
     for i, x in enumerate(moved):
         t.write(f"out[{i}] = {t.name(x)};")
-    step = _function(t, "GZ void physics_advance(Pack *out, const Pack *qpos, const Pack *qvel, Pack h)")
+    step = _function(t, "GZ void physics_advance(Vec *out, const Vec *qpos, const Vec *qvel, Vec h)")
     t = Trace()
     for d, x in enumerate(rates(t, m, _read(t, "rate", m.nv), _read(t, "qvel", m.nv), t.read("h"))):
         t.write(f"rate[{d}] = {t.name(x)};")
-    rate = _function(t, "GZ void physics_rates(Pack *rate, const Pack *qvel, Pack h)")
+    rate = _function(t, "GZ void physics_rates(Vec *rate, const Vec *qvel, Vec h)")
     return forward + step + rate + RUNGE_KUTTA
