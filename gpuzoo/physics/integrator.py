@@ -98,7 +98,7 @@ GZ void physics_step(Physics &s, const Vec *ctrl) {
     physics_advance(qpos, s.qpos, rate, h);
     for (int d = 0; d < Physics::NV; ++d) qvel[d] = fma(h, last[d], s.qvel[d]);
     physics_rates(rate, qvel, h);
-    physics_forward(qpos, qvel, ctrl, s.qacc);
+    physics_forward(s, qpos, qvel, ctrl);
     for (int d = 0; d < Physics::NV; ++d) {
       last[d] = s.qacc[d];
       dq[d] = fma(weight, rate[d], dq[d]);
