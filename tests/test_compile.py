@@ -6,10 +6,12 @@ import re
 import sys
 
 import pytest
+from toys.glide import Glide
 
 from gpuzoo.core import nvrtc
 from gpuzoo.core.backend import KERNELS
 from gpuzoo.core.codegen import program
+from gpuzoo.core.definition import Field
 
 ARCHITECTURES = ("sm_75", "sm_80", "sm_90", "sm_120")
 
@@ -36,6 +38,21 @@ def test_no_spills(game, arch):
     assert seen.keys() >= set(KERNELS), log
     for kernel in KERNELS:
         assert seen[kernel] == "0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads", kernel
+
+
+def test_more_arrays_than_a_kernel_takes():
+    class Wide(Glide):
+        id = "Wide-v0"
+
+        def fields(self, cfg):
+            return {**super().fields(cfg), **{f"more_{k}": Field("int32") for k in range(500)}}
+
+        @classmethod
+        def source(cls):
+            return Glide.source()
+
+    with pytest.raises(ValueError, match="a GPU's kernels take 510 at most"):
+        program(Wide(), Wide.Config())
 
 
 def test_names_of_the_kernels_and_options():

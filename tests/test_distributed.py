@@ -34,14 +34,17 @@ RUNS: dict[str, dict[str, Any]] = {
                                                       "num_other_agents_observed": 2}, **NORMAL},
     "plain": {"game": "SimpleSpread-v0", "executor": "plain", "population": 2, **NORMAL},
     "minibatches": {"game": "CartPole-v1", "minibatches": 4, "target_kl": 0.01},
+    "own": {"game": "SimpleSpread-v0", "kind": "Own", "critic": "central", "population": 2, "eval_every": 4,
+            "eval_episodes": 4, **NORMAL},
 }  # fmt: skip
 
 PROGRAM = """
 import json, sys
 from pathlib import Path
-sys.path.insert(0, {root!r})
+sys.path[:0] = [{root!r}, {tests!r}]
 import torch
 torch.set_num_threads(1)
+from own_algorithm import Own
 from baselines.train import distributed
 from baselines.ppo import PPO, Args
 from baselines.run import Run, train
@@ -57,9 +60,10 @@ for name, values in json.loads(sys.argv[3]).items():
         seen.setdefault("seeds", trainer.simulator.arrays["seed"].tolist())
         seen.setdefault("actions", trainer.rollout.action.clone())
 
+    kind = Own if values.pop("kind", "PPO") == "Own" else PPO
     args = Args(values.pop("game"), num_envs=envs, num_steps=16, total_steps=16 * {total} * {iterations}, device="cpu",
                 threads=1, out=str(out / name / f"of rank {{distributed.rank()}}"), lr=1e-3, **values)
-    result = train(PPO, args, quiet=True, on_iteration=watch)
+    result = train(kind, args, quiet=True, on_iteration=watch)
     seen |= {{"rows": result.rows, "flat": {{g: p.flat.detach() for g, p in result.policies.items()}},
              "scale": {{g: p.scale.mean for g, p in result.policies.items()}}}}
     torch.save(seen, out / f"{{name}}-{{distributed.rank()}}.pt")
@@ -68,12 +72,14 @@ distributed.end()
 
 
 RESUMED = {"game": "SimpleSpread-v0", "critic": "central", "memory": 4, "population": 2, **NORMAL}
+KINDS = ("PPO", "Own")
 INTERRUPTION = """
 import json, sys
 from pathlib import Path
-sys.path.insert(0, {root!r})
+sys.path[:0] = [{root!r}, {tests!r}]
 import torch
 torch.set_num_threads(1)
+from own_algorithm import Own
 from baselines.train import distributed
 from baselines.ppo import PPO, Args
 from baselines.run import Run, train
@@ -91,19 +97,20 @@ def interrupt(trainer):
         raise InterruptionError
 
 
-def run(name, **more):
+def run(kind, name, **more):
     args = Args(**values, num_envs={envs}, num_steps=16, total_steps=16 * {total} * {iterations}, device="cpu",
-                threads=1, out=str(folder / name), save_every=1e-9, resume=True)
-    return train(PPO, args, quiet=True, **more).rows
+                threads=1, out=str(folder / kind.__name__ / name), save_every=1e-9, resume=True)
+    return train(kind, args, quiet=True, **more).rows
 
 
-rows = run("whole")
-try:
-    run("interrupted", on_iteration=interrupt)
-    raise AssertionError("it was not interrupted")
-except InterruptionError:
-    after = run("interrupted")
-(folder / f"rows-{{distributed.rank()}}.json").write_text(json.dumps([rows, after]))
+for kind in (PPO, Own):
+    rows = run(kind, "whole")
+    try:
+        run(kind, "interrupted", on_iteration=interrupt)
+        raise AssertionError("it was not interrupted")
+    except InterruptionError:
+        after = run(kind, "interrupted")
+    (folder / kind.__name__ / f"rows-{{distributed.rank()}}.json").write_text(json.dumps([rows, after]))
 distributed.end()
 """
 
@@ -213,26 +220,35 @@ def test_only_one_process_writes_files(results: dict[str, Any]) -> None:
         assert (folder / "of rank 0" / "checkpoint.safetensors").is_file()
 
 
-def test_interrupted_processes_go_on_with_the_same_bits(tmp_path: Path) -> None:
-    start(PROCESSES, INTERRUPTION, tmp_path, str(tmp_path), json.dumps(RESUMED))
-    found = []
+@pytest.fixture(scope="module")
+def interrupted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where runs are that were interrupted, and those that were not."""
+    folder = tmp_path_factory.mktemp("interrupted")
+    start(PROCESSES, INTERRUPTION, folder, str(folder), json.dumps(RESUMED))
+    return folder
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_interrupted_processes_go_on_with_the_same_bits(interrupted: Path, kind: str) -> None:
+    folder, found = interrupted / kind, []
     for name in ("whole", "interrupted"):
-        tensors, about = checkpoint.load(tmp_path / name / "checkpoint.safetensors")
+        tensors, about = checkpoint.load(folder / name / "checkpoint.safetensors")
         assert about["iteration"] == ITERATIONS
         for k in range(PROCESSES):  # it says something of envs that ended, and nothing of others
             tensors[f"process/{k}/env/final_return"][~tensors[f"process/{k}/env/ended"]] = 0
         found.append(tensors)
-    whole, interrupted = found
-    assert whole.keys() == interrupted.keys()
+    whole, again = found
+    assert whole.keys() == again.keys()
     for key, x in whole.items():
-        np.testing.assert_array_equal(bits(x), bits(interrupted[key]), err_msg=key)
+        np.testing.assert_array_equal(bits(x), bits(again[key]), err_msg=key)
+    assert ("extra/calls" in whole) == (kind == "Own")
     for key in ("env/seed", "env/observation", "memory/agent", "running_return/agent"):
         first, second = (bits(whole[f"process/{k}/{key}"]) for k in range(PROCESSES))
         assert not np.array_equal(first, second), key
-    rows, after = json.loads((tmp_path / "rows-0.json").read_text())
+    rows, after = json.loads((folder / "rows-0.json").read_text())
     assert len(rows) == ITERATIONS
     assert timeless(rows) == timeless(after)
-    rows, after = json.loads((tmp_path / "rows-1.json").read_text())
+    rows, after = json.loads((folder / "rows-1.json").read_text())
     assert [row["iteration"] for row in after] == [3, 4]  # only the first process has the log of what was before
     assert timeless(rows[2:]) == timeless(after)
 

@@ -35,11 +35,14 @@ class Wrapped(nn.Module):
         super().__init__()
         self.policy, self.memory_size = policy, policy.memory_size
 
-    def forward(self, x: Any, memory: Any = None, begins: Any = None) -> Any:
-        if memory is None:
-            out, value, _ = self.policy(x.unsqueeze(0))
+    def forward(self, x: Any, *rest: Any) -> Any:
+        lead = 1 if self.memory_size else 0
+        state, seat = (rest[-1].unsqueeze(lead), torch.tensor(0)) if self.policy.central else (None, None)
+        if not self.memory_size:
+            out, value, _ = self.policy(x.unsqueeze(0), state, seat)
             return out[0], value[0]
-        out, value, memory = self.policy(x.unsqueeze(1), None, None, memory.unsqueeze(0), begins.unsqueeze(1))
+        memory, begins = rest[:2]
+        out, value, memory = self.policy(x.unsqueeze(1), state, seat, memory.unsqueeze(0), begins.unsqueeze(1))
         return out[:, 0], value[:, 0], memory[0]
 
 
@@ -80,7 +83,10 @@ RUNS: dict[str, dict[str, Any]] = {
     "heads": {"game": "CartPole-v1", "kind": TwoHeads, "population": 2, "critic": "shared"},
     "heads, truncated": {"game": Glide, "kind": TwoHeads, "memory": 3},
     "normalised": {"game": Glide, "normalize_observations": True},
-}
+    "central": {"game": "SimpleSpeakerListener-v0", "critic": "central", "population": 2},
+    "central, memory": {"game": "SimpleSpeakerListener-v0", "critic": "central", "memory": 3, "sequence": 8,
+                        "normalize_observations": True},
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", RUNS)
@@ -265,8 +271,6 @@ def test_what_no_module_can_do_is_refused() -> None:
 
     with pytest.raises(ValueError, match="the module Identity must have parameters, all of them float32"):
         Empty(small("CartPole-v1"))
-    with pytest.raises(ValueError, match="has its own critic: leave out critic='central'"):
-        Own(small("SimpleSpread-v0", critic="central"))
 
 
 # ---- heads ----

@@ -25,6 +25,10 @@ class ModulePolicy(Policy):
     an episode begins in the first step, the memory is 0 already; in a later one, the module must forget by itself what
     was before. A rollout calls it with one step, an update with many.
 
+    With a central critic (``critic="central"``) it is called with the global state as one more argument, the last one:
+    (rows, state_size), or (steps, rows, state_size) with a memory. Values may use it, actions must not: where agents
+    only play, it is 0.
+
     Where `Trainer.heads` names further heads, values have one more axis, (..., 1 + heads), and the first is the value
     of the game's rewards.
 
@@ -37,7 +41,7 @@ class ModulePolicy(Policy):
         make: makes the module of one member.
 
     Raises:
-        ValueError: the module has no parameters or other ones than float32, or the critic is to be central.
+        ValueError: the module has no parameters, or other ones than float32.
     """
 
     builtin = False
@@ -45,23 +49,22 @@ class ModulePolicy(Policy):
     def __init__(self, agents: Agents, make: Callable[[], nn.Module]) -> None:
         self._begin(agents.observation_space, agents.action_space, len(agents.seeds),
                     bool(agents.options["normalize"]), agents.heads, agents.device)  # fmt: skip
-        if agents.options["critic"] == "central":
-            raise ValueError(f"policy {agents.name!r} has a module of its own, which has its own critic: leave out "
-                             "critic='central'.")  # fmt: skip
         self._agents, self._make, self._modules_of = agents, make, _made(make, agents.seeds)
         first = self._modules_of[0]
         if {p.dtype for p in first.parameters()} != {torch.float32}:
             raise ValueError(f"the module {type(first).__name__} must have parameters, all of them float32.")
-        self.memory_size, self.central, self.seats, self.critic = int(getattr(first, "memory_size", 0)), False, 1, None
+        self.memory_size, self.seats, self.critic = int(getattr(first, "memory_size", 0)), 1, None
+        self.central = agents.options["critic"] == "central"
+        self._state_size = agents.options["state_size"] if self.central else 0
         self.why, self.form = "", {
             "hidden": [], "encoder": "module", "channels": [], "memory": self.memory_size, "activation": "",
-            "critic": "shared", "state_size": 0, "seats": 1, "normalize": self.normalize, "heads": list(self.heads),
-            "module": type(first).__qualname__,
+            "critic": "central" if self.central else "shared", "state_size": self._state_size, "seats": 1,
+            "normalize": self.normalize, "heads": list(self.heads), "module": type(first).__qualname__,
         }  # fmt: skip
         #: parameters and buffers of all members, of the same names and with one more axis in front
         self.module = copy.deepcopy(first)
         _stack(self.module, self._modules_of)
-        self._finish(0)
+        self._finish(self._state_size)
         self._share()
 
     def _share(self) -> None:
@@ -96,17 +99,29 @@ class ModulePolicy(Policy):
         begins: Tensor | None = None,
     ) -> tuple[Tensor, Tensor, Tensor]:
         """What the members' modules say, and the new memory; see `Policy.forward`."""
-        x = self.features(observation)
+        x, modules = self.features(observation), self._modules_of
+        states = [self._state(x, state)] if self.central else []
         if memory is None:
-            found = [self._checked(m(x[k]), x[k]) for k, m in enumerate(self._modules_of)]
+            found = [self._checked(m(x[k], *(s[k] for s in states)), x[k]) for k, m in enumerate(modules)]
             return torch.stack([o for o, _ in found]), torch.stack([v for _, v in found]), x.new_empty(0)
         begins = torch.zeros(x.shape[:3], device=x.device) if begins is None else begins
         memory = memory * (1 - begins[0].unsqueeze(-1))
+        seen = [x, begins, *states]
         out, value, new = zip(
-            *(self._checked(m(x[:, k], memory[k], begins[:, k]), x[:, k]) for k, m in enumerate(self._modules_of)),
+            *(
+                self._checked(m(mine, memory[k], *rest), mine)
+                for k, m in enumerate(modules)
+                for mine, *rest in [[y[:, k] for y in seen]]
+            ),
             strict=True,
         )
         return torch.stack(out, 1), torch.stack(value, 1), torch.stack(new)
+
+    def _state(self, x: Tensor, state: Tensor | None) -> Tensor:
+        """What the critic sees beside features; 0 where nobody asks for values."""
+        if state is None:
+            return x.new_zeros(*x.shape[: 3 if self.recurrent else 2], self._state_size)
+        return self.seen_by_critic(x, state)
 
     def _checked(self, found: Any, x: Tensor) -> tuple[Tensor, ...]:
         """Refuses what is not of the shapes that the rest relies on, since it might broadcast."""
@@ -131,8 +146,9 @@ class ModulePolicy(Policy):
     ) -> Tensor:
         """Values ``(members, rows, *value_shape)``; with a memory, of one more step."""
         if memory is None:
-            return self(observation)[1]
-        return self(observation.unsqueeze(0), None, None, memory)[1][0]
+            return self(observation, state)[1]
+        state = None if state is None else state.unsqueeze(0)
+        return self(observation.unsqueeze(0), state, None, memory)[1][0]
 
 
 def _made(make: Callable[[], nn.Module], seeds: tuple[int, ...]) -> list[nn.Module]:

@@ -111,7 +111,7 @@ class Player:
             self.value[t].copy_(value[0])
             out = out[0]
         else:
-            out, value, _ = policy(seen)
+            out, value, _ = policy(seen, self.state_of_rows(rollout.state[t]))
             self.value[t].copy_(value)
         self.draw(t, out, None if rollout.mask is None or not self.draws.masked else self.masks(rollout.mask[t]))
         if self.chosen is not None:

@@ -8,6 +8,8 @@ from contextlib import AbstractContextManager
 from types import ModuleType
 from typing import Any, Protocol
 
+import numpy as np
+
 from gpuzoo.core.codegen import Program
 
 KERNELS = ("reset", "step", "rollout", "act", "state")
@@ -23,7 +25,7 @@ class Kernels(Protocol):
         launches: by the name of one of `KERNELS`, the function that runs it for all envs, or ``step`` for some. It
             returns before the work is done where the device has a queue of its own. Its arguments are
 
-            - ``store``: device address of the struct `Store`;
+            - ``store``: from `Backend.store`;
             - ``argument``: what ``reset`` does and how many steps ``rollout`` makes; for ``step`` 0, or the device
               address of ``count`` int64 indices of the envs to step, all different; for ``state`` where to write;
             - ``count``: number of envs;
@@ -96,6 +98,14 @@ class Backend(Protocol):
 
     def address(self, array: Any) -> int:
         """Where an array's data begins, as the kernels see it."""
+
+    def store(self, members: np.ndarray[Any, Any]) -> Any:
+        """What launches take as the struct `Store`.
+
+        Args:
+            members: uint64, in host memory, to be kept as long as there are launches: a CPU's kernels get its address.
+                A GPU's get its content, with each launch.
+        """
 
     def compile(self, program: Program) -> Kernels:
         """Compiles a program, or finds it in the cache.

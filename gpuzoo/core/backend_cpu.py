@@ -225,6 +225,9 @@ class CpuBackend:
     def address(self, array: Any) -> int:
         return int(array.ctypes.data)
 
+    def store(self, members: np.ndarray[Any, Any]) -> int:
+        return int(members.ctypes.data)
+
     def compile(self, program: Program) -> Kernels:
         flags = (*self._flags, "--param=vect-epilogues-nomask=1") if program.form.remainders else self._flags
         flags = (*flags, "-O1") if program.debug else flags  # compiled in a third of the time

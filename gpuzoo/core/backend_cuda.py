@@ -32,6 +32,11 @@ def available() -> bool:
         return False
 
 
+def _by_value(words: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """A struct as an argument: CuPy passes an array of one element by value."""
+    return words.view(f"V{words.nbytes}")
+
+
 class _CudaKernels:
     def __init__(self, backend: CudaBackend, path: str, lanes: int) -> None:
         module = backend.xp.RawModule(path=path)
@@ -46,7 +51,7 @@ class _CudaKernels:
     def _launch(self, function: Any, store: Any, argument: int, count: int, threads: int) -> None:
         grid = (-(-count * self._lanes // self._block),)
         with self._backend.ordered():
-            function(grid, (self._block,), (np.uint64(store), np.int64(argument), np.int64(count)))
+            function(grid, (self._block,), (store, np.int64(argument), np.int64(count)))
 
 
 class _CudaUnit:
@@ -60,7 +65,7 @@ class _CudaUnit:
     def bind(self, kernel: str, words: Sequence[int]) -> Callable[[int], None]:
         ordered, function, block = self._backend.ordered, self._functions[kernel], (self.BLOCK,)
         grid = (-(-words[0] // self.BLOCK),)
-        arguments = np.array(words, np.int64).view(f"V{8 * len(words)}")  # CuPy passes an array of one element by value
+        arguments = _by_value(np.array(words, np.int64))
 
         def call(offset: int) -> None:
             with ordered():
@@ -186,6 +191,9 @@ class CudaBackend:
 
     def address(self, array: Any) -> int:
         return int(array.data.ptr)
+
+    def store(self, members: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        return _by_value(members)
 
     def _cubin(self, code: str, name: str) -> str:
         capability = self._cupy.cuda.Device(self._index).compute_capability

@@ -62,6 +62,9 @@ ENGINE_ARRAYS: Mapping[str, tuple[str, str]] = {
 }
 
 
+#: bytes of arguments that a kernel takes with every driver, less those beside the Store
+_MOST_BYTES = 4096 - 16
+
 #: what rules reach by an index, beside fields and tables
 _INDEXED = ("action", "terminate", "reward", "terminated", "alive", "observation", "action_mask")
 
@@ -490,7 +493,8 @@ def program(
         debug: the form that checks every index of the rules; results do not depend on it.
 
     Raises:
-        ValueError: a declaration or rules that break the dialect; the message names file, line and rule.
+        ValueError: a declaration or rules that break the dialect; the message names file, line and rule. Or more
+            arrays than a GPU's kernels take.
     """
     per_env = per_env or {}
     lay = layout_of_all(env, cfg, per_env)
@@ -534,6 +538,11 @@ def program(
     store = _store(env, lay, fields | in_memory, params, drawn, tables, debug)
     types = {name: C_TYPES[str(table.dtype)] for name, table in tables.items()}
     packs = packed.pack_env(lay, type(env).single(), fields, scratch, types) if env.packed else ()
+    if 8 * len(store) > _MOST_BYTES:
+        raise ValueError(
+            f"{env.id}: fields, parameters, tables and the engine's own arrays are {len(store)}, but a GPU's kernels "
+            f"take {_MOST_BYTES // 8} at most: put several scalar fields into one field with a shape."
+        )
     config, load_config = "\n".join(_config(env, cfg, per_env)).split("//LOAD_CONFIG")
     generated = [
         '#line 1 "generated"',

@@ -102,11 +102,17 @@ class Snapshot:
 
 @dataclasses.dataclass(frozen=True)
 class Outputs:
-    """Arrays that kernels may write outputs to, and a `Store` that points at them."""
+    """Arrays that kernels may write outputs to, and a `Store` that points at them.
+
+    Attributes:
+        arrays: by name.
+        members: of the struct `Store`, uint64, in host memory.
+        store: what a launch takes as that.
+    """
 
     arrays: dict[str, Any]
+    members: np.ndarray[Any, Any]
     store: Any
-    address: int
 
 
 class Simulator:
@@ -185,13 +191,11 @@ class Simulator:
         self._pointers: dict[str, int] = {"num_envs": self.num_envs}
         with self.backend.ordered():
             self._allocate(per_env)
-            self._store = self._array("store", (len(self.program.store),), "uint64")
-            values = np.array([self._pointers[name] for name in self.program.store], np.uint64)
-            self._store[...] = self.xp.asarray(values)
         self._kernels: Kernels = kernels
         if debug:
             self._kernels = CheckedKernels(kernels, self.program, self.backend, self._faults)
-        self._address = self.backend.address(self._store)
+        self._members = np.array([self._pointers[name] for name in self.program.store], np.uint64)
+        self._store = self.backend.store(self._members)
         self._seeded = False
         self._closed = False
         self.autoreset_mode = mode
@@ -250,11 +254,10 @@ class Simulator:
         Args:
             arrays: by name; contiguous, on the device, with the shape and dtype of those in `arrays`.
         """
-        with self.backend.ordered():
-            store = self._store.copy()
-            for name, array in arrays.items():
-                store[self.program.store.index(name)] = self.backend.address(array)
-        return Outputs(dict(arrays), store, self.backend.address(store))
+        members = self._members.copy()
+        for name, array in arrays.items():
+            members[self.program.store.index(name)] = self.backend.address(array)
+        return Outputs(dict(arrays), members, self.backend.store(members))
 
     def use_outputs(self, outputs: Outputs) -> None:
         """From now on the kernels write these outputs here, in full at each step: no copy is needed to keep them.
@@ -263,7 +266,7 @@ class Simulator:
         ``terminated``, ``truncated``; and ``action``, which a step reads. A game's own global state is written at every
         step where ``state`` has a place, and in same-step mode that of an episode's end where ``final_state`` has one.
         """
-        self._store, self._address = outputs.store, outputs.address
+        self._members, self._store = outputs.members, outputs.store
         self.arrays.update(outputs.arrays)
 
     @property
@@ -317,6 +320,11 @@ class Simulator:
         array = self._params.get(name)
         shared = array is None or (array.shape == (1,) and name not in self._drawn)
         return getattr(self.cfg, name) if shared else self.backend.to_numpy(array)
+
+    @property
+    def drawn(self) -> Mapping[str, Uniform]:
+        """By name, the parameters that every episode draws, with what it draws them from."""
+        return dict(self._drawn)
 
     def set_params(self, envs: Any = None, **values: Any) -> None:
         """Changes run-time (float) parameters: all of them, or on an error none.
@@ -387,7 +395,7 @@ class Simulator:
         with self.in_use:
             if self._closed:  # by another thread, since it was looked at
                 self.check_usable()
-            self._kernels.launches[kernel](self._address, argument, count, self._kernels.threads)
+            self._kernels.launches[kernel](self._store, argument, count, self._kernels.threads)
 
     def reset(self, seed: int | Any | None = None, mask: Any = None, params: Mapping[str, Any] | None = None) -> None:
         """Begins new episodes, or on an error changes nothing.

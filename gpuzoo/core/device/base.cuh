@@ -7,7 +7,8 @@
 //
 // GZ stands in front of a function, GZ_MEMBER in front of a member function: both are always inlined. GZ_SELDOM stands
 // in front of a function that is called seldom. On a host it is not inlined, as every copy of the rules costs time to
-// compile; on a GPU a call would cost a stack.
+// compile; on a GPU a call would cost a stack. GZ_STORE is how a kernel of walk_gpu.cuh takes the Store: a GPU by
+// value, in constant memory.
 
 #if defined(__CUDACC_RTC__) || defined(__CUDACC__)
 #define GZ_CUDA 1
@@ -17,10 +18,12 @@
 #define GZ_SELDOM GZ
 #define GZ_UNROLL _Pragma("unroll")
 #define GZ_INDEPENDENT
+#define GZ_STORE const __grid_constant__ Store
 #else
 #define GZ static inline __attribute__((always_inline))
 #define GZ_MEMBER inline __attribute__((always_inline))
 #define GZ_SELDOM static __attribute__((noinline))
+#define GZ_STORE const Store &
 #ifdef GZ_SIMT
 #define GZ_THREADS 1
 #else

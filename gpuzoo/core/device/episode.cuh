@@ -246,9 +246,9 @@ template <class S> GZ void keep_last_state(const S &s, bool finals, int max_step
 template <class S> GZ void show_state(const S &s, int max_steps, i64 i) {
   if constexpr (STATE_SIZE > 0) write_state(s, s.state, max_steps, i);
 }
-// On demand; `rows` is an address.
-template <class S> GZ void tell_state(const S &s, i64 rows, i64 i) {
-  if constexpr (STATE_SIZE > 0) write_state(s, (StateNumber *)rows, s.control->max_steps, i);
+// On demand.
+template <class S> GZ void tell_state(const S &s, StateNumber *rows, i64 i) {
+  if constexpr (STATE_SIZE > 0) write_state(s, rows, s.control->max_steps, i);
 }
 
 // ---- resets that the caller asks for ----

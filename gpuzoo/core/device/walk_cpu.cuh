@@ -139,7 +139,7 @@ static void reset_range(const void *pointer, i64 begin, i64 end) {
 
 static void state_range(const void *pointer, i64 begin, i64 end) {
   const Call &call = *(const Call *)pointer;
-  for (i64 i = begin; i < end; ++i) tell_state(*call.store, call.rows, i);
+  for (i64 i = begin; i < end; ++i) tell_state(*call.store, (StateNumber *)call.rows, i);
 }
 
 }  // namespace gz
