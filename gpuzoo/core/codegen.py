@@ -589,6 +589,7 @@ def program(
         _header("checked.cuh" if debug else "arrays.cuh"),
         *generated,
         "namespace gz {",
+        *([f'#line 1 "{env.id}, generated"', made] if (made := env.generated(cfg)) else ()),
         *(piece.text for piece in rules),
         "}  // namespace gz",
         "#if GZ_THREADS",

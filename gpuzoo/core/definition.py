@@ -199,6 +199,13 @@ class EnvDef:
         """Constant arrays that all envs share, read-only in the kernel, which reads them flat: ``e.name[k]``."""
         return {}
 
+    def generated(self, cfg: Any) -> str:
+        """Device code in front of the rules, which a program has made, such as the equations of a robot's motion.
+
+        It stands in the namespace of the rules. It is not checked as they are: whoever generates it keeps the dialect.
+        """
+        return ""
+
     def check(self, cfg: Any) -> None:
         """Raises ValueError where values of the configuration do not fit together.
 

@@ -196,7 +196,7 @@ def _between_segments(first: bool, second: bool) -> Callable[[Place], Nearest]:
         ends = [c if a is None else c + a * s for c, a, s in zip(centres, axes, (x, y), strict=True)]
         way = ends[1] - ends[0]
         length = t.sqrt(dot(way, way))
-        apart_at_all = t.less(t.read("k(Physics::CROSSING)"), length)
+        apart_at_all = t.less(t.read("num(Physics::CROSSING)"), length)
         across = _crossing(t, axes[0], axes[1])
         scale = 1.0 / t.select(apart_at_all, length, 1.0)
         normal = np.array([t.select(apart_at_all, x * scale, y) for x, y in zip(way, across, strict=True)], object)

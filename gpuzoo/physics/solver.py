@@ -111,7 +111,7 @@ class Solver:
         p.contacts.share("cacc", cacc)
         live = sorted({i for pair in self.entries for i in pair})
         for i in live if p.contacts.groups else ():
-            t.write(f"Pack wrench{i}[{len(p.contacts.links)}] = {{}};")
+            t.write(f"Vec wrench{i}[{len(p.contacts.links)}] = {{}};")
         for group in p.contacts.each():
             motion, weight = group.motion("cacc", cacc), group.load("weight")
             basis = group.basis()
@@ -159,7 +159,7 @@ class Solver:
         t, m, p = self.t, self.m, self.p
         links = p.contacts.links
         for n in range(len(self.entries) if links else 0):
-            t.write(f"Pack between{n}[{len(links)}] = {{}};")
+            t.write(f"Vec between{n}[{len(links)}] = {{}};")
         for group in p.contacts.each():
             self._add(group, "between", self._contact_hessian(group))
         found = {}
