@@ -389,7 +389,42 @@ def test_what_two_pictures_begin_with_is_painted_once():
                 canvas.circle(x, y, r, fill=colour, outline="white")
                 canvas.rect(x, y, x + r, y + r, fill=colour, radius=0.05)
             canvas.text(0.5, 0.5, str(len(moved)), size=30)
+            canvas.text(-0.1, 0.9, "beyond the edge", size=30)
         np.testing.assert_array_equal(used.array(), fresh.array())
+
+
+def draw_card(canvas, x, colour):
+    canvas.rect(x, 0.2, x + 0.3, 0.8, fill=colour, radius=0.05)
+    canvas.text(x + 0.15, 0.5, colour)
+
+
+def test_a_call_is_drawn_once_for_each_view():
+    """Repeated, it gives the pixels of a call, in the view of now, and between other shapes."""
+    calls, used, fresh = [], Canvas(90, 90), Canvas(90, 90)
+
+    def counted(canvas, *arguments):
+        calls.append(arguments)
+        draw_card(canvas, *arguments)
+
+    for width, x, colour in [(1, 0.1, "red"), (1, 0.1, "red"), (2, 0.1, "red"), (1, 0.3, "red"), (1, 0.1, "red")]:
+        for canvas in (used, fresh):
+            canvas.clear()
+            canvas.view(0, 0, width, 1)
+            canvas.circle(0.2, 0.4, 0.2, fill="green")
+        used.cached(counted, x, colour)
+        draw_card(fresh, x, colour)
+        for canvas in (used, fresh):
+            canvas.circle(0.3, 0.6, 0.1, fill="blue")
+        np.testing.assert_array_equal(used.array(), fresh.array())
+    assert calls == [(0.1, "red"), (0.1, "red"), (0.3, "red")]
+
+
+def test_a_canvas_remembers_a_bounded_number_of_calls(monkeypatch):
+    monkeypatch.setattr(render, "_MOST_DRAWN", 3)
+    canvas = Canvas(40, 40)
+    for k in range(10):
+        canvas.cached(draw_card, 0.01 * k, "red")
+    assert len(canvas._drawn) == 3
 
 
 def test_large_shapes_are_filled_as_small_ones_are():

@@ -8,7 +8,10 @@ from contextlib import AbstractContextManager
 from types import ModuleType
 from typing import Any, Protocol
 
+import numpy as np
+
 from gpuzoo.core.codegen import Program
+from gpuzoo.core.definition import Shapes
 
 KERNELS = ("reset", "step", "rollout", "act", "state")
 
@@ -23,7 +26,7 @@ class Kernels(Protocol):
         launches: by the name of one of `KERNELS`, the function that runs it for all envs, or ``step`` for some. It
             returns before the work is done where the device has a queue of its own. Its arguments are
 
-            - ``store``: device address of the struct `Store`;
+            - ``store``: from `Backend.store`;
             - ``argument``: what ``reset`` does and how many steps ``rollout`` makes; for ``step`` 0, or the device
               address of ``count`` int64 indices of the envs to step, all different; for ``state`` where to write;
             - ``count``: number of envs;
@@ -48,7 +51,7 @@ class Unit(Protocol):
         Args:
             kernel: name of the entry.
             words: members of the struct, of 8 bytes each: integers and device addresses. The first is the number of
-                items.
+                items; without any the call does nothing.
         """
 
 
@@ -91,11 +94,19 @@ class Backend(Protocol):
     def zeros(self, shape: tuple[int, ...], dtype: str) -> Any:
         """A new array of zeros on the device."""
 
-    def zeros_at(self, shape: tuple[int, ...], dtype: str) -> tuple[Any, int]:
-        """`zeros`, and its `address`."""
+    def zeros_all(self, shapes: Shapes) -> tuple[list[Any], list[int]]:
+        """Many new arrays of zeros, and the `address` of each."""
 
     def address(self, array: Any) -> int:
         """Where an array's data begins, as the kernels see it."""
+
+    def store(self, members: np.ndarray[Any, Any]) -> Any:
+        """What launches take as the struct `Store`.
+
+        Args:
+            members: uint64, in host memory, to be kept as long as there are launches: a CPU's kernels get its address.
+                A GPU's get its content, with each launch.
+        """
 
     def compile(self, program: Program) -> Kernels:
         """Compiles a program, or finds it in the cache.

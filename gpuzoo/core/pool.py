@@ -205,7 +205,7 @@ class HostQueue:
                     place[...] = actions
             else:
                 place[...] = actions
-            return bool(self._c_send(self._queue, self._simulator._address, count))
+            return bool(self._c_send(self._queue, self._simulator._store, count))
 
     def reset(self, envs: Array, reset: Callable[[], None]) -> bool:
         """As `Queue.reset`."""
@@ -219,7 +219,7 @@ class HostQueue:
             except BaseException:
                 self._c["put_back"](self._queue, count)
                 raise
-            self._c["land"](self._queue, self._simulator._address, count)
+            self._c["land"](self._queue, self._simulator._store, count)
         return True
 
     def _new_outputs(self, count: int) -> _Outputs:

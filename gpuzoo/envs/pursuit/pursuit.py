@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 from collections.abc import Mapping
 from typing import Any
@@ -39,6 +40,37 @@ def _building(size: int, kept: float) -> tuple[int, int]:
     """First cell of the building along one side, and the one behind its last."""
     cells = [k for k in range(size) if kept < k / size < 1.0 - kept]
     return (cells[0], cells[-1] + 1) if cells else (0, 0)
+
+
+def _draw_field(canvas: Canvas, columns: int, rows: int, building: tuple[int, int, int, int]) -> None:
+    left, low, right, high = building
+    canvas.rect(0, 0, columns, rows, fill="grass")
+    canvas.grid(columns, rows, colour=fade("white", 0.75))
+    if right > left and high > low:
+        canvas.rect(left, low, right, high, fill="slate", radius=0.35)
+        canvas.rect(left + 0.2, low + 0.2, right - 0.2, high - 0.2, fill=mix("slate", "white", 0.16), radius=0.25)
+
+
+def _draw_sight(canvas: Canvas, x: int, y: int, sight: int, columns: int, rows: int) -> None:
+    near, far = (max(x - sight, 0), max(y - sight, 0)), (min(x + sight + 1, columns), min(y + sight + 1, rows))
+    canvas.rect(*near, *far, fill=fade("yellow", 0.13), radius=0.3)
+
+
+def _draw_evaders(canvas: Canvas, x: int, y: int, count: int, hunted: bool) -> None:
+    canvas.circle(x + 0.5, y + 0.5, 0.33, fill="purple" if hunted else "blue", outline="white", width=1)
+    if count > 1:
+        canvas.text(x + 0.5, y + 0.5, str(count), colour="white", height=0.42, bold=True)
+    else:
+        canvas.circles([(x + 0.39, y + 0.45), (x + 0.61, y + 0.45)], 0.07, "white")
+
+
+def _draw_pursuers(canvas: Canvas, x: int, y: int, count: int) -> None:
+    canvas.rect(x + 0.12, y + 0.12, x + 0.88, y + 0.88, fill="red", outline="white", width=1.2, radius=0.24)
+    if count > 1:
+        canvas.text(x + 0.5, y + 0.5, str(count), colour="white", height=0.42, bold=True)
+    else:
+        canvas.rect(x + 0.34, y + 0.64, x + 0.66, y + 0.72, fill="white")
+        canvas.circles([(x + 0.37, y + 0.42), (x + 0.63, y + 0.42)], 0.09, "white")
 
 
 class Pursuit(EnvDef):
@@ -161,35 +193,18 @@ class Pursuit(EnvDef):
         catcher = np.asarray(state["catcher"], bool)
         canvas.background("paper")
         canvas.view(0, 0, xs, ys, y_down=True, pad=8, hud=True)
-        canvas.rect(0, 0, xs, ys, fill="grass")
-        canvas.grid(xs, ys, colour=fade("white", 0.75))
-        left, right = known["BUILDING_LEFT"], known["BUILDING_RIGHT"]
-        low, high = known["BUILDING_LOW"], known["BUILDING_HIGH"]
-        if right > left and high > low:
-            canvas.rect(left, low, right, high, fill="slate", radius=0.35)
-            canvas.rect(left + 0.2, low + 0.2, right - 0.2, high - 0.2, fill=mix("slate", "white", 0.16), radius=0.25)
+        building = (known["BUILDING_LEFT"], known["BUILDING_LOW"], known["BUILDING_RIGHT"], known["BUILDING_HIGH"])
+        canvas.cached(_draw_field, xs, ys, building)
         for x, y in pursuers.tolist():
-            near, far = np.maximum([x - sight, y - sight], 0), np.minimum([x + sight + 1, y + sight + 1], [xs, ys])
-            canvas.rect(*near, *far, fill=fade("yellow", 0.13), radius=0.3)
+            canvas.cached(_draw_sight, x, y, sight, xs, ys)
         for x, y in pursuers[catcher].tolist():
             canvas.circle(x + 0.5, y + 0.5, 0.75, fill=fade("orange", 0.45))
-        cells, counts = np.unique(evaders.reshape(-1, 2), axis=0, return_counts=True)
-        for (x, y), count in zip(cells.tolist(), counts.tolist(), strict=True):
-            hunted = bool((np.abs(pursuers - [x, y]).sum(1) == 1).any())
-            canvas.circle(x + 0.5, y + 0.5, 0.33, fill="purple" if hunted else "blue", outline="white", width=1)
-            if count > 1:
-                canvas.text(x + 0.5, y + 0.5, str(count), colour="white", height=0.42, bold=True)
-        alone = cells[counts == 1]
-        canvas.circles(np.concatenate([np.add(alone, (0.39, 0.45)), np.add(alone, (0.61, 0.45))]), 0.07, "white")
-        cells, counts = np.unique(pursuers, axis=0, return_counts=True)
-        for (x, y), count in zip(cells.tolist(), counts.tolist(), strict=True):
-            canvas.rect(x + 0.12, y + 0.12, x + 0.88, y + 0.88, fill="red", outline="white", width=1.2, radius=0.24)
-            if count > 1:
-                canvas.text(x + 0.5, y + 0.5, str(count), colour="white", height=0.42, bold=True)
-            else:
-                canvas.rect(x + 0.34, y + 0.64, x + 0.66, y + 0.72, fill="white")
-        alone = cells[counts == 1]
-        canvas.circles(np.concatenate([np.add(alone, (0.37, 0.42)), np.add(alone, (0.63, 0.42))]), 0.09, "white")
+        cells = collections.Counter(map(tuple, pursuers.tolist()))
+        for (x, y), count in sorted(collections.Counter(map(tuple, evaders.tolist())).items()):
+            hunted = any(cell in cells for cell in ((x - 1, y), (x + 1, y), (x, y - 1), (x, y + 1)))
+            canvas.cached(_draw_evaders, x, y, count, hunted)
+        for (x, y), count in sorted(cells.items()):
+            canvas.cached(_draw_pursuers, x, y, count)
         canvas.hud(
             left="Pursuit",
             right=f"caught {cfg.n_evaders - len(evaders)} of {cfg.n_evaders}   step {int(state['elapsed_steps'])}",

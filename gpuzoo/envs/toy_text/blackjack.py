@@ -22,6 +22,44 @@ class BlackjackConfig(Config):
     sab: bool = param(True, doc="Sutton and Barto's rules: an ace and a ten beat all but an ace and a ten")
 
 
+def _draw_table(canvas: Canvas) -> None:
+    canvas.sector(5, -7.2, 13.2, 0.15 * np.pi, 0.85 * np.pi, fill="#37895f")
+    canvas.sector(5, -7.2, 12.9, 0.15 * np.pi, 0.85 * np.pi, fill="#2f7d57")
+    canvas.text(5, 0.55, "DEALER", height=0.5, colour="#cfe6d9")
+    canvas.text(5, 5.55, "PLAYER", height=0.5, colour="#cfe6d9")
+
+
+def _draw_card(canvas: Canvas, x: float, value: int, red: bool) -> None:
+    y, face, colour = 1.1, "A" if value == 1 else str(value), "red" if red else "ink"
+    canvas.rect(x + 0.07, y + 0.09, x + 2.27, y + 3.29, fill="#2b6549", radius=0.2)
+    canvas.rect(x, y, x + 2.2, y + 3.2, fill="white", outline="line", width=1, radius=0.2)
+    canvas.text(x + 1.1, y + 1.75, face, height=1.5, colour=colour, bold=True)
+    for cx, cy in ((x + 0.38, y + 0.42), (x + 1.82, y + 2.78)):
+        if red:
+            canvas.polygon([(cx, cy - 0.24), (cx + 0.17, cy), (cx, cy + 0.24), (cx - 0.17, cy)], fill="red")
+        else:
+            canvas.circles([(cx - 0.1, cy + 0.05), (cx + 0.1, cy + 0.05), (cx, cy - 0.1)], 0.11, "ink")
+            canvas.polygon([(cx, cy), (cx + 0.09, cy + 0.25), (cx - 0.09, cy + 0.25)], fill="ink")
+
+
+def _draw_back(canvas: Canvas) -> None:
+    """The dealer's card that is face down."""
+    canvas.rect(5.22, 1.19, 7.42, 4.39, fill="#2b6549", radius=0.2)
+    canvas.rect(5.15, 1.1, 7.35, 4.3, fill="blue", outline="white", width=3, radius=0.2)
+    for k in range(3):
+        for j in range(4):
+            cx, cy = 5.65 + 0.6 * k, 1.65 + 0.7 * j
+            canvas.polygon([(cx, cy - 0.3), (cx + 0.26, cy), (cx, cy + 0.3), (cx - 0.26, cy)], fill="#8db8f0")
+
+
+def _draw_fan(canvas: Canvas, cards: int) -> None:
+    """The player's cards."""
+    first, last = 3.9 - 0.21 * (cards - 1), 3.9 + 0.21 * (cards - 1)
+    canvas.rect(first + 0.05, 6.09, last + 2.25, 9.29, fill="#2b6549", radius=0.2)
+    for x in np.linspace(first, last, cards).tolist():
+        canvas.rect(x, 6.0, x + 2.2, 9.2, fill="white", outline="grey", width=1.2, radius=0.2)
+
+
 class Blackjack(EnvDef):
     """A game of cards against the dealer: who comes closer to 21, without going over it?
 
@@ -72,44 +110,19 @@ class Blackjack(EnvDef):
     def render(self, cfg: BlackjackConfig, state: Mapping[str, NDArray[Any]], canvas: Canvas) -> None:
         canvas.background("#2f7d57")
         canvas.view(1, 0, 9, 10, y_down=True, hud=True)
-        canvas.sector(5, -7.2, 13.2, 0.15 * np.pi, 0.85 * np.pi, fill="#37895f")
-        canvas.sector(5, -7.2, 12.9, 0.15 * np.pi, 0.85 * np.pi, fill="#2f7d57")
-        canvas.text(5, 0.55, "DEALER", height=0.5, colour="#cfe6d9")
-        canvas.text(5, 5.55, "PLAYER", height=0.5, colour="#cfe6d9")
-
-        def card(x: float, y: float, value: int, red: bool) -> None:
-            face, colour = "A" if value == 1 else str(value), "red" if red else "ink"
-            canvas.rect(x + 0.07, y + 0.09, x + 2.27, y + 3.29, fill="#2b6549", radius=0.2)
-            canvas.rect(x, y, x + 2.2, y + 3.2, fill="white", outline="line", width=1, radius=0.2)
-            canvas.text(x + 1.1, y + 1.75, face, height=1.5, colour=colour, bold=True)
-            for cx, cy in ((x + 0.38, y + 0.42), (x + 1.82, y + 2.78)):
-                if red:
-                    canvas.polygon([(cx, cy - 0.24), (cx + 0.17, cy), (cx, cy + 0.24), (cx - 0.17, cy)], fill="red")
-                else:
-                    canvas.circles([(cx - 0.1, cy + 0.05), (cx + 0.1, cy + 0.05), (cx, cy - 0.1)], 0.11, "ink")
-                    canvas.polygon([(cx, cy), (cx + 0.09, cy + 0.25), (cx - 0.09, cy + 0.25)], fill="ink")
-
-        showing = int(state["dealer_showing"])
-        card(2.65, 1.1, showing, showing % 2 == 1)
+        canvas.cached(_draw_table)
+        showing, hidden = int(state["dealer_showing"]), int(state["dealer_hidden"])
         over = not bool(np.ravel(state["alive"])[0])
+        canvas.cached(_draw_card, 2.65, showing, showing % 2 == 1)
         if over:
-            card(5.15, 1.1, int(state["dealer_hidden"]), int(state["dealer_hidden"]) % 2 == 0)
+            canvas.cached(_draw_card, 5.15, hidden, hidden % 2 == 0)
         else:
-            canvas.rect(5.22, 1.19, 7.42, 4.39, fill="#2b6549", radius=0.2)
-            canvas.rect(5.15, 1.1, 7.35, 4.3, fill="blue", outline="white", width=3, radius=0.2)
-            for k in range(3):
-                for j in range(4):
-                    cx, cy = 5.65 + 0.6 * k, 1.65 + 0.7 * j
-                    canvas.polygon([(cx, cy - 0.3), (cx + 0.26, cy), (cx, cy + 0.3), (cx - 0.26, cy)], fill="#8db8f0")
-
+            canvas.cached(_draw_back)
         ace = bool(state["player_ace"]) and int(state["player_sum"]) <= 11
         total = int(state["player_sum"]) + 10 * ace
         cards = int(state["player_cards"])
-        fan = min(cards, 9)
-        first, last = 3.9 - 0.21 * (fan - 1), 3.9 + 0.21 * (fan - 1)
-        canvas.rect(first + 0.05, 6.09, last + 2.25, 9.29, fill="#2b6549", radius=0.2)
-        for x in np.linspace(first, last, fan).tolist():
-            canvas.rect(x, 6.0, x + 2.2, 9.2, fill="white", outline="grey", width=1.2, radius=0.2)
+        last = 3.9 + 0.21 * (min(cards, 9) - 1)
+        canvas.cached(_draw_fan, min(cards, 9))
         canvas.text(last + 1.1, 7.5, str(total), height=1.5, colour="red" if total > 21 else "ink", bold=True)
         canvas.text(last + 1.1, 8.75, "bust" if total > 21 else "soft" if ace else "sum", height=0.45, colour="slate")
         canvas.text(5, 9.65, f"{cards} cards", height=0.5, colour="#cfe6d9")

@@ -37,6 +37,28 @@ def lake(cfg: FrozenLakeConfig) -> list[str]:
     return (cfg.desc or MAPS[cfg.map_name]).split("/")
 
 
+def _draw_lake(canvas: Canvas, lines: tuple[str, ...]) -> None:
+    for y, line in enumerate(lines):
+        for x, cell in enumerate(line):
+            canvas.rect(x + 0.03, y + 0.03, x + 0.97, y + 0.97, fill="water", radius=0.08)
+            if cell == "H":
+                canvas.circle(x + 0.5, y + 0.5, 0.36, fill="white")
+                canvas.circle(x + 0.5, y + 0.5, 0.32, fill="#2b5f93")
+                canvas.circle(x + 0.5, y + 0.55, 0.25, fill="#1d466f")
+                continue
+            canvas.line(x + 0.2, y + 0.3, x + 0.42, y + 0.18, colour="white", width=2)
+            if cell == "S":
+                canvas.rect(x + 0.12, y + 0.12, x + 0.88, y + 0.88, outline="slate", width=2, radius=0.08)
+                canvas.text(x + 0.5, y + 0.26, "start", height=0.15, colour="slate")
+            if cell == "G":
+                canvas.rect(x + 0.2, y + 0.36, x + 0.8, y + 0.84, fill="red", radius=0.05)
+                canvas.rect(x + 0.45, y + 0.36, x + 0.55, y + 0.84, fill="yellow")
+                canvas.rect(x + 0.16, y + 0.28, x + 0.84, y + 0.42, fill="red", radius=0.04)
+                canvas.rect(x + 0.45, y + 0.28, x + 0.55, y + 0.42, fill="yellow")
+                for side in (-1, 1):
+                    canvas.circle(x + 0.5 + 0.11 * side, y + 0.2, 0.09, outline="yellow", width=3.5)
+
+
 class FrozenLake(EnvDef):
     """A walk over a frozen lake to the gift on the other side, on slippery ice with holes in it.
 
@@ -112,25 +134,7 @@ class FrozenLake(EnvDef):
         row, column = int(state["row"]), int(state["column"])
         canvas.background("white")
         canvas.view(0, 0, columns, rows, y_down=True, pad=6, hud=True)
-        for y, line in enumerate(lines):
-            for x, cell in enumerate(line):
-                canvas.rect(x + 0.03, y + 0.03, x + 0.97, y + 0.97, fill="water", radius=0.08)
-                if cell == "H":
-                    canvas.circle(x + 0.5, y + 0.5, 0.36, fill="white")
-                    canvas.circle(x + 0.5, y + 0.5, 0.32, fill="#2b5f93")
-                    canvas.circle(x + 0.5, y + 0.55, 0.25, fill="#1d466f")
-                    continue
-                canvas.line(x + 0.2, y + 0.3, x + 0.42, y + 0.18, colour="white", width=2)
-                if cell == "S":
-                    canvas.rect(x + 0.12, y + 0.12, x + 0.88, y + 0.88, outline="slate", width=2, radius=0.08)
-                    canvas.text(x + 0.5, y + 0.26, "start", height=0.15, colour="slate")
-                if cell == "G":
-                    canvas.rect(x + 0.2, y + 0.36, x + 0.8, y + 0.84, fill="red", radius=0.05)
-                    canvas.rect(x + 0.45, y + 0.36, x + 0.55, y + 0.84, fill="yellow")
-                    canvas.rect(x + 0.16, y + 0.28, x + 0.84, y + 0.42, fill="red", radius=0.04)
-                    canvas.rect(x + 0.45, y + 0.28, x + 0.55, y + 0.42, fill="yellow")
-                    for side in (-1, 1):
-                        canvas.circle(x + 0.5 + 0.11 * side, y + 0.2, 0.09, outline="yellow", width=3.5)
+        canvas.cached(_draw_lake, tuple(lines))
         sunk = lines[row][column] == "H"
         right, down = column + 0.5, row + 0.5 + 0.12 * sunk
         canvas.circle(right, down + 0.16, 0.2, fill="green")
