@@ -24,7 +24,7 @@ import gpuzoo  # noqa: E402
 from gpuzoo import Simulator, VectorEnv, make_pool, make_vec  # noqa: E402
 from gpuzoo.core.host import to_host  # noqa: E402
 from gpuzoo.testing.tools import assert_same, leaves_of, read  # noqa: E402
-from gpuzoo.testing.tools import to_host as read_out
+from gpuzoo.testing.tools import to_host as read_out  # noqa: E402
 
 OUTPUTS = ("numpy", "torch", "cupy")
 MODES = ("next_step", "same_step", "disabled")
