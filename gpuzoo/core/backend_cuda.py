@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import importlib.util
+import itertools
 import math
 import sys
 import threading
@@ -18,6 +19,7 @@ import numpy as np
 from gpuzoo.core import nvrtc
 from gpuzoo.core.backend import KERNELS, Event, Kernels, Launch, Stream, Unit
 from gpuzoo.core.codegen import Program
+from gpuzoo.core.definition import Shapes
 
 #: what was closed while a graph was captured, until somebody can wait for the device
 _held: list[Any] = []
@@ -43,10 +45,9 @@ def _by_value(words: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 class _CudaKernels:
-    def __init__(self, backend: CudaBackend, path: str, lanes: int) -> None:
+    def __init__(self, backend: CudaBackend, path: str, lanes: int, block: int) -> None:
         module = backend.xp.RawModule(path=path)
-        self._backend, self._lanes = backend, lanes
-        self._block = 128 if lanes <= 32 else lanes
+        self._backend, self._lanes, self._block = backend, lanes, block
         functions = {kernel: module.get_function(f"gz_{kernel}") for kernel in KERNELS}
         self.launches: Mapping[str, Launch] = {
             kernel: functools.partial(self._launch, function) for kernel, function in functions.items()
@@ -67,6 +68,8 @@ class _CudaUnit:
         self._functions = {kernel: module.get_function(f"gz_{kernel}") for kernel in kernels}
 
     def bind(self, kernel: str, words: Sequence[int]) -> Callable[[int], None]:
+        if not words[0]:  # the driver refuses a grid without blocks
+            return lambda offset: None
         launch, function, block = self._backend.launch, self._functions[kernel], (self.BLOCK,)
         grid = (-(-words[0] // self.BLOCK),)
         arguments = _by_value(np.array(words, np.int64))
@@ -256,9 +259,16 @@ class CudaBackend:
             raw = torch.zeros(max(1, size), dtype=torch.uint8, device=self.device)
             return self.xp.from_dlpack(raw)[:size].view(dtype).reshape(shape)
 
-    def zeros_at(self, shape: tuple[int, ...], dtype: str) -> tuple[Any, int]:
-        array = self.zeros(shape, dtype)
-        return array, self.address(array)
+    def zeros_all(self, shapes: Shapes) -> tuple[list[Any], list[int]]:
+        ends = list(itertools.accumulate(_whole_lines(shape, dtype) for shape, dtype in shapes.shapes))
+        block = self.zeros((ends[-1],), "uint8")
+        arrays, begin = [], 0
+        for (shape, dtype), end in zip(shapes.shapes, ends, strict=True):
+            size = math.prod(shape) * np.dtype(dtype).itemsize
+            arrays.append(block[begin : begin + size].view(dtype).reshape(shape))
+            begin = end
+        first = self.address(block)
+        return arrays, [first + begin for begin in (0, *ends[:-1])]
 
     def address(self, array: Any) -> int:
         return int(array.data.ptr)
@@ -306,19 +316,24 @@ class CudaBackend:
     def store(self, members: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         return _by_value(members)
 
-    def _cubin(self, code: str, name: str) -> str:
+    def _cubin(self, code: str, name: str, block: int | None = None) -> str:
         capability = self.xp.cuda.Device(self.index).compute_capability
-        return str(nvrtc.cached_cubin(code, name, f"sm_{capability}"))
+        return str(nvrtc.cached_cubin(code, name, f"sm_{capability}", block))
 
     def compile(self, program: Program) -> Kernels:
-        path = self._cubin(program.code, program.env.id)
+        path = self._cubin(program.code, program.env.id, None if program.debug else program.block)
         with self.xp.cuda.Device(self.index):
-            return _CudaKernels(self, path, program.lanes)
+            return _CudaKernels(self, path, program.lanes, program.block)
 
     def compile_unit(self, code: str, name: str, kernels: Sequence[str]) -> Unit:
         path = self._cubin(code, name)
         with self.xp.cuda.Device(self.index):
             return _CudaUnit(self, path, kernels)
+
+
+def _whole_lines(shape: tuple[int, ...], dtype: str) -> int:
+    """Bytes of an array, in whole pieces of what the allocators align to."""
+    return -(-math.prod(shape) * np.dtype(dtype).itemsize // 256) * 256
 
 
 def _as_it_lies(array: Any) -> list[int]:

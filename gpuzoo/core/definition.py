@@ -12,6 +12,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import itertools
+import math
 import re
 import typing
 from collections.abc import Callable, Mapping
@@ -119,6 +120,8 @@ class EnvDef:
     #: whether episodes are so short that a CPU had better reset many envs together; results do not depend on it, but a
     #: game with one agent and scalar fields is faster then, and takes longer to compile
     short_episodes: ClassVar[bool] = False
+    #: whether the rules are packed, that is of several envs at once: see "Packed rules" in docs/dialect.md
+    packed: ClassVar[bool] = False
     #: turn-based games: the name of the scalar int32 field with the index of the agent to move
     turn: ClassVar[str | None] = None
     #: the independent implementation that tests compare with, e.g. ``"gymnasium==1.4.0 CartPole-v1"``
@@ -195,6 +198,13 @@ class EnvDef:
     def tables(self, cfg: Any) -> dict[str, NDArray[Any]]:
         """Constant arrays that all envs share, read-only in the kernel, which reads them flat: ``e.name[k]``."""
         return {}
+
+    def generated(self, cfg: Any) -> str:
+        """Device code in front of the rules, which a program has made, such as the equations of a robot's motion.
+
+        It stands in the namespace of the rules. It is not checked as they are: whoever generates it keeps the dialect.
+        """
+        return ""
 
     def check(self, cfg: Any) -> None:
         """Raises ValueError where values of the configuration do not fit together.
@@ -396,7 +406,7 @@ def split_config(env: EnvDef, num_envs: int, values: Mapping[str, Any]) -> tuple
             of the envs.
     """
     kinds = config_types(env.Config)
-    fields = {f.name: f for f in dataclasses.fields(env.Config)}
+    fields = env.Config.__dataclass_fields__
     plain: dict[str, Any] = {}
     per_env: dict[str, NDArray[np.float32] | Uniform] = {}
     for name, value in values.items():
@@ -420,6 +430,14 @@ def split_config(env: EnvDef, num_envs: int, values: Mapping[str, Any]) -> tuple
     cfg = env.Config(**plain)
     check_relations(env, cfg, per_env)
     return cfg, per_env
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Shapes:
+    """Names, shapes and dtypes of the arrays of a batch. Equal only to itself."""
+
+    names: tuple[str, ...]
+    shapes: tuple[tuple[tuple[int, ...], str], ...]
 
 
 def unknown(what: str, name: str, known: Any) -> str:
@@ -485,7 +503,7 @@ def choices(space: spaces.Space[Any]) -> list[int]:
 
 def flat_size(space: spaces.Space[Any]) -> int:
     """Elements of one sample: 1 for a Discrete space."""
-    return int(np.prod(space.shape or (), dtype=np.int64))
+    return math.prod(space.shape or ())
 
 
 def _in_32_bits(space: spaces.Space[Any]) -> spaces.Space[Any]:

@@ -97,7 +97,7 @@ class Kernel:
         for what, size, most in (("grid", grid, 2**31 - 1), ("block", block, 1024)):
             if not isinstance(size, tuple) or len(size) != 1 or type(size[0]) is not int:
                 raise TypeError(f"{self.name}: {what} must be a tuple of one int, not {size!r}.")
-            if not 0 <= size[0] <= most:  # CuPy makes one of zero
+            if not 1 <= size[0] <= most:
                 driver.refuse(f"{self.name} with {what} {size}")
         values = [_value(argument, self.name) for argument in args]
         sizes = [size for _, size, _ in values]
@@ -108,7 +108,7 @@ class Kernel:
             if driver.graphs:
                 driver.refuse(f"to load {self.name} while a stream is captured")
             self._loaded = True
-        self._check_threads(max(1, grid[0]) * block[0], block[0], args, values)
+        self._check_threads(grid[0] * block[0], block[0], args, values)
         numbers = [ctypes.c_longlong(ctypes.c_longlong(value).value) for value, _, _ in values]
         if len(numbers) == 3:
             numbers.append(ctypes.c_longlong(1))
