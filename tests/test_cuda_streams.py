@@ -15,13 +15,14 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from gpu_stand_in import WORK, DriverError, driver, installed  # noqa: E402
+from gpu_stand_in import WORK, DriverError, driver, installed, kernels  # noqa: E402
 from toys.glide import Glide  # noqa: E402
 from toys.herd import Herd  # noqa: E402
 from toys.nim import Nim  # noqa: E402
 
 import gpuzoo  # noqa: E402
 from gpuzoo import Simulator, VectorEnv, make_pool, make_vec  # noqa: E402
+from gpuzoo.core import nvrtc  # noqa: E402
 from gpuzoo.core.host import to_host  # noqa: E402
 from gpuzoo.testing.tools import assert_same, leaves_of, read  # noqa: E402
 from gpuzoo.testing.tools import to_host as read_out  # noqa: E402
@@ -460,3 +461,29 @@ def test_a_second_thread_is_refused(gpu):
         sender.join()
     assert found == [None]  # not the one that the other thread works on
     assert len(pool.recv()[-1]["env_id"]) == 2
+
+
+def test_programs_are_compiled_for_the_driver(gpu, monkeypatch):
+    asked, compile_one = [], nvrtc.cached_cubin
+    monkeypatch.setattr(nvrtc, "cached_cubin", lambda *x: asked.append(x[2:]) or compile_one(*x))
+    gpu.version = 12040
+    Simulator(Glide, 3, device="cuda")
+    assert [(x[0], x[-1]) for x in asked] == [("sm_90", 12040)]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="NVIDIA has no NVRTC for other systems' CPUs")
+def test_arguments_are_as_long_as_the_kernels_say(gpu):
+    """Each launch, against the parameters in the PTX that NVRTC makes of the same code."""
+    sim = Simulator(Nim, 3, device="cuda")
+    binary = sim._kernels.launches["step"].args[0]._binary
+    binary.sizes = kernels.parameter_sizes(nvrtc.compile_ptx(sim.program.code, "Nim", "compute_90"))
+    assert binary.sizes.keys() >= {"gz_step", "gz_reset", "gz_rollout", "gz_act"}
+    sim.reset(seed=0)
+    sim.step()
+    sim.step([1])
+    sim.random_actions()
+    sim.rollout(2)
+    binary.sizes["gz_step"] = [8, 8, 8]
+    with pytest.raises(DriverError, match="arguments of"):
+        sim.step()
+    gpu.failures.clear()

@@ -318,7 +318,8 @@ class CudaBackend:
 
     def _cubin(self, code: str, name: str, block: int | None = None) -> str:
         capability = self.xp.cuda.Device(self.index).compute_capability
-        return str(nvrtc.cached_cubin(code, name, f"sm_{capability}", block))
+        driver = self.xp.cuda.runtime.driverGetVersion()
+        return str(nvrtc.cached_cubin(code, name, f"sm_{capability}", block, driver))
 
     def compile(self, program: Program) -> Kernels:
         path = self._cubin(program.code, program.env.id, None if program.debug else program.block)

@@ -17,7 +17,7 @@ from gpuzoo.core import nvrtc
 from . import cupy, kernels
 from .driver import WORK, Driver, DriverError, Entry, driver, restart
 
-__all__ = ["WORK", "Driver", "DriverError", "Entry", "driver", "installed"]
+__all__ = ["WORK", "Driver", "DriverError", "Entry", "driver", "installed", "kernels"]
 
 
 @contextlib.contextmanager
