@@ -173,8 +173,8 @@ def equals(args: argparse.Namespace) -> bool:
 def cubin(case: tuple[str, str, str]) -> str:
     env_id, name, arch = case
     chosen = case_of(env_id, name)
-    code = program(chosen.env, chosen.env.Config(**chosen.config)).code
-    return str(nvrtc.cached_cubin(code, env_id, arch))
+    made = program(chosen.env, chosen.env.Config(**chosen.config))
+    return str(nvrtc.cached_cubin(made.code, env_id, arch, made.block))
 
 
 def compile_all(args: argparse.Namespace) -> bool:
