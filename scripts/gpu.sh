@@ -79,14 +79,14 @@ smoke() {
 }
 
 bits() {
-  local first='equals_cpu or equals_the_cpus or graph or lanes or illegal' files tests
+  local first='equals_cpu or equals_the_cpus or graph or lanes or illegal' files tests file
   # By name, because pytest would import all files to look for the mark, and many need what the machine lacks.
   mapfile -t files < <(grep -lE 'mark\.gpu' tests/test_*.py)
   tests=(env TEST_TURN=all "$python" -m pytest -m gpu -q -rfE -p no:cacheprovider --continue-on-collection-errors)
   "$python" -c 'import xdist' 2> /dev/null && tests+=(-n "$(nproc)" --dist worksteal)
   part first 120 log "${tests[@]}" tests/test_gpu.py tests/test_fast_capture.py -k "$first"
   part rest 170 log "${tests[@]}" "${files[@]}" -k "not ($first)"
-  tail -qn 1 "$logs"/bits/*.log
+  for file in "$logs"/bits/*.log; do say "$(tail -n 1 "$file")"; done
 }
 
 sanitize() {

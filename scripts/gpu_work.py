@@ -342,7 +342,7 @@ COMMANDS: dict[str, Callable[[argparse.Namespace], bool]] = {
 }
 
 
-def main(words: list[str] | None = None) -> int:
+def parse(words: list[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("command", choices=[*COMMANDS, "metrics"])
     parser.add_argument("games", nargs="*", help="games, GAME:CASE, or files")
@@ -353,7 +353,11 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument("--arch", default="auto")
     parser.add_argument("--only", default="")
     parser.add_argument("--jobs", type=int)
-    args = parser.parse_args(words)
+    return parser.parse_args(words)
+
+
+def main(words: list[str] | None = None) -> int:
+    args = parse(words)
     if args.command == "metrics":
         print(",".join(METRICS))
         return 0
