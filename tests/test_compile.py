@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 import sys
 
 import pytest
 from toys.glide import Glide
 
-from gpuzoo.core import nvrtc
+import gpuzoo
+from gpuzoo.core import nvrtc, occupancy
 from gpuzoo.core.backend import KERNELS
 from gpuzoo.core.codegen import program
 from gpuzoo.core.definition import Field
@@ -31,13 +31,56 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux" and bool(nvrtc_missing()
 @pytest.mark.rotates
 @pytest.mark.parametrize("arch", ARCHITECTURES)
 def test_no_spills(game, arch):
-    code = program(game(), game.Config()).code
-    cubin, log = nvrtc.compile_cubin(code, game.id, arch, (*nvrtc.OPTIONS, "--ptxas-options=-v"))
+    made = program(game(), game.Config())
+    cubin, log = nvrtc.bounded_cubin(made.code, game.id, arch, made.block)
     assert cubin[:4] == b"\x7fELF"
-    seen = dict(re.findall(r"Function properties for gz_(\w+)\nptxas[ .]*([^\n]*)", log))
+    seen = occupancy.usage(log)
     assert seen.keys() >= set(KERNELS), log
-    for kernel in KERNELS:
-        assert seen[kernel] == "0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads", kernel
+    assert {kernel: seen[kernel].local for kernel in KERNELS} == dict.fromkeys(KERNELS, 0)
+
+
+@pytest.mark.parametrize(("arch", "registers", "spills_below", "blocks"), [
+    ("sm_90", 64, 0, None),  # half of 2,048 threads have room already
+    ("sm_90", 65, 0, 8),
+    ("sm_90", 255, 80, 6),  # eased until nothing spills
+    ("sm_90", 72, 72, None),
+    ("sm_75", 72, 0, None),  # half of 1,024
+    ("sm_120", 96, 0, 6),
+])  # fmt: skip
+def test_launch_bounds(arch, registers, spills_below, blocks):
+    """A compiler that obeys bounds, and spills where a kernel has fewer registers than it needs."""
+    calls = []
+
+    def compile_with(macros):
+        calls.append(macros)
+        asked = dict(macro.removeprefix("-DGZ_BLOCKS_").split("=") for macro in macros)
+        log = ""
+        for name in ("reset", "step", "rollout"):
+            bound = 65536 // (128 * int(asked.get(name, 1))) // 8 * 8
+            used = min(255, bound, registers if name == "step" else 40)
+            spilled = 8 * (name == "step" and used < spills_below)
+            log += (
+                f"ptxas info    : Function properties for gz_{name}\n"
+                f"    {spilled} bytes stack frame, {spilled} bytes spill stores, 0 bytes spill loads\n"
+                f"ptxas info    : Used {used} registers, used 1 barriers, 512 bytes smem, 400 bytes cmem[0]\n"
+            )
+        return repr(macros).encode(), log
+
+    made, log = occupancy.bounded(compile_with, 128, arch)
+    expected = () if blocks is None else (f"-DGZ_BLOCKS_step={blocks}",)
+    assert made == repr(expected).encode()
+    assert occupancy.usage(log)["step"].local == 0
+    assert occupancy.usage(log)["step"].shared == 512
+    if blocks:
+        assert occupancy.resident(occupancy.usage(log)["step"].registers, 128) >= blocks
+
+
+def test_a_step_has_registers_for_half_of_the_threads():
+    """SpaceInvaders takes 255 registers where nothing bounds it."""
+    made = program(gpuzoo.get("SpaceInvaders-MinAtar-v1"), gpuzoo.get("SpaceInvaders-MinAtar-v1").Config())
+    _, log = nvrtc.bounded_cubin(made.code, made.env.id, "sm_90", made.block)
+    assert occupancy.usage(log)["step"].registers <= 64
+    assert occupancy.usage(log)["step"].local == 0
 
 
 def test_more_arrays_than_a_kernel_takes():

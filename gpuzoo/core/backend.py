@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from gpuzoo.core.codegen import Program
+from gpuzoo.core.definition import Shapes
 
 KERNELS = ("reset", "step", "rollout", "act", "state")
 
@@ -50,7 +51,7 @@ class Unit(Protocol):
         Args:
             kernel: name of the entry.
             words: members of the struct, of 8 bytes each: integers and device addresses. The first is the number of
-                items.
+                items; without any the call does nothing.
         """
 
 
@@ -93,8 +94,8 @@ class Backend(Protocol):
     def zeros(self, shape: tuple[int, ...], dtype: str) -> Any:
         """A new array of zeros on the device."""
 
-    def zeros_at(self, shape: tuple[int, ...], dtype: str) -> tuple[Any, int]:
-        """`zeros`, and its `address`."""
+    def zeros_all(self, shapes: Shapes) -> tuple[list[Any], list[int]]:
+        """Many new arrays of zeros, and the `address` of each."""
 
     def address(self, array: Any) -> int:
         """Where an array's data begins, as the kernels see it."""

@@ -16,6 +16,7 @@ import numpy as np
 from gpuzoo.core import nvrtc
 from gpuzoo.core.backend import KERNELS, Event, Kernels, Launch, Stream, Unit
 from gpuzoo.core.codegen import Program
+from gpuzoo.core.definition import Shapes
 
 _MISSING = "device='cuda' needs CuPy: pip install 'gpuzoo[cuda13]', or 'gpuzoo[cuda12]' for a CUDA 12 driver."
 
@@ -38,10 +39,9 @@ def _by_value(words: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 class _CudaKernels:
-    def __init__(self, backend: CudaBackend, path: str, lanes: int) -> None:
+    def __init__(self, backend: CudaBackend, path: str, lanes: int, block: int) -> None:
         module = backend.xp.RawModule(path=path)
-        self._backend, self._lanes = backend, lanes
-        self._block = 128 if lanes <= 32 else lanes
+        self._backend, self._lanes, self._block = backend, lanes, block
         functions = {kernel: module.get_function(f"gz_{kernel}") for kernel in KERNELS}
         self.launches: Mapping[str, Launch] = {
             kernel: functools.partial(self._launch, function) for kernel, function in functions.items()
@@ -63,6 +63,8 @@ class _CudaUnit:
         self._functions = {kernel: module.get_function(f"gz_{kernel}") for kernel in kernels}
 
     def bind(self, kernel: str, words: Sequence[int]) -> Callable[[int], None]:
+        if not words[0]:  # the driver refuses a grid without blocks
+            return lambda offset: None
         ordered, function, block = self._backend.ordered, self._functions[kernel], (self.BLOCK,)
         grid = (-(-words[0] // self.BLOCK),)
         arguments = _by_value(np.array(words, np.int64))
@@ -185,9 +187,9 @@ class CudaBackend:
                     return self._cupy.from_dlpack(raw)[:size].view(dtype).reshape(shape)
             return self._cupy.zeros(shape, dtype)
 
-    def zeros_at(self, shape: tuple[int, ...], dtype: str) -> tuple[Any, int]:
-        array = self.zeros(shape, dtype)
-        return array, self.address(array)
+    def zeros_all(self, shapes: Shapes) -> tuple[list[Any], list[int]]:
+        arrays = [self.zeros(shape, dtype) for shape, dtype in shapes.shapes]
+        return arrays, [self.address(array) for array in arrays]
 
     def address(self, array: Any) -> int:
         return int(array.data.ptr)
@@ -195,14 +197,14 @@ class CudaBackend:
     def store(self, members: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         return _by_value(members)
 
-    def _cubin(self, code: str, name: str) -> str:
+    def _cubin(self, code: str, name: str, block: int | None = None) -> str:
         capability = self._cupy.cuda.Device(self._index).compute_capability
-        return str(nvrtc.cached_cubin(code, name, f"sm_{capability}"))
+        return str(nvrtc.cached_cubin(code, name, f"sm_{capability}", block))
 
     def compile(self, program: Program) -> Kernels:
-        path = self._cubin(program.code, program.env.id)
+        path = self._cubin(program.code, program.env.id, None if program.debug else program.block)
         with self._cupy.cuda.Device(self._index):
-            return _CudaKernels(self, path, program.lanes)
+            return _CudaKernels(self, path, program.lanes, program.block)
 
     def compile_unit(self, code: str, name: str, kernels: Sequence[str]) -> Unit:
         path = self._cubin(code, name)

@@ -15,6 +15,7 @@ import sys
 from pathlib import Path
 
 from gpuzoo.core.compiled import compiled
+from gpuzoo.core.occupancy import bounded
 
 OPTIONS = ("-std=c++17", "-fmad=false", "-ftz=false", "-prec-div=true", "-prec-sqrt=true", "-default-device", "-w")
 
@@ -64,6 +65,19 @@ def compile_cubin(code: str, name: str, arch: str, options: tuple[str, ...] = OP
     Raises:
         RuntimeError: the compiler's message.
     """
+    return _compile(code, name, arch, options, "CUBIN")
+
+
+def compile_ptx(code: str, name: str, arch: str, options: tuple[str, ...] = OPTIONS) -> str:
+    """As `compile_cubin`, to PTX, for an architecture such as ``compute_90``.
+
+    Raises:
+        RuntimeError: the compiler's message.
+    """
+    return _compile(code, name, arch, options, "PTX")[0].rstrip(b"\0").decode()
+
+
+def _compile(code: str, name: str, arch: str, options: tuple[str, ...], form: str) -> tuple[bytes, str]:
     nvrtc = load()
     program = ctypes.c_void_p()
 
@@ -84,10 +98,10 @@ def compile_cubin(code: str, name: str, arch: str, options: tuple[str, ...] = OP
         log = text.value.decode(errors="replace")
         if status != 0:
             raise RuntimeError(f"{name} does not compile for {arch}:\n{_first_errors(log) or status}")
-        check(nvrtc.nvrtcGetCUBINSize(program, ctypes.byref(size)))
-        cubin = ctypes.create_string_buffer(size.value)
-        check(nvrtc.nvrtcGetCUBIN(program, cubin))
-        return cubin.raw, log
+        check(nvrtc[f"nvrtcGet{form}Size"](program, ctypes.byref(size)))
+        result = ctypes.create_string_buffer(size.value)
+        check(nvrtc[f"nvrtcGet{form}"](program, result))
+        return result.raw, log
     finally:
         nvrtc.nvrtcDestroyProgram(ctypes.byref(program))
 
@@ -98,7 +112,27 @@ def _first_errors(log: str) -> str:
     return "\n".join(line for k in errors[:3] for line in lines[k : k + 3])
 
 
-def cached_cubin(code: str, name: str, arch: str) -> Path:
-    """The path of a compiled program, compiled now if it is not in the cache."""
-    key = "\0".join([code, arch, version(), *OPTIONS])
-    return compiled("cuda", name, ".cubin", key, lambda folder: compile_cubin(code, name, arch)[0])
+def cached_cubin(code: str, name: str, arch: str, block: int | None = None) -> Path:
+    """The path of a compiled program, compiled now if it is not in the cache.
+
+    Args:
+        code: the source.
+        name: what messages call it.
+        arch: such as ``sm_90``.
+        block: threads per block of a game whose kernels are to have launch bounds; None for any other program.
+    """
+    key = "\0".join([code, arch, version(), *OPTIONS, *["bounded"] * (block is not None)])
+
+    def build(_: Path) -> bytes:
+        return (compile_cubin(code, name, arch) if block is None else bounded_cubin(code, name, arch, block))[0]
+
+    return compiled("cuda", name, ".cubin", key, build)
+
+
+def bounded_cubin(code: str, name: str, arch: str, block: int) -> tuple[bytes, str]:
+    """As `compile_cubin`, of a game, with the launch bounds that `occupancy.bounded` finds, and with ptxas' report."""
+
+    def compile_with(macros: tuple[str, ...]) -> tuple[bytes, str]:
+        return compile_cubin(code, name, arch, (*OPTIONS, "--ptxas-options=-v", *macros))
+
+    return bounded(compile_with, block, arch)

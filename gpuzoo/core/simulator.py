@@ -16,7 +16,7 @@ from gymnasium.vector import AutoresetMode
 
 from gpuzoo.core.backend import Backend, Device, Kernels, make_backend
 from gpuzoo.core.codegen import ENGINE_ARRAYS
-from gpuzoo.core.definition import EnvDef, check_class, config_types, split_config, unknown
+from gpuzoo.core.definition import EnvDef, Shapes, check_class, config_types, split_config, unknown
 from gpuzoo.core.faults import WORDS, CheckedKernels
 from gpuzoo.core.parameters import Change, changed_parameters
 from gpuzoo.core.programs import program
@@ -32,6 +32,9 @@ _STATE: Final = ("elapsed_steps", "alive")
 _TRANSIENT: Final = frozenset({"over", "reset_mask", "reset_seed", "action", "final_observation", "final_action_mask"})
 #: outputs that are written only where somebody gave them a place
 _WANTED: Final = frozenset({"state", "final_state"})
+#: what a step is given and tells
+_IN_AND_OUT: Final = ("observation", "final_observation", "action", "action_mask", "final_action_mask")
+_FIELD: Final = "field_"  #: what the pointers of fields begin with
 
 _generation = 0  #: forks between the first process and this one
 
@@ -185,17 +188,12 @@ class Simulator:
         self.layout = self.program.layout
         self.xp = self.backend.xp
         kernels = self.backend.compile(self.program)
-        self.arrays: dict[str, Any] = {}
-        self._owned: list[Any] = []
         self._told: Any = None  # the global state, once somebody has asked for it
-        self._pointers: dict[str, int] = {"num_envs": self.num_envs}
         with self.backend.ordered():
             self._allocate(per_env)
         self._kernels: Kernels = kernels
         if debug:
             self._kernels = CheckedKernels(kernels, self.program, self.backend, self._faults)
-        self._members = np.array([self._pointers[name] for name in self.program.store], np.uint64)
-        self._store = self.backend.store(self._members)
         self._seeded = False
         self._closed = False
         self.autoreset_mode = mode
@@ -204,49 +202,61 @@ class Simulator:
 
     # ---- arrays ----
 
-    def _array(self, name: str, shape: tuple[int, ...], dtype: str) -> Any:
-        array, self._pointers[name] = self.backend.zeros_at(shape, dtype)
-        self._owned.append(array)
-        return array
+    def _shapes(self, per_env: Mapping[str, Any], envs_last: bool) -> dict[str, tuple[tuple[int, ...], str]]:
+        """Shape and dtype of every array, by the name of its pointer."""
+        n, lay, backend = self.num_envs, self.layout, self.backend
+        shapes: dict[str, tuple[tuple[int, ...], str]] = {
+            name: ((n, lay.agents) if kind == "A" else (n,), dtype) for name, (dtype, kind) in ENGINE_ARRAYS.items()
+        }
+        observation = (n, lay.agents, lay.observation_size), lay.observation_dtype
+        shapes |= {"observation": observation, "final_observation": observation}
+        shapes["action"] = (n, lay.agents, lay.action_size), lay.action_dtype
+        if lay.mask_size:
+            mask = (n, lay.agents, lay.mask_size), "int8"
+            shapes |= {"action_mask": mask, "final_action_mask": mask}
+        for name, field in self.program.fields.items():
+            shapes[_FIELD + name] = (*field.sizes, n) if envs_last else (n, *field.sizes), field.dtype
+        if backend.scratch_per_env:
+            shapes |= {_FIELD + name: ((n, *field.sizes), field.dtype) for name, field in self.program.scratch.items()}
+        shapes |= {f"param_{name}": ((n,) if name in per_env else (1,), "float32") for name in self.program.params}
+        shapes |= {f"ends_{name}": ((2,), "float32") for name in self._drawn}
+        shapes |= {f"table_{name}": (table.shape, str(table.dtype)) for name, table in self.program.tables.items()}
+        shapes["control"] = (2,), "int32"
+        if self.debug:
+            shapes["faults"] = (n, self.program.lanes, WORDS), "uint64"
+        return shapes
 
     def _allocate(self, per_env: Mapping[str, Any]) -> None:
-        n, lay = self.num_envs, self.layout
-        for name, (dtype, kind) in ENGINE_ARRAYS.items():
-            self.arrays[name] = self._array(name, (n, lay.agents) if kind == "A" else (n,), dtype)
-        shape = (n, lay.agents, lay.observation_size)
-        self.arrays["observation"] = self._array("observation", shape, lay.observation_dtype)
-        self.arrays["final_observation"] = self._array("final_observation", shape, lay.observation_dtype)
-        self.arrays["action"] = self._array("action", (n, lay.agents, lay.action_size), lay.action_dtype)
-        if lay.mask_size:
-            for name in ("action_mask", "final_action_mask"):
-                self.arrays[name] = self._array(name, (n, lay.agents, lay.mask_size), "int8")
-        for name, field in self.program.fields.items():
-            side_by_side = self.backend.interleaves or self.program.form.packed
-            if field.sizes and self.program.lanes == 1 and side_by_side:
-                whole = self._array(f"field_{name}", (*field.sizes, n), field.dtype)
-                self.arrays[name] = self.xp.moveaxis(whole, -1, 0)
-            else:
-                self.arrays[name] = self._array(f"field_{name}", (n, *field.sizes), field.dtype)
-        if lay.state_space is not None:  # nobody wants it at every step yet
-            self._pointers |= dict.fromkeys(_WANTED, 0)
-        for name, field in self.program.scratch.items():
-            self._pointers[f"field_{name}"] = 0
-            if self.backend.scratch_per_env:
-                self._array(f"field_{name}", (n, *field.sizes), field.dtype)
+        n, program, xp = self.num_envs, self.program, self.xp
+        envs_last = program.lanes == 1 and (self.backend.interleaves or program.form.packed)
+        key = n, envs_last, self.backend.scratch_per_env
+        known = program.shapes.get(key)
+        if known is None:
+            shapes = self._shapes(per_env, envs_last)
+            program.shapes.clear()  # one is enough: who makes many batches makes them of one size
+            known = program.shapes[key] = Shapes(tuple(shapes), tuple(shapes.values()))
+        self._owned, addresses = self.backend.zeros_all(known)
+        arrays = dict(zip(known.names, self._owned, strict=True))
+        pointers = dict(zip(known.names, addresses, strict=True))
+        self._control, self._faults = arrays["control"], arrays.get("faults")
+        # An output that nobody wants yet, and scratch that is a thread's own, have no place.
+        values = [n if name == "num_envs" else pointers.get(name, 0) for name in program.store]
+        self._members = np.array(values, np.uint64)
+        self._store = self.backend.store(self._members)
+        self.arrays: dict[str, Any] = {name: arrays[name] for name in (*ENGINE_ARRAYS, *_IN_AND_OUT) if name in arrays}
+        for name, field in program.fields.items():
+            array = arrays[_FIELD + name]
+            self.arrays[name] = xp.moveaxis(array, -1, 0) if envs_last and field.shape else array
         self._params: dict[str, Any] = {}
-        for name in self.program.params:
-            array = self._array(f"param_{name}", (n,) if name in per_env else (1,), "float32")
+        for name in program.params:
+            array = self._params[name] = arrays[f"param_{name}"]
             value = self._drawn[name].low if name in self._drawn else per_env.get(name, getattr(self.cfg, name))
-            array[...] = self.xp.asarray(value)
-            self._params[name] = array
-        self._ends = {name: self._array(f"ends_{name}", (2,), "float32") for name in self._drawn}
+            array[...] = value if isinstance(value, float) else xp.asarray(value)
+        self._ends = {name: arrays[f"ends_{name}"] for name in self._drawn}
         for name, ends in self._ends.items():
-            ends[...] = self.xp.asarray(self._drawn[name].ends)
-        for name, table in self.program.tables.items():
-            self._array(f"table_{name}", table.shape, str(table.dtype))[...] = self.xp.asarray(table)
-        self._control = self._array("control", (2,), "int32")
-        if self.debug:
-            self._faults = self._array("faults", (n, self.program.lanes, WORDS), "uint64")
+            ends[...] = xp.asarray(self._drawn[name].ends)
+        for name, table in program.tables.items():
+            arrays[f"table_{name}"][...] = xp.asarray(table)
 
     def new_outputs(self, arrays: Mapping[str, Any]) -> Outputs:
         """Makes a caller's arrays a place for outputs (and actions), for `use_outputs`.
@@ -612,7 +622,8 @@ class Simulator:
             raise ValueError(f"{self.env.id} declares no state_space: its global state is all observations together.")
         if self._told is None:
             with self.backend.ordered():
-                self._told = self._array("told", (self.num_envs, *(space.shape or ())), str(space.dtype))
+                self._told = self.backend.zeros((self.num_envs, *(space.shape or ())), str(space.dtype))
+                self._owned.append(self._told)
         self._launch("state", self.num_envs, self.backend.address(self._told))
         return self._told
 

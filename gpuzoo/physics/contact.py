@@ -57,7 +57,7 @@ class Group:
     def number(self, name: str) -> Number:
         """See `collision.Place`."""
         values = [float(touch.numbers[name]) for touch in self.members]
-        return values[0] if len({*values}) == 1 else self.trace.read(f"k({self._contacts.table(name)}[i])")
+        return values[0] if len({*values}) == 1 else self.trace.read(f"num({self._contacts.table(name)}[i])")
 
     def vector(self, name: str) -> Array:
         """See `collision.Place`."""
@@ -94,7 +94,7 @@ class Group:
         else:
             self._kept[name] = x
 
-    def load(self, name: str, type_: str = "Pack") -> Number:
+    def load(self, name: str, type_: str = "Vec") -> Number:
         """A number that was kept."""
         kept = self._kept[name]
         return self.trace.read(f"{kept}[{self.index}]", type_) if isinstance(kept, str) else kept
@@ -185,7 +185,7 @@ class Contacts:
     def _constant(self, kind: str, name: str, values: Sequence[float]) -> None:
         text = ", ".join(str(x) if kind == "int" else f"(Real){x!r}" for x in values)
         block, place = self._place
-        block.lines.insert(place, f"GZ_TABLE {kind} {name}[] = {{{text}}};")
+        block.lines.insert(place, f"static constexpr {kind} {name}[] = {{{text}}};")
 
     def table(self, name: str) -> str:
         """The table of a constant of all contacts."""
@@ -211,7 +211,7 @@ class Contacts:
             parts = [arrays[b][place] for b in bodies]
             if len({x if isinstance(x, float) else id(x) for x in parts}) > 1 or isinstance(parts[0], Expr):
                 label = f"b_{name}_{'_'.join(map(str, place))}"
-                t.write(f"const Pack {label}[] = {{{', '.join(t.name(x) for x in parts)}}};")
+                t.write(f"const Vec {label}[] = {{{', '.join(t.name(x) for x in parts)}}};")
 
     def shared(self, name: str, arrays: Sequence[Array], index: str) -> Array:
         """What `share` wrote, of the body with an index."""

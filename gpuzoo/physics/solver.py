@@ -111,7 +111,7 @@ class Solver:
         p.contacts.share("cacc", cacc)
         live = sorted({i for pair in self.entries for i in pair})
         for i in live if p.contacts.groups else ():
-            t.write(f"Pack wrench{i}[{len(p.contacts.links)}] = {{}};")
+            t.write(f"Vec wrench{i}[{len(p.contacts.links)}] = {{}};")
         for group in p.contacts.each():
             motion, weight = group.motion("cacc", cacc), group.load("weight")
             basis = group.basis()
@@ -126,7 +126,9 @@ class Solver:
             total = zeros(3)
             for f, x in zip(forces, basis, strict=True):
                 total = total + x * f
-            self._add(group, "wrench", [(i, x) for i, x in enumerate(wrench(group.load_vector("point"), total)) if i in live])
+            self._add(
+                group, "wrench", [(i, x) for i, x in enumerate(wrench(group.load_vector("point"), total)) if i in live]
+            )
         on_bodies = [zeros(6) for _ in range(m.nbody)]
         for n, (first, second) in enumerate(p.contacts.links):
             found = zeros(6)
@@ -157,7 +159,7 @@ class Solver:
         t, m, p = self.t, self.m, self.p
         links = p.contacts.links
         for n in range(len(self.entries) if links else 0):
-            t.write(f"Pack between{n}[{len(links)}] = {{}};")
+            t.write(f"Vec between{n}[{len(links)}] = {{}};")
         for group in p.contacts.each():
             self._add(group, "between", self._contact_hessian(group))
         found = {}
@@ -166,7 +168,9 @@ class Solver:
             for e, (i, j) in enumerate(self.entries):
                 full[i, j] = full[j, i] = t.read(f"between{e}[{n}]")
             found[link] = full
-        grounded = [sum((x for (a, b), x in found.items() if not a and b == body), zeros(6, 6)) for body in range(m.nbody)]
+        grounded = [
+            sum((x for (a, b), x in found.items() if not a and b == body), zeros(6, 6)) for body in range(m.nbody)
+        ]
         extra = composite(m, p.cdof, grounded)
         out = {key: p.mass[key] + extra[key] for key in p.mass}
         for (first, second), matrix in found.items():
