@@ -40,7 +40,7 @@ def backend(kind: str) -> CpuBackend:
 def played(game, mode: str, steps: int, burst: int, **options):
     """All arrays after each of some steps, in which all happens that may happen to a batch; rollouts have `burst`."""
     own = {"spring": np.linspace(1, 3, ENVS)} if issubclass(game, Swings) else {}
-    sim = Simulator(game, ENVS, autoreset_mode=mode, max_episode_steps=15, **own, **options)
+    sim = Simulator(game, ENVS, autoreset_mode=mode, max_episode_steps=7, **own, **options)
     sim.reset(seed=3)
     chance = np.random.default_rng(0)
     for step in range(steps):
