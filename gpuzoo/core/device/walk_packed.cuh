@@ -116,14 +116,23 @@ GZ void begin_episode(const Store &s, i64 i, u32 episode, bool silent) {
 
 // ---- the game's own global state ----
 
-static void tell_states(const Store &s, StateNumber *rows, int max_steps, const Place &at) {
+// Only a template may name what a game without one does not have.
+template <class S> GZ StateNumber *states(const S &s) {
+  if constexpr (STATE_SIZE > 0) return s.state;
+  return nullptr;
+}
+template <class S> GZ StateNumber *final_states(const S &s) {
+  if constexpr (STATE_SIZE > 0) return s.final_state;
+  return nullptr;
+}
+template <class V> static void tell_states(const Store &s, StateNumber *rows, int max_steps, const Place &at) {
   if constexpr (STATE_SIZE > 0) {
     if (!rows) return;
-    State v;
+    V v;
     load(s, at, v);
     fetch(v.t, s.elapsed_steps, at);
     fetch(v.episode, s.episode, at);
-    Env e = bind(s, v, max_steps);
+    auto e = bind(s, v, max_steps);
     forget(e);
     state(e);
     write_rows<STATE_SIZE>(rows, STATE_SIZE, at, true, v.state);
@@ -131,7 +140,7 @@ static void tell_states(const Store &s, StateNumber *rows, int max_steps, const 
 }
 GZ void tell_states(const Store &s, StateNumber *rows, int max_steps, const i64 *envs, i64 count) {
   if constexpr (STATE_SIZE > 0)
-    for (i64 k = 0; k < count; k += PACK_WIDTH) tell_states(s, rows, max_steps, place_of(envs + k, count - k));
+    for (i64 k = 0; k < count; k += PACK_WIDTH) tell_states<State>(s, rows, max_steps, place_of(envs + k, count - k));
 }
 
 // ---- batches ----
@@ -162,7 +171,7 @@ static void step_envs(const Store &s, const Envs &envs, int mode, bool finals, i
       i64 last[TILE];
       for (int k = 0; k < count; ++k)
         if (s.ended[news[k]]) last[ended++] = news[k];
-      tell_states(s, s.final_state, max_steps, last, ended);
+      tell_states(s, final_states(s), max_steps, last, ended);
     }
   for (int k = 0; k < count; ++k) {
     const i64 i = news[k];
@@ -187,7 +196,7 @@ static void run_range(const void *pointer, i64 begin, i64 end) {
     }
     if constexpr (STATE_SIZE > 0) {
       const Envs envs(call.envs, low, high);
-      tell_states(s, s.state, max_steps, envs.env, envs.count);
+      tell_states(s, states(s), max_steps, envs.env, envs.count);
     }
   }
 }
@@ -211,7 +220,7 @@ static void reset_range(const void *pointer, i64 begin, i64 end) {
       begin_episode(s, i, call.reset == NEW_SEED ? 0u : s.episode[i] + 1u, true);
     }
     restart(s, envs, count, max_steps, call.reset != NO_RESET);
-    if constexpr (STATE_SIZE > 0) tell_states(s, s.state, max_steps, envs, count);
+    if constexpr (STATE_SIZE > 0) tell_states(s, states(s), max_steps, envs, count);
   }
 }
 
