@@ -89,7 +89,7 @@ def program_text(sim: Simulator, steps: int, threads: int) -> str:
     numbers = {f"field_{name}": (field.sizes, field.dtype) for name, field in sim.program.scratch.items()}
     if (state := sim.layout.state_space) is not None:
         numbers |= dict.fromkeys(("state", "final_state"), (state.shape, str(state.dtype)))
-    for name, pointer in zip(sim.program.store, sim._store.tolist(), strict=True):
+    for name, pointer in zip(sim.program.store, sim._members.tolist(), strict=True):
         if name in numbers:  # what a CPU's threads have of their own, and what is only written where it has a place
             shape, dtype = numbers[name]
             nbytes = sim.num_envs * int(np.prod(shape)) * np.dtype(dtype).itemsize

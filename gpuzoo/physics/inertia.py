@@ -36,7 +36,9 @@ class Inertia:
     def __matmul__(self, motion: Array) -> Array:
         """Momentum of a motion."""
         angular, linear = motion[:3], motion[3:]
-        return join(self.tensor @ angular + cross(self.moment, linear), linear * self.mass - cross(self.moment, angular))
+        return join(
+            self.tensor @ angular + cross(self.moment, linear), linear * self.mass - cross(self.moment, angular)
+        )
 
 
 def inertias(m: Model, k: Kinematics) -> list[Inertia]:

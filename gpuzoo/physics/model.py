@@ -149,7 +149,9 @@ class Model:
         """
         names = getattr(self, f"{kind}_names")
         if name not in names:
-            raise ValueError(f"the model has no {kind} {name!r}; there are: {', '.join(filter(None, names)) or 'none'}.")
+            raise ValueError(
+                f"the model has no {kind} {name!r}; there are: {', '.join(filter(None, names)) or 'none'}."
+            )
         return int(names.index(name))
 
     def to_json(self) -> str:

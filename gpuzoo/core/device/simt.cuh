@@ -1,6 +1,6 @@
 // CUDA's words for the host: tests run the thread form of the engine without a GPU. A lane is a coroutine, which runs until
 // it has to wait for others; a sanitizer gets a thread per lane, so that ThreadSanitizer sees a missing barrier as the race
-// that it is. Blocks run one after another.
+// that it is, and so do C libraries without coroutines. Blocks run one after another.
 
 #include <pthread.h>
 #include <sched.h>
@@ -10,7 +10,7 @@
 #define GZ_THREAD_PER_LANE
 #endif
 #endif
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__) || !defined(__GLIBC__)
 #define GZ_THREAD_PER_LANE
 #endif
 
@@ -125,11 +125,11 @@ struct Crowd {
   u8 votes[32];
 };
 static Crowd crowds[32][32];
-static bool locks[32];
+static bool crowd_locks[32];
 
-static Crowd &enter(u32 mask) {
+static Crowd &enter_crowd(u32 mask) {
   const int warp = (int)threadIdx.x / 32;
-  while (__atomic_test_and_set(&locks[warp], __ATOMIC_ACQUIRE)) sched_yield();
+  while (__atomic_test_and_set(&crowd_locks[warp], __ATOMIC_ACQUIRE)) sched_yield();
   Crowd *found = nullptr;
   for (Crowd &c : crowds[warp]) {
     const u32 inside = __atomic_load_n(&c.inside, __ATOMIC_RELAXED);
@@ -138,10 +138,10 @@ static Crowd &enter(u32 mask) {
   }
   found->mask = mask;
   __atomic_fetch_add(&found->inside, 1, __ATOMIC_RELAXED);
-  __atomic_clear(&locks[warp], __ATOMIC_RELEASE);
+  __atomic_clear(&crowd_locks[warp], __ATOMIC_RELEASE);
   return *found;
 }
-static void leave(Crowd &c) { __atomic_fetch_sub(&c.inside, 1, __ATOMIC_RELAXED); }
+static void leave_crowd(Crowd &c) { __atomic_fetch_sub(&c.inside, 1, __ATOMIC_RELAXED); }
 
 static void meet(Crowd &c) {
   const u32 times = __atomic_load_n(&c.times, __ATOMIC_RELAXED);
@@ -152,20 +152,20 @@ static void meet(Crowd &c) {
 
 GZ void __syncwarp(u32 mask) {
   if constexpr (LANES > 1) return meet(1, SIMT_WIDTH);
-  Crowd &c = enter(mask);
+  Crowd &c = enter_crowd(mask);
   meet(c);
-  leave(c);
+  leave_crowd(c);
 }
 
 static u32 __ballot_sync(u32 mask, bool vote) {
-  Crowd &c = enter(mask);
+  Crowd &c = enter_crowd(mask);
   c.votes[threadIdx.x % 32] = vote;
   meet(c);
   u32 votes = 0;
   for (int k = 0; k < 32; ++k)
     if (mask >> k & 1u) votes |= (u32)c.votes[k] << k;
   meet(c);
-  leave(c);
+  leave_crowd(c);
   return votes;
 }
 
