@@ -243,9 +243,9 @@ def test_rewards_are_divided_by_the_deviation_of_returns() -> None:
             seen.append(running)
             running = running * ~ended
         deviation = np.std(seen)
-        assert learner.reward_scale.variance.item() == pytest.approx(deviation**2, rel=1e-5)  # float32
-        scaled = learner.scaled_rewards(trainer.rollout.reward.view(16, 1, 4), trainer.hyper.gamma)
-        learner.reward_scale.mean.zero_()
+        normalization = learner.normalization
+        assert normalization.scale.variance.item() == pytest.approx(deviation**2, rel=1e-5)  # float32
+        scaled = normalization.scaled(learner, trainer.rollout.reward.view(16, 1, 4), trainer.hyper.gamma)
         assert scaled.max() <= 10
         break
     trainer.close()

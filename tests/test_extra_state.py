@@ -14,6 +14,7 @@ from training import small  # noqa: E402
 from baselines.ppo import PPO  # noqa: E402
 from baselines.report import checkpoint  # noqa: E402
 from baselines.run import train  # noqa: E402
+from gpuzoo import Uniform  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore:grad and param do not obey the gradient layout contract")
 
@@ -114,3 +115,26 @@ def test_a_curriculum_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.M
     unchanged = checkpoint.load(plain / "checkpoint.safetensors")[0]
     assert all(torch.equal(x, found[1][k]) for k, x in found[0].items())
     assert not torch.equal(found[0]["policy/agent/adam/momentum"], unchanged["policy/agent/adam/momentum"])
+
+
+def test_a_range_that_was_changed_is_kept(tmp_path: Path) -> None:
+    """Also where there is one env, whose present value is no range."""
+    for envs in (8, 1):
+        args = small("CartPole-v1", num_envs=envs, config={"gravity": "9:10"}, minibatches=1)
+        whole, again = PPO(args), PPO(args)
+        whole.simulator.set_params(gravity=Uniform(5.0, 20.1))
+        whole.iterate()
+        whole.save(tmp_path / "a.safetensors")
+        again.restore(tmp_path / "a.safetensors")
+        assert again.simulator.drawn == {"gravity": Uniform(5.0, 20.1)} == whole.simulator.drawn
+        for trainer in (whole, again):
+            for _ in range(3):
+                trainer.iterate()
+        mine, wanted = again.state(), whole.state()
+        assert all(torch.equal(x, wanted[k]) for k, x in mine.items())
+    tensors, about = checkpoint.load(tmp_path / "a.safetensors")
+    tensors["range/gravity"][1] = torch.nan
+    checkpoint.save(tmp_path / "b.safetensors", tensors, about)
+    with pytest.raises(ValueError, match=r"b\.safetensors cannot go on: the range"):
+        again.restore(tmp_path / "b.safetensors")
+    assert again.simulator.drawn == {"gravity": Uniform(5.0, 20.1)}

@@ -48,5 +48,5 @@ def env_step(simulator: Simulator, outputs: Outputs) -> Call | None:
     if type(simulator.backend) is not CpuBackend or simulator.debug:
         return None
     kernels: Any = simulator._kernels
-    words = [kernels.address("step"), outputs.address, simulator.num_envs, simulator.backend.threads]
+    words = [kernels.address("step"), outputs.store, simulator.num_envs, simulator.backend.threads]
     return Call(unit().bind("env_step", words), (simulator, outputs))

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from gpuzoo.core.simulator import Snapshot
+from gpuzoo.core.uniform import Uniform
 
 from ..report import checkpoint
 from . import distributed, extras
@@ -34,6 +35,9 @@ def save(trainer: Trainer, path: str | os.PathLike[str], about: Mapping[str, Any
 def tensors(trainer: Trainer, each: Sequence[Mapping[str, np.ndarray[Any, Any]]]) -> dict[str, Tensor]:
     """All that the run depends on, with what each process has of its own."""
     out: dict[str, Tensor] = {"counter": trainer.rollout.counter, "updates": trainer.updates}
+    out |= {
+        f"range/{k}": torch.tensor([x.low, x.high], dtype=torch.float64) for k, x in trainer.simulator.drawn.items()
+    }
     out |= {f"extra/{k}": x for k, x in extras.tensors(trainer.extra).items()}
     for number, mine in enumerate(each):
         out |= {f"process/{number}/{k}": torch.from_numpy(v) for k, v in mine.items()}
@@ -50,7 +54,7 @@ def tensors(trainer: Trainer, each: Sequence[Mapping[str, np.ndarray[Any, Any]]]
 def own_state(trainer: Trainer) -> dict[str, np.ndarray[Any, Any]]:
     """What differs between processes: the envs, what their agents remember, and random numbers."""
     tensors = {f"memory/{n}": p.memory[-1] for n, p in trainer.rollout.players.items()}
-    tensors |= {f"running_return/{n}": x.running_return for n, x in trainer.learners.items()}
+    tensors |= {f"running_return/{n}": x.normalization.running_return for n, x in trainer.learners.items()}
     tensors |= {f"random/{n}": x for n, x in trainer.executor.state().items()}
     tensors["begins"] = trainer.rollout.begins[-1]
     arrays = {f"env/{k}": v for k, v in trainer.simulator.snapshot().numpy().arrays.items()}
@@ -67,26 +71,29 @@ def expected(trainer: Trainer) -> dict[str, Any]:
     return {"game": trainer.simulator.env.id, "config": trainer.simulator.constants(), "policies": policies, "run": run}
 
 
-def restore_envs(trainer: Trainer, snapshot: Snapshot, config: Mapping[str, Any]) -> None:
+def restore_envs(trainer: Trainer, snapshot: Snapshot, config: Mapping[str, Any], ranges: Mapping[str, Tensor]) -> None:
     """Puts the envs into the state of a snapshot, with parameters that the run has changed since it was made.
 
     Args:
         trainer: of the run.
         snapshot: of its envs.
         config: the parameters with which the run was made. If they are others than these, nothing is changed.
+        ranges: both ends (2,) of what every episode draws, by name.
 
     Raises:
         ValueError: see `Simulator.restore`.
     """
-    simulator, arrays = trainer.simulator, snapshot.arrays
-    before = {name: float(now[0]) for name, now in simulator.params.items() if now.shape == (1,)}
+    simulator, arrays, drawn = trainer.simulator, snapshot.arrays, trainer.simulator.drawn
+    shared = {k: float(now[0]) for k, now in simulator.params.items() if now.shape == (1,) and k not in drawn}
     if checkpoint.same(config, trainer.args.about()["config"]):
-        found = {name: np.unique(arrays.get(f"param_{name}", np.zeros(0))) for name in before}
-        simulator.set_params(**{name: float(x[0]) for name, x in found.items() if len(x) == 1})
+        found = {name: np.unique(arrays.get(f"param_{name}", np.zeros(0))) for name in shared}
+        numbers = {name: float(x[0]) for name, x in found.items() if len(x) == 1}
+        ends = {name: ranges[name].tolist() for name in drawn}
+        simulator.set_params(**numbers, **{k: Uniform(ends[k][0], ends[k][1], x.log) for k, x in drawn.items()})
     try:
         simulator.restore(snapshot)
     except ValueError:
-        simulator.set_params(**before)
+        simulator.set_params(**shared, **drawn)
         raise
 
 
@@ -116,7 +123,8 @@ def restore(trainer: Trainer, path: str | os.PathLike[str]) -> dict[str, Any]:
     try:
         if same_executor:
             trainer.executor.check(checkpoint.below(mine, "random/"))
-        restore_envs(trainer, Snapshot(about["game"], about["config"], env), about["args"]["config"])
+        snapshot, ranges = Snapshot(about["game"], about["config"], env), checkpoint.below(found, "range/")
+        restore_envs(trainer, snapshot, about["args"]["config"], ranges)
     except ValueError as error:
         raise ValueError(f"the checkpoint {path} cannot go on: {error}") from error
     for name, player in trainer.rollout.players.items():
@@ -131,7 +139,7 @@ def restore(trainer: Trainer, path: str | os.PathLike[str]) -> dict[str, Any]:
     for name, player in trainer.rollout.players.items():
         player.memory[-1].copy_(mine[f"memory/{name}"])
     for name, learner in trainer.learners.items():
-        learner.running_return.copy_(mine[f"running_return/{name}"])
+        learner.normalization.running_return.copy_(mine[f"running_return/{name}"])
     trainer.rollout.counter.copy_(found["counter"])
     if same_executor:
         trainer.executor.restore(checkpoint.below(mine, "random/"))

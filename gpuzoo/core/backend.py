@@ -8,6 +8,8 @@ from contextlib import AbstractContextManager
 from types import ModuleType
 from typing import Any, Protocol
 
+import numpy as np
+
 from gpuzoo.core.codegen import Program
 from gpuzoo.core.definition import Shapes
 
@@ -24,7 +26,7 @@ class Kernels(Protocol):
         launches: by the name of one of `KERNELS`, the function that runs it for all envs, or ``step`` for some. It
             returns before the work is done where the device has a queue of its own. Its arguments are
 
-            - ``store``: device address of the struct `Store`;
+            - ``store``: from `Backend.store`;
             - ``argument``: what ``reset`` does and how many steps ``rollout`` makes; for ``step`` 0, or the device
               address of ``count`` int64 indices of the envs to step, all different; for ``state`` where to write;
             - ``count``: number of envs;
@@ -49,7 +51,7 @@ class Unit(Protocol):
         Args:
             kernel: name of the entry.
             words: members of the struct, of 8 bytes each: integers and device addresses. The first is the number of
-                items.
+                items; without any the call does nothing.
         """
 
 
@@ -98,6 +100,20 @@ class Backend(Protocol):
     def address(self, array: Any) -> int:
         """Where an array's data begins, as the kernels see it."""
 
+    def store(self, members: np.ndarray[Any, Any]) -> Any:
+        """What launches take as the struct `Store`.
+
+        Args:
+            members: uint64, in host memory, to be kept as long as there are launches: a CPU's kernels get its address.
+                A GPU's get its content, with each launch.
+        """
+
+    def upload(self, array: Any, values: Any) -> None:
+        """Writes values from host memory into an array, which they are broadcast to, in its dtype."""
+
+    def fill(self, array: Any, byte: int) -> None:
+        """Gives every byte of a contiguous array this value."""
+
     def compile(self, program: Program) -> Kernels:
         """Compiles a program, or finds it in the cache.
 
@@ -120,6 +136,9 @@ class Backend(Protocol):
     def to_numpy(self, array: Any) -> Any:
         """A NumPy copy of an array; waits for the device."""
 
+    def staged(self, arrays: Sequence[Any]) -> list[np.ndarray[Any, Any]]:
+        """Contiguous arrays in host memory, with one wait for all. It is the memory of the next call, too."""
+
     def ordered(self) -> AbstractContextManager[Any]:
         """Array operations inside are ordered with the kernels that are launched before and after."""
 
@@ -128,6 +147,9 @@ class Backend(Protocol):
 
     def synchronize(self) -> None:
         """Waits until all launched work is done."""
+
+    def release(self, arrays: list[Any]) -> None:
+        """Lets go of arrays when the work that uses them is done: it waits, or keeps them while a graph is captured."""
 
 
 class TorchDevice(Protocol):

@@ -13,58 +13,58 @@ GZ void act(const Store &s, i64 i) {
   barrier();
 }
 
-extern "C" __global__ void __launch_bounds__(BLOCK, 1) gz_reset(const Store *store, i64 reset, i64 count) {
-  const Store s = *store;
+// How many blocks an SM is to have registers for, which core/occupancy.py finds out by trial.
+#ifndef GZ_BLOCKS_step
+#define GZ_BLOCKS_step 1
+#endif
+#ifndef GZ_BLOCKS_rollout
+#define GZ_BLOCKS_rollout 1
+#endif
+#define GZ_KERNEL(blocks) extern "C" __global__ void __launch_bounds__(BLOCK, blocks)
+
+// A kernel has its Store by value: its pointers are constants beside the code, which cost no load and no register, and
+// the compiler knows that they point to global memory.
+
+GZ_KERNEL(1) gz_reset(GZ_STORE s, i64 reset, i64 count) {
   const i64 i = env_index();
   if (i < count) reset_env(s, s.control->max_steps, i, (int)reset);
 }
 
-// `envs` is null, or the address of as many indices of envs, all different: then these alone are stepped.
-extern "C" __global__ void __launch_bounds__(BLOCK, 1) gz_step(const Store *store, i64 envs, i64 count) {
-  const Store s = *store;
+// `envs` is null, or as many indices of envs, all different: then these alone are stepped.
+GZ_KERNEL(GZ_BLOCKS_step) gz_step(GZ_STORE s, const i64 *envs, i64 count) {
   const i64 k = env_index();
   if (k >= count) return;
-  const i64 i = envs ? ((const i64 *)envs)[k] : k;
+  const i64 i = envs ? envs[k] : k;
+  const Together all = together(envs, k, count);
   const int mode = s.control->mode, max_steps = s.control->max_steps;
   const bool finals = finals_after(mode, 0, 1);
-  advance(s, finals, max_steps, i);
+  advance(s, finals, max_steps, i, all);
   keep_last_state(s, finals, max_steps, i);
   settle(s, mode, finals, max_steps, i);
   show_state(s, max_steps, i);
 }
 
-// A thread of its own for an env has the pointers of its Store in registers throughout a rollout. With several lanes
-// they would be too many.
-template <int> struct Throughout {
-  using Type = const Store &;
-};
-template <> struct Throughout<1> {
-  using Type = const Store;
-};
-
-extern "C" __global__ void __launch_bounds__(BLOCK, 1) gz_rollout(const Store *store, i64 steps, i64 count) {
-  Throughout<LANES>::Type s = *store;
+GZ_KERNEL(GZ_BLOCKS_rollout) gz_rollout(GZ_STORE s, i64 steps, i64 count) {
   const i64 i = env_index();
   if (i >= count) return;
+  const Together all = together(nullptr, i, count);
   const int mode = s.control->mode, max_steps = s.control->max_steps;
   for (i64 k = 0; k < steps; ++k) {
     const bool finals = finals_after(mode, k, steps);
     act(s, i);
-    advance(s, finals, max_steps, i);
+    advance(s, finals, max_steps, i, all);
     keep_last_state(s, finals, max_steps, i);
     settle(s, mode, finals, max_steps, i);
   }
   show_state(s, max_steps, i);
 }
 
-extern "C" __global__ void gz_act(const Store *store, i64, i64 count) {
-  const Store s = *store;
+GZ_KERNEL(1) gz_act(GZ_STORE s, i64, i64 count) {
   const i64 i = env_index();
   if (i < count) act(s, i);
 }
 
-extern "C" __global__ void __launch_bounds__(BLOCK, 1) gz_state(const Store *store, i64 rows, i64 count) {
-  const Store s = *store;
+GZ_KERNEL(1) gz_state(GZ_STORE s, StateNumber *rows, i64 count) {
   const i64 i = env_index();
   if (i < count) tell_state(s, rows, i);
 }
@@ -75,18 +75,19 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 1) gz_state(const Store *sto
 
 namespace gz {
 
-struct SimtArguments {
-  void (*kernel)(const Store *, i64, i64);
-  const Store *store;
-  i64 argument, count;
+template <class T> struct SimtArguments {
+  void (*kernel)(const Store &, T, i64);
+  const Store &store;
+  T argument;
+  i64 count;
 };
-static void simt_body(const void *pointer) {
-  const SimtArguments &x = *(const SimtArguments *)pointer;
+template <class T> static void simt_body(const void *pointer) {
+  const SimtArguments<T> &x = *(const SimtArguments<T> *)pointer;
   x.kernel(x.store, x.argument, x.count);
 }
-static void simt_run(void (*kernel)(const Store *, i64, i64), const Store *store, i64 argument, i64 count) {
-  const SimtArguments x = {kernel, store, argument, count};
-  simt_launch(simt_body, &x, (int)((count * LANES + BLOCK - 1) / BLOCK), BLOCK);
+template <class T> static void simt_run(void (*kernel)(const Store &, T, i64), const Store *store, i64 argument, i64 count) {
+  const SimtArguments<T> x = {kernel, *store, (T)argument, count};
+  simt_launch(simt_body<T>, &x, (int)((count * LANES + BLOCK - 1) / BLOCK), BLOCK);
 }
 extern "C" void gz_launch_reset(const Store *s, i64 reset, i64 count, int) { simt_run(gz_reset, s, reset, count); }
 extern "C" void gz_launch_step(const Store *s, i64 envs, i64 count, int) { simt_run(gz_step, s, envs, count); }

@@ -1,0 +1,92 @@
+"""Impedance and reference accelerations of constraints, and limits of joints (``mj_makeConstraint``)."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from gpuzoo.physics.expressions import Array, Expr, Number, Trace
+from gpuzoo.physics.model import HINGE, SLIDE, Model
+
+_MINIMP, _MAXIMP, _MINVAL = 0.0001, 0.9999, 1e-15  # mjMINIMP, mjMAXIMP, mjMINVAL
+
+
+def impedance(t: Trace, depth: Number, solimp: Array) -> Number:
+    """The impedance d(r) of a constraint that is violated by ``depth``, at least 0.
+
+    Raises:
+        ValueError: a power that is no integer.
+    """
+    low, high, width, middle, power = (float(x) for x in solimp)
+    low, high = (min(max(x, _MINIMP), _MAXIMP) for x in (low, high))
+    middle, power = min(max(middle, _MINIMP), _MAXIMP), max(power, 1.0)
+    if low == high or width <= _MINVAL:
+        return 0.5 * (low + high)
+    if power != int(power):
+        raise ValueError(f"not supported: the power {power} in solimp, which is no integer.")
+
+    def raised(base: Number) -> Number:
+        out = base
+        for _ in range(int(power) - 1):
+            out = out * base
+        return out
+
+    x = t.min(depth * (1.0 / width), 1.0)
+    y: Number = x
+    if power > 1.0:
+        below = raised(x) * (1.0 / middle ** (power - 1.0))
+        above = 1.0 - raised(1.0 - x) * (1.0 / (1.0 - middle) ** (power - 1.0))
+        y = t.select(t.less(middle, x), above, below)
+    return low + y * (high - low)
+
+
+def reference(solref: Array, solimp: Array, timestep: float) -> tuple[float, float]:
+    """Stiffness k and damping b of a constraint: its reference acceleration is -b v - k d(r) r."""
+    high = min(max(float(solimp[1]), _MINIMP), _MAXIMP)
+    first, second = map(float, solref)
+    if first > 0.0:
+        constant = max(first, 2.0 * timestep)
+        return 1.0 / (high * high * constant * constant * second * second), 2.0 / (high * constant)
+    return -first / (high * high), -second / high
+
+
+@dataclasses.dataclass
+class Limit:
+    """A joint's limit; only the nearer one of its two sides can be violated.
+
+    Attributes:
+        dof: the degree of freedom.
+        hit: where it is violated.
+        weight: 1 / R, its inverse regularisation (``efc_D``); 0 where it is not violated.
+        sign: 1 at the lower side, -1 at the upper one: its Jacobian.
+        offset: less its reference acceleration (``-efc_aref``).
+    """
+
+    dof: int
+    hit: Expr
+    weight: Number
+    sign: Number
+    offset: Number
+
+
+def limits(t: Trace, m: Model, qpos: list[Number], qvel: list[Number]) -> list[Limit]:
+    """All limits of joints (``mj_instantiateLimit``).
+
+    Raises:
+        ValueError: a limit of a ball joint, or both of whose sides may be violated at once.
+    """
+    out = []
+    for j, limited in enumerate(m.jnt_limited):
+        if not limited:
+            continue
+        (low, high), margin = map(float, m.jnt_range[j]), float(m.jnt_margin[j])
+        if m.jnt_type[j] not in (SLIDE, HINGE) or high - low < 2.0 * margin:
+            raise ValueError(f"not supported: the limit of joint {m.jnt_names[j]!r}.")
+        d, x = int(m.jnt_dofadr[j]), qpos[m.jnt_qposadr[j]]
+        above, below = x - low, high - x
+        depth, sign = margin - t.min(above, below), t.select(t.less(above, below), 1.0, -1.0)
+        hit = t.less(0.0, depth)
+        imp = impedance(t, depth, m.jnt_solimp[j])
+        k, b = reference(m.jnt_solref[j], m.jnt_solimp[j], m.opt_timestep)
+        weight = t.select(hit, imp / ((1.0 - imp) * float(m.dof_invweight0[d])), 0.0)
+        out.append(Limit(d, hit, weight, sign, sign * qvel[d] * b - depth * imp * k))
+    return out

@@ -1,0 +1,113 @@
+"""Constants of a model, extracted from MJCF by the ``mujoco`` package (``pip install 'gpuzoo[mujoco]'``).
+
+python -m gpuzoo.physics.mjcf robot.xml "where it is from" > robot.json
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from gpuzoo.physics.model import (
+    AFFINE_BIAS,
+    BALL,
+    BOX,
+    CAPSULE,
+    CYLINDER,
+    EULER,
+    FREE,
+    HINGE,
+    NO_BIAS,
+    PLANE,
+    RK4,
+    SLIDE,
+    SPHERE,
+    Model,
+)
+
+_NAMED = {"body": "nbody", "jnt": "njnt", "geom": "ngeom", "site": "nsite", "actuator": "nu"}
+
+
+def unsupported(m: Any) -> Iterator[str]:
+    """What of an ``MjModel`` the generator cannot do, in words."""
+    for count, what in {
+        "neq": "equality constraints",
+        "nflex": "flexes",
+        "na": "actuators with states",
+        "nmocap": "mocap bodies",
+        "nplugin": "plugins",
+        "npair": "contact pairs given one by one",
+        "nexclude": "excluded pairs of bodies",
+        "ngravcomp": "gravity compensation",
+    }.items():
+        if getattr(m, count, 0):
+            yield what
+    for name, what in {
+        "dof_frictionloss": "friction loss",
+        "dof_dampingpoly": "polynomial damping",
+        "jnt_stiffnesspoly": "polynomial springs",
+        "jnt_actfrclimited": "limits of actuator forces at joints",
+        "tendon_limited": "tendon limits",
+        "tendon_stiffness": "tendon springs",
+        "tendon_damping": "tendon dampers",
+        "tendon_frictionloss": "friction loss of tendons",
+        "tendon_armature": "armature of tendons",
+        "actuator_armature": "armature of actuators",
+        "actuator_damping": "damping of actuators",
+        "geom_fluid": "ellipsoid fluid models",
+    }.items():
+        if np.any(getattr(m, name, 0)):
+            yield what
+    if m.opt.integrator not in (EULER, RK4):
+        yield "integrators other than Euler and RK4"
+    if m.opt.cone != 0:
+        yield "elliptic friction cones"
+    if m.opt.disableflags or m.opt.enableflags:
+        yield "flags of <option>"
+    for j in range(m.njnt):
+        if m.jnt_type[j] not in (FREE, BALL, SLIDE, HINGE) or (m.jnt_type[j] == BALL and m.jnt_limited[j]):
+            yield f"the type or limit of joint {m.joint(j).name!r}"
+    for i in range(m.nu):
+        name = m.actuator(i).name
+        if m.actuator_trntype[i] != 0 or m.jnt_type[m.actuator_trnid[i, 0]] not in (SLIDE, HINGE):
+            yield f"actuator {name!r}, which does not act on a hinge or slide"
+        if m.actuator_gaintype[i] != 0 or m.actuator_biastype[i] not in (NO_BIAS, AFFINE_BIAS):
+            yield f"the gain or bias of actuator {name!r}"
+    for g in range(m.ngeom):
+        collides = m.geom_contype[g] or m.geom_conaffinity[g]
+        if collides and m.geom_type[g] not in (PLANE, SPHERE, CAPSULE, CYLINDER, BOX):
+            yield f"contacts of geom {m.geom(g).name!r}: it is no plane, sphere, capsule, cylinder or box"
+
+
+def extract(m: Any, source: str) -> Model:
+    """The constants of an ``MjModel``.
+
+    Raises:
+        ValueError: it has elements that are not supported; the message names them.
+    """
+    import mujoco
+
+    refused = list(unsupported(m))
+    if refused:
+        raise ValueError(f"{source}: not supported: {'; '.join(refused)}.")
+    values: dict[str, Any] = {"source": source, "version": mujoco.__version__}
+    for field in dataclasses.fields(Model):
+        kind, _, rest = field.name.partition("_")
+        if kind == "opt":
+            values[field.name] = getattr(m.opt, rest)
+        elif rest == "names":
+            get = getattr(m, {"jnt": "joint"}.get(kind, kind))
+            values[field.name] = [get(i).name for i in range(getattr(m, _NAMED[kind]))]
+        elif field.name not in values:
+            values[field.name] = getattr(m, field.name)
+    return Model.make(values)
+
+
+if __name__ == "__main__":
+    import mujoco
+
+    sys.stdout.write(extract(mujoco.MjModel.from_xml_path(sys.argv[1]), sys.argv[2]).to_json())

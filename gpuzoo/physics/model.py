@@ -1,0 +1,194 @@
+"""A compiled model's constants, by MuJoCo's names."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+PLANE, SPHERE, CAPSULE, CYLINDER, BOX = 0, 2, 3, 5, 6
+FREE, BALL, SLIDE, HINGE = 0, 1, 2, 3
+EULER, RK4, IMPLICIT, IMPLICITFAST = 0, 1, 2, 3
+NO_BIAS, AFFINE_BIAS = 0, 1
+
+
+@dataclasses.dataclass(frozen=True)
+class Model:
+    """What the generator reads of ``MjModel``. Fields have the names and shapes of MuJoCo's.
+
+    Those of ``MjModel.opt`` begin with ``opt_``. ``<kind>_names`` are the names of bodies, joints, geoms, sites and
+    actuators, empty where there is none. ``source`` says where the MJCF comes from, ``version`` which MuJoCo compiled it.
+    """
+
+    source: str
+    version: str
+    opt_timestep: float
+    opt_integrator: int
+    opt_density: float
+    opt_viscosity: float
+    opt_impratio: float
+    opt_gravity: Floats
+    opt_wind: Floats
+    body_names: tuple[str, ...]
+    body_parentid: Ints
+    body_weldid: Ints
+    body_jntnum: Ints
+    body_jntadr: Ints
+    body_pos: Floats
+    body_quat: Floats
+    body_ipos: Floats
+    body_iquat: Floats
+    body_mass: Floats
+    body_inertia: Floats
+    body_invweight0: Floats
+    jnt_names: tuple[str, ...]
+    jnt_type: Ints
+    jnt_qposadr: Ints
+    jnt_dofadr: Ints
+    jnt_bodyid: Ints
+    jnt_pos: Floats
+    jnt_axis: Floats
+    jnt_stiffness: Floats
+    jnt_limited: Ints
+    jnt_range: Floats
+    jnt_margin: Floats
+    jnt_solref: Floats
+    jnt_solimp: Floats
+    dof_bodyid: Ints
+    dof_jntid: Ints
+    dof_parentid: Ints
+    dof_armature: Floats
+    dof_damping: Floats
+    dof_invweight0: Floats
+    qpos0: Floats
+    qpos_spring: Floats
+    geom_names: tuple[str, ...]
+    geom_type: Ints
+    geom_contype: Ints
+    geom_conaffinity: Ints
+    geom_condim: Ints
+    geom_bodyid: Ints
+    geom_priority: Ints
+    geom_size: Floats
+    geom_pos: Floats
+    geom_quat: Floats
+    geom_friction: Floats
+    geom_margin: Floats
+    geom_gap: Floats
+    geom_solmix: Floats
+    geom_solref: Floats
+    geom_solimp: Floats
+    site_names: tuple[str, ...]
+    site_bodyid: Ints
+    site_pos: Floats
+    actuator_names: tuple[str, ...]
+    actuator_trnid: Ints
+    actuator_gear: Floats
+    actuator_gainprm: Floats
+    actuator_biastype: Ints
+    actuator_biasprm: Floats
+    actuator_ctrllimited: Ints
+    actuator_ctrlrange: Floats
+    actuator_forcelimited: Ints
+    actuator_forcerange: Floats
+
+    @property
+    def nq(self) -> int:
+        """Numbers of a position."""
+        return len(self.qpos0)
+
+    @property
+    def nv(self) -> int:
+        """Degrees of freedom."""
+        return len(self.dof_bodyid)
+
+    @property
+    def nu(self) -> int:
+        """Controls."""
+        return len(self.actuator_trnid)
+
+    @property
+    def nbody(self) -> int:
+        """Bodies, the world included."""
+        return len(self.body_parentid)
+
+    @functools.cached_property
+    def body_dofs(self) -> list[list[int]]:
+        """Degrees of freedom between each body and its parent."""
+        return [[d for d in range(self.nv) if self.dof_bodyid[d] == b] for b in range(self.nbody)]
+
+    @functools.cached_property
+    def dof_ancestors(self) -> list[list[int]]:
+        """Degrees of freedom above each one, the nearest first."""
+        out: list[list[int]] = []
+        for parent in map(int, self.dof_parentid):
+            out.append([parent, *out[parent]] if parent >= 0 else [])
+        return out
+
+    @functools.cached_property
+    def body_chain(self) -> list[list[int]]:
+        """Degrees of freedom that move each body, the nearest first."""
+        out: list[list[int]] = [[]]
+        for b in range(1, self.nbody):
+            out.append([*reversed(self.body_dofs[b]), *out[self.body_parentid[b]]])
+        return out
+
+    def index(self, kind: str, name: str) -> int:
+        """The number of a named element.
+
+        Raises:
+            ValueError: there is none; the message has those that are there.
+        """
+        names = getattr(self, f"{kind}_names")
+        if name not in names:
+            raise ValueError(
+                f"the model has no {kind} {name!r}; there are: {', '.join(filter(None, names)) or 'none'}."
+            )
+        return int(names.index(name))
+
+    def to_json(self) -> str:
+        """The text of a model's file."""
+        values = {
+            field.name: value.tolist() if isinstance(value := getattr(self, field.name), np.ndarray) else value
+            for field in dataclasses.fields(self)
+        }
+        lines = [f"  {json.dumps(name)}: {json.dumps(value)}" for name, value in values.items()]
+        return "{\n" + ",\n".join(lines) + "\n}\n"
+
+    @classmethod
+    def from_json(cls, text: str) -> Model:
+        """A model from the text of its file."""
+        return cls.make(json.loads(text))
+
+    @classmethod
+    def make(cls, values: dict[str, Any]) -> Model:
+        """A model from its constants, in whatever types they are.
+
+        Raises:
+            TypeError: a constant is missing or unknown.
+        """
+        convert = {"Floats": _floats, "Ints": _ints, "float": float, "int": int, "str": str, "tuple[str, ...]": tuple}
+        kinds = {field.name: str(field.type) for field in dataclasses.fields(cls)}
+        return cls(**{name: convert[kinds[name]](value) if name in kinds else value for name, value in values.items()})
+
+
+def _floats(x: Any) -> Floats:
+    return np.asarray(x, np.float64)
+
+
+def _ints(x: Any) -> Ints:
+    return np.asarray(x, np.int64)
+
+
+@functools.cache
+def load(name: str) -> Model:
+    """One of the models that are shipped: ``"half_cheetah"``."""
+    return Model.from_json((Path(__file__).parent / "models" / f"{name}.json").read_text())
