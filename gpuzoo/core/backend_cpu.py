@@ -45,7 +45,7 @@ class _Memory(np.ndarray[Any, Any]):
 
 def _zeros(size: int) -> tuple[_Memory, int, int]:
     """Memory, where its first cache line begins, and the address of that: vectors across two take twice as long."""
-    block = _Memory(size + LINE, np.uint8)
+    block = _Memory(-(-size // LINE) * LINE + LINE, np.uint8)  # whole lines, which nothing else shares
     block.fill(0)
     address = block.ctypes.data
     start = -address % LINE
