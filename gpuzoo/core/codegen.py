@@ -526,7 +526,11 @@ def program(
     tile = max(1, min(512, 65536 // env_bytes))
     form = choose(env, lay, fields | scratch, lanes, rules)
     # Whole vectors: of bytes, as the flags are, there are 64 in the longest.
-    tile = max(tile - tile % 64, 64) if form.branchless or form.packed else next((tile - tile % n for n in (64, 16) if tile > n), tile)
+    tile = (
+        max(tile - tile % 64, 64)
+        if form.branchless or form.packed
+        else next((tile - tile % n for n in (64, 16) if tile > n), tile)
+    )
     facts: dict[str, Any] = {
         "env": env,
         "cfg": cfg,
