@@ -101,7 +101,7 @@ def one_of_a_kind(games: list[Game], chosen: Rotation) -> list[Game]:
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     for name, chosen in CHOICES.items():
         if name in metafunc.fixturenames:
-            games = [game for game in (*GAMES, *TOYS) if chosen(game)]
+            games = [game for game in getattr(metafunc.module, "ONLY", (*GAMES, *TOYS)) if chosen(game)]
             if metafunc.definition.get_closest_marker("one_of_a_kind"):
                 games = one_of_a_kind(games, metafunc.config.stash[ROTATION])
             metafunc.parametrize(name, games, ids=[game.id for game in games])
@@ -141,8 +141,12 @@ def pytest_report_header(config: pytest.Config) -> str:
     return str(config.stash[ROTATION])
 
 
+def arguments(item: pytest.Item) -> dict[str, Any]:
+    return item.callspec.params if hasattr(item, "callspec") else {}
+
+
 def game_of(item: pytest.Item) -> Game | None:
-    params = item.callspec.params if hasattr(item, "callspec") else {}
+    params = arguments(item)
     return next((params[name] for name in CHOICES if name in params), None)
 
 
@@ -167,9 +171,11 @@ def has_its_turn(item: pytest.Item, chosen: Rotation) -> bool:
 
 
 def is_about_a_change(item: pytest.Item, chosen: Rotation) -> bool:
-    """Whether what a test is about changed lately."""
-    game = game_of(item)
-    return game.__module__ in chosen.names if game else chosen.changed(item.path)
+    """Whether what a test is about changed lately: its game, or its own file, or a page or program that it is given."""
+    if game := game_of(item):
+        return game.__module__ in chosen.names
+    given = [value for value in arguments(item).values() if isinstance(value, Path)]
+    return chosen.changed(item.path, *given)
 
 
 def by_turns(items: list[pytest.Item], chosen: Rotation) -> set[str]:

@@ -95,9 +95,10 @@ def test_environments_of_the_integrations():
     assert set(shown.stdout.split()) <= set(everything)
 
 
-def learning_run(path: Path, k: int, **values: bool) -> SimpleNamespace:
+def costly_test(path: Path, k: int, given: Path | None = None, **values: bool) -> SimpleNamespace:
     """What is asked of one of pytest's items."""
     return SimpleNamespace(
+        callspec=SimpleNamespace(params={"page": given}),
         nodeid=f"{path.relative_to(ROOT)}::test_it[{k}]",
         path=path,
         config=SimpleNamespace(args=["tests"]),
@@ -108,8 +109,8 @@ def learning_run(path: Path, k: int, **values: bool) -> SimpleNamespace:
 def test_a_change_brings_few_learning_runs():
     """Others with another turn; and those of the turn, and all that is no learning run."""
     path = ROOT / "tests/test_simple_q.py"
-    learning = {item.nodeid: item for item in (learning_run(path, k, learns=True) for k in range(100))}
-    other = {item.nodeid: item for item in (learning_run(path, k) for k in range(100, 110))}
+    learning = {item.nodeid: item for item in (costly_test(path, k, learns=True) for k in range(100))}
+    other = {item.nodeid: item for item in (costly_test(path, k) for k in range(100, 110))}
     items = [*learning.values(), *other.values()]
     seen: set[str] = set()
     for turn in range(TURNS):
@@ -122,6 +123,15 @@ def test_a_change_brings_few_learning_runs():
         seen |= few
     assert len(seen) > 3 * LEARNING
     assert by_turns(items, Rotation(None)) == learning.keys() | other.keys()
+
+
+def test_a_page_or_program_that_a_test_is_given_concerns_it():
+    """Not the others of its file."""
+    pages = [ROOT / "docs/training.md", ROOT / "docs/search.md"]
+    items = [costly_test(ROOT / "tests/test_docs.py", k, given=page) for k, page in enumerate(pages)]
+    turn = next(t for t in range(TURNS) if not any(Rotation(t).comes(item.nodeid) for item in items))
+    changed = Rotation(turn, files=frozenset({"docs/training.md"}))
+    assert by_turns(items, changed) == {items[0].nodeid}
 
 
 # ---- as pytest runs it ----

@@ -1,6 +1,6 @@
 // CUDA's words for the host: tests run the thread form of the engine without a GPU. A lane is a coroutine, which runs until
 // it has to wait for others; a sanitizer gets a thread per lane, so that ThreadSanitizer sees a missing barrier as the race
-// that it is. Blocks run one after another.
+// that it is, and so do C libraries without coroutines. Blocks run one after another.
 
 #include <pthread.h>
 
@@ -9,7 +9,7 @@
 #define GZ_THREAD_PER_LANE
 #endif
 #endif
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__) || !defined(__GLIBC__)
 #define GZ_THREAD_PER_LANE
 #endif
 
