@@ -161,6 +161,8 @@ def test_every_command_of_every_phase_exists(machine, monkeypatch, capsys):
                     assert files
                     assert all((ROOT / file).is_file() for file in files)
                     assert any("mark.gpu" in (ROOT / file).read_text() for file in files)
+                case [name, *_]:
+                    assert name in ("-c", "scripts/gpu_figures.py", "compute-sanitizer", "ncu"), line
             seen.add(" ".join(words[:2]))
         assert {"-m baselines.ppo", "-m gpuzoo", "-m pytest", "scripts/gpu_work.py headlines"} <= seen
     for env_id, case, *_ in work.HEADLINES:
