@@ -20,6 +20,7 @@ from typing import Any, Literal
 import numpy as np
 from gymnasium import spaces
 
+from gpuzoo.core import packed
 from gpuzoo.core.definition import (
     C_TYPES,
     Config,
@@ -153,6 +154,11 @@ def _per_agent(lay: Layout, rows: Mapping[str, Sequence[str]], padding: str) -> 
     return _pick("agent", by_group)
 
 
+def _by_width(one: Iterable[str], several: Iterable[str]) -> str:
+    """What is said of packs of one env, which is what ordinary rules have, and of longer ones."""
+    return "\n".join(["#if GZ_PACK_WIDTH == 1", *one, "#else", *several, "#endif"])
+
+
 def _constants(program: dict[str, Any]) -> Iterable[str]:
     lay: Layout = program["layout"]
     yield f"constexpr Const<{lay.agents}> AGENTS;"
@@ -176,15 +182,17 @@ def _constants(program: dict[str, Any]) -> Iterable[str]:
     yield f"constexpr int TILE = {program['tile']};"
     yield f"using Observation = {C_TYPES[lay.observation_dtype]};"
     yield f"using Action = {C_TYPES[lay.action_dtype]};"
-    yield f"using Row = {'Pointer<Observation>' if program['debug'] else 'Observation *'};"
+    number = "Pack" if program["form"].packed else "Observation"
+    yield f"using Row = {f'Pointer<{number}>' if program['debug'] else f'{number} *'};"
 
 
 def _config(env: EnvDef, cfg: Config, per_env: PerEnv) -> Iterable[str]:
     members, loads, draws = [], [], []
+    number = "Pack" if env.packed else "float"
     for name, kind in config_types(env.Config).items():
         value = getattr(cfg, name)
         if kind is float:
-            members.append(f"  float {name};")
+            members.append(f"  {number} {name};")
             loads.append(f"  c.{name} = s.param_{name}[{'i' if name in per_env else '0'}];")
             drawn = per_env.get(name)
             if isinstance(drawn, Uniform):
@@ -201,9 +209,11 @@ def _config(env: EnvDef, cfg: Config, per_env: PerEnv) -> Iterable[str]:
     yield "struct Config {"
     yield from members
     yield "};"
-    yield "struct Store;"
-    yield "GZ Config load_config(const Store &s, i64 i);"
+    yield "struct Store;\n#if GZ_PACK_WIDTH == 1\nGZ Config load_config(const Store &s, i64 i);\n#endif"
     program = "\n".join(["GZ Config load_config(const Store &s, i64 i) {", "  Config c;", *loads, "  return c;", "}"])
+    if env.packed:
+        names = [name for name, kind in config_types(env.Config).items() if kind is float]
+        program = _by_width([program], packed.load_config(names, per_env))
     yield f"//LOAD_CONFIG\n{program}"
     yield "template <class F> GZ void draw_parameters(const Store &s, i64 i, u32 episode, F f) {"
     yield "\n".join(["  (void)s, (void)i, (void)episode, (void)f;", *draws, "}"])
@@ -264,7 +274,7 @@ def _actions(lay: Layout, single: bool, debug: bool) -> Iterable[str]:
         yield "  const float x = is_nan(raw) ? (float)INVALID_ACTION : raw;"
         yield "  return clamp(x, action_low(agent, k), action_high(agent, k));\n}"
     index = "const Subscript &" if debug else "int "
-    yield "struct Actions {"
+    yield "#if GZ_PACK_WIDTH == 1\nstruct Actions {"
     yield "  const Action *data;\n  const i8 *mask;"
     if debug:
         number = _INDEXED.index("action")
@@ -276,7 +286,7 @@ def _actions(lay: Layout, single: bool, debug: bool) -> Iterable[str]:
     yield f"  GZ_MEMBER Action {'legal' if debug else 'operator()'}(int agent, int k) const {{"
     yield "    return legal_action(data[agent * ACTION_SIZE + k], mask + agent * MASK_SIZE, agent, k);\n  }"
     both = "0, k" if single else "k, 0"
-    yield f"  GZ_MEMBER Action operator[]({index}k) const {{ return (*this)({both}); }}\n}};"
+    yield f"  GZ_MEMBER Action operator[]({index}k) const {{ return (*this)({both}); }}\n}};\n#endif"
 
 
 def _chosen_action(lay: Layout) -> Iterable[str]:
@@ -302,10 +312,11 @@ def _chosen_action(lay: Layout) -> Iterable[str]:
 
 def _scratch(fields: Mapping[str, Field]) -> Iterable[str]:
     """Where the scratch arrays of an env begin: a GPU's envs run side by side, a CPU's thread runs one at a time."""
+    yield "GZ i64 scratch_stride(const Store &s) { return GZ_THREADS ? s.num_envs : 1; }"
     for name, field in fields.items():
         c_type, size = C_TYPES[field.dtype], int(np.prod(field.sizes))
         yield f"#if defined(GZ_CUDA) || defined(GZ_SIMT)\nGZ {c_type} *scratch_{name}(const Store &s, i64 i) {{"
-        yield f"  return s.field_{name} + field_offset(i, {size});\n}}\n#else"
+        yield f"  return s.field_{name} + field_offset(i, {size});\n}}\n#elif GZ_PACK_WIDTH == 1"
         yield f"alignas(64) static thread_local {c_type} {name}_of_thread[{size}];"
         yield f"GZ {c_type} *scratch_{name}(const Store &, i64) {{ return {name}_of_thread; }}\n#endif"
 
@@ -385,7 +396,8 @@ def _env(program: dict[str, Any]) -> Iterable[str]:
         size, columns = int(np.prod(field.sizes)), field.sizes[-1]
         place = f"scratch_{name}(s, i)" if field.scratch else f"s.field_{name} + field_offset(i, {size})"
         checked = f"{watch}, {indexed.index(name)}, {size}" if debug else ""
-        members.append((f"Array<{C_TYPES[field.dtype]}, {columns}> ", name, f"{{{place}, s.num_envs{checked}}}"))
+        stride = "scratch_stride(s)" if field.scratch else "s.num_envs"
+        members.append((f"Array<{C_TYPES[field.dtype]}, {columns}> ", name, f"{{{place}, {stride}{checked}}}"))
     for name, table in program["tables"].items():
         members.append(pointer(f"const {C_TYPES[str(table.dtype)]}", name, f"s.table_{name}", table.size))
     agent = "i" if lay.agents == 1 else "i * AGENTS"
@@ -405,7 +417,9 @@ def _env(program: dict[str, Any]) -> Iterable[str]:
         members.append(("Actions ", "action", f"{{s.action + {agent} * ACTION_SIZE, {mask}{watch}}}"))
         reward = "v.reward" if branchless else f"s.reward + {agent}"
         members.append(pointer("float", "reward", reward, "AGENTS"))
-        if not branchless:
+        if program["form"].packed:
+            members.append(("u8 &", "terminated", "v.over"))
+        elif not branchless:
             members.append(pointer("u8", "terminated", f"s.terminated + {agent}", "AGENTS"))
             members.append(pointer("const u8", "alive", f"s.alive + {agent}", "AGENTS"))
         members.append(rows("Observation", "observation", seen, "OBSERVATION_SIZE"))
@@ -428,11 +442,13 @@ def _env(program: dict[str, Any]) -> Iterable[str]:
     yield "GZ i64 row_size(const Store &s) {"
     yield f"  (void)s;\n  return {size}{' + (s.num_envs < 0)' if unknown else ''};\n}}"
     yield from _lengths(lay)
-    yield "struct Env {"
+    yield "struct Env {\n  using Number = float;\n  using Integer = int;"
     yield from (f"  {c_type}{name};" for c_type, name, _ in members)
-    if not single and not branchless and not debug:
+    if single or branchless or program["form"].packed:
+        pass
+    elif not debug:
         yield "  GZ_MEMBER void terminate(int agent) const { terminated[agent] = 1; }"
-    elif not single and not branchless:
+    else:
         number = indexed.index("terminate")
         yield "  GZ_MEMBER void terminate(const Subscript &agent) const {"
         yield f"    if (gz_watch.admits(agent, AGENTS, {number}, FLAT, 0)) terminated.data[agent.value] = 1;\n  }}"
@@ -494,10 +510,13 @@ def program(
     declared = resolve_fields(env, cfg, lay)
     rules = inline_includes(type(env).source())
     entries = (*ENTRIES, "state") if lay.state_space is not None else ENTRIES
-    check_rules(rules, {n: f.dtype for n, f in declared.items()}, entries)
+    check_rules(rules, {n: f.dtype for n, f in declared.items()}, entries, env.packed)
     fields = {n: f for n, f in declared.items() if not f.scratch}
     scratch = {n: f for n, f in declared.items() if f.scratch} | _random_order(rules, env, cfg, lay)
     lanes = env.lanes(cfg) if lanes is None else lanes
+    if env.packed:
+        packed.check_packed(env, lay, declared, env.lanes(cfg))
+        lanes = 1
     if lanes not in [2**k for k in range(11)]:
         raise ValueError(f"{env.id}: lanes must be a power of two from 1 to 1024, not {lanes}.")
     params = tuple(n for n, kind in config_types(env.Config).items() if kind is float)
@@ -507,7 +526,11 @@ def program(
     tile = max(1, min(512, 65536 // env_bytes))
     form = choose(env, lay, fields | scratch, lanes, rules)
     # Whole vectors: of bytes, as the flags are, there are 64 in the longest.
-    tile = max(tile - tile % 64, 64) if form.branchless else next((tile - tile % n for n in (64, 16) if tile > n), tile)
+    tile = (
+        max(tile - tile % 64, 64)
+        if form.branchless or form.packed
+        else next((tile - tile % n for n in (64, 16) if tile > n), tile)
+    )
     facts: dict[str, Any] = {
         "env": env,
         "cfg": cfg,
@@ -518,6 +541,7 @@ def program(
         "lanes": lanes,
         "single": type(env).single(),
         "branchless": form.branchless,
+        "form": form,
         "tile": tile,
         "debug": debug,
         "indexed": (*_INDEXED, *fields, *scratch, *tables, "state"),
@@ -525,6 +549,8 @@ def program(
     in_memory = {n: f for n, f in scratch.items() if f.shape or lanes > 1}
     drawn = {name: x for name, x in per_env.items() if isinstance(x, Uniform)}
     store = _store(env, lay, fields | in_memory, params, drawn, tables, debug)
+    types = {name: C_TYPES[str(table.dtype)] for name, table in tables.items()}
+    packs = packed.pack_env(lay, type(env).single(), fields, scratch, types) if env.packed else ()
     if 8 * len(store) > _MOST_BYTES:
         raise ValueError(
             f"{env.id}: fields, parameters, tables and the engine's own arrays are {len(store)}, but a GPU's kernels "
@@ -544,11 +570,13 @@ def program(
         *_actions(lay, facts["single"], debug),
         *_chosen_action(lay),
         *_scratch(in_memory),
-        *_env(facts),
+        *((_by_width(_env(facts), packs),) if env.packed else _env(facts)),
         "}  // namespace gz",
     ]
     parts = [
         *["#define GZ_DEBUG"] * debug,
+        f"#define GZ_PACKED {int(env.packed)}",
+        *["#define GZ_PACK_WIDTH 1"] * (debug or not env.packed),  # the checked form goes env by env
         f"#define LANES {lanes}",
         f"#define GZ_BRANCHLESS {int(form.branchless)}",
         f"#define GZ_APART {int(form.apart)}",
@@ -559,11 +587,13 @@ def program(
         "#endif",
         _header("math.cuh"),
         _header("rng.cuh"),
+        *[_header("packed.cuh")] * env.packed,
         _header("prelude.cuh"),
         _header("nearest.cuh"),
         _header("checked.cuh" if debug else "arrays.cuh"),
         *generated,
         "namespace gz {",
+        *([f'#line 1 "{env.id}, generated"', made] if (made := env.generated(cfg)) else ()),
         *(piece.text for piece in rules),
         "}  // namespace gz",
         "#if GZ_THREADS",
@@ -574,7 +604,10 @@ def program(
         _header("walk_gpu.cuh"),
         "#else",
         _header("threads.cuh"),
+        _header("host.cuh"),
+        *(["#if GZ_PACK_WIDTH > 1", _header("walk_packed.cuh"), "#else"] if env.packed else ()),
         _header("walk_cpu.cuh"),
+        *["#endif"] * env.packed,
         "#endif",
     ]
     return Program(

@@ -120,6 +120,8 @@ class EnvDef:
     #: whether episodes are so short that a CPU had better reset many envs together; results do not depend on it, but a
     #: game with one agent and scalar fields is faster then, and takes longer to compile
     short_episodes: ClassVar[bool] = False
+    #: whether the rules are packed, that is of several envs at once: see "Packed rules" in docs/dialect.md
+    packed: ClassVar[bool] = False
     #: turn-based games: the name of the scalar int32 field with the index of the agent to move
     turn: ClassVar[str | None] = None
     #: the independent implementation that tests compare with, e.g. ``"gymnasium==1.4.0 CartPole-v1"``
@@ -196,6 +198,13 @@ class EnvDef:
     def tables(self, cfg: Any) -> dict[str, NDArray[Any]]:
         """Constant arrays that all envs share, read-only in the kernel, which reads them flat: ``e.name[k]``."""
         return {}
+
+    def generated(self, cfg: Any) -> str:
+        """Device code in front of the rules, which a program has made, such as the equations of a robot's motion.
+
+        It stands in the namespace of the rules. It is not checked as they are: whoever generates it keeps the dialect.
+        """
+        return ""
 
     def check(self, cfg: Any) -> None:
         """Raises ValueError where values of the configuration do not fit together.

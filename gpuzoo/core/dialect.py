@@ -15,8 +15,9 @@ from pathlib import Path
 
 from gpuzoo.core.draws import check_draws
 from gpuzoo.core.flow import Walk
+from gpuzoo.core.masks import check_masks
 from gpuzoo.core.scatters import check_scatters
-from gpuzoo.core.tokens import DialectError, Piece, Token, closing, constants_of, functions_of, tokens_of
+from gpuzoo.core.tokens import DialectError, Function, Piece, Token, closing, constants_of, functions_of, tokens_of
 
 REGIONS = frozenset(
     "lanes once broadcast lane_sum lane_min lane_max lane_any lane_argmin lanes_smallest lanes_nearest "
@@ -94,6 +95,12 @@ def inline_includes(path: Path, seen: set[Path] | None = None) -> list[Piece]:
             pieces += inline_includes(target, seen)
     pieces.append(Piece(path, start, "\n".join(lines) + "\n"))
     return pieces
+
+
+def _is_real(tokens: Sequence[Token], k: int) -> bool:
+    """Whether a literal stands in ``Real(...)``, which rounds it."""
+    before = [token.text for token in tokens[max(0, k - 3) : k] if token.text != "-"]
+    return before[-2:] == ["Real", "("]
 
 
 def _check_pointers(tokens: Sequence[Token]) -> None:
@@ -177,7 +184,10 @@ def names(pieces: Sequence[Piece]) -> dict[str, str]:
 
 
 def check_rules(
-    pieces: Sequence[Piece], dtypes: Mapping[str, str] | None = None, entries: Sequence[str] = ENTRIES
+    pieces: Sequence[Piece],
+    dtypes: Mapping[str, str] | None = None,
+    entries: Sequence[str] = ENTRIES,
+    packed: bool = False,
 ) -> None:
     """Checks a game's rules.
 
@@ -185,6 +195,7 @@ def check_rules(
         pieces: the file with all includes, from `inline_includes`.
         dtypes: of the game's fields, by name.
         entries: the functions that the engine calls.
+        packed: whether they are rules of packs.
 
     Raises:
         DialectError: the first broken rule, with file and line.
@@ -194,7 +205,7 @@ def check_rules(
         member = k > 0 and tokens[k - 1].text == "."
         if token.kind == "name" and token.text in FORBIDDEN and not member:
             raise token.error(f"'{token.text}' is not allowed in rules: {FORBIDDEN[token.text]}")
-        if token.kind == "number" and _DOUBLE.fullmatch(token.text):
+        if token.kind == "number" and _DOUBLE.fullmatch(token.text) and not (packed and _is_real(tokens, k)):
             raise token.error(f"'{token.text}' is a double: write {token.text}f")
         if token.text == "#" and not (tokens[k + 1].text == "pragma" and tokens[k + 2].text == "once"):
             raise token.error("the only directives allowed in rules are #include and #pragma once")
@@ -205,12 +216,25 @@ def check_rules(
     for name in entries:
         if name not in functions or not functions[name].env:
             raise DialectError(f"{pieces[-1].path}:1: rules must define GZ void {name}(Env e).")
+    known = constants_of(tokens)
+    walks = [Walk(tokens, f, known, REGIONS, any_index=packed) for f in all_functions]
+    if packed:
+        check_masks(tokens, all_functions, REGIONS, dtypes or {})
+    else:
+        _check_regions(tokens, functions, dtypes or {}, entries)
+    check_draws(tokens, walks, ENTRIES)
+
+
+def _check_regions(
+    tokens: Sequence[Token], functions: Mapping[str, Function], dtypes: Mapping[str, str], entries: Sequence[str]
+) -> None:
+    """State is touched in regions only, which do not nest, and cells are changed by scatters in one way only."""
     inside: dict[str, set[int]] = {}
     for f in functions.values():
         spans = _region_spans(tokens, f.body)
         bodies = [_lambda_bodies(tokens, span) for span in spans]
         for body in bodies or [set(f.body)]:
-            check_scatters(tokens, sorted(body), f.env, dtypes or {})
+            check_scatters(tokens, sorted(body), f.env, dtypes)
         inside[f.name] = set().union(*bodies)
         f.collective = f.name in entries or bool(spans)
         f.touches = bool(f.env) and not f.collective
@@ -230,5 +254,3 @@ def check_rules(
                     f"{f.env}.{tokens[k + 2].text} outside of a region: wrap it in lanes, once, broadcast or a "
                     "reduction, where state may be read and written"
                 )
-    known = constants_of(tokens)
-    check_draws(tokens, [Walk(tokens, f, known, REGIONS) for f in all_functions], ENTRIES)

@@ -62,6 +62,7 @@ class Walk:
         function: which one.
         known: names that are constants everywhere, from `tokens.constants_of`.
         regions: names of the functions that run a function for lanes.
+        any_index: whether local arrays may have any index.
 
     Attributes:
         name: the function's.
@@ -72,11 +73,19 @@ class Walk:
         DialectError: a local array with a variable index, with file and line.
     """
 
-    def __init__(self, tokens: Sequence[Token], function: Function, known: frozenset[str], regions: frozenset[str]):
+    def __init__(
+        self,
+        tokens: Sequence[Token],
+        function: Function,
+        known: frozenset[str],
+        regions: frozenset[str],
+        any_index: bool = False,
+    ) -> None:
         self.name = function.name
         self.draws: list[Draw] = []
         self.calls: list[Call] = []
         self._tokens, self._known, self._regions = tokens, known, regions
+        self._any_index = any_index
         self._body = function.body
         self._scopes: list[dict[str, Name]] = [{}]
         self._arrays: list[set[str]] = [set()]
@@ -246,7 +255,7 @@ class Walk:
 
     def _index(self, at: int, end: int) -> None:
         tokens, name = self._tokens, self._tokens[at - 1].text
-        if tokens[at - 2].text == "." or not any(name in names for names in self._arrays):
+        if self._any_index or tokens[at - 2].text == "." or not any(name in names for names in self._arrays):
             return
         if not all(self._is_known(k) for k in range(at + 1, end)):
             index = "".join(tokens[k].text for k in range(at + 1, end))

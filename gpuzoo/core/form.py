@@ -29,11 +29,13 @@ class Form:
         obstacles: what keeps the game from the branchless form, one sentence each; rules are named by file and line.
         apart: whether a CPU writes observations in a loop over envs of their own.
         short: whether a CPU resets neighbours in vector instructions, where many of them begin at once.
+        packed: whether the rules are of packs of envs; a compiler then has no loops over envs to vectorise.
     """
 
     obstacles: tuple[str, ...]
     apart: bool
     short: bool
+    packed: bool
 
     @property
     def branchless(self) -> bool:
@@ -51,6 +53,10 @@ class Form:
 
 def choose(env: EnvDef, lay: Layout, fields: Mapping[str, Field], lanes: int, rules: Sequence[Piece]) -> Form:
     """Chooses the form of a game."""
+    if env.packed:
+        return Form(
+            ("Its rules are packed: they say themselves what is done for several envs at once.",), False, False, True
+        )
     obstacles = []
     if lanes > 1:
         obstacles.append(f"It has {lanes} lanes per env, which work on the agents of one env.")
@@ -70,4 +76,4 @@ def choose(env: EnvDef, lay: Layout, fields: Mapping[str, Field], lanes: int, ru
             if name in places
         ]
     apart = not obstacles and lay.agents * lay.observation_size > LONGEST_ROW
-    return Form(tuple(obstacles), apart, not obstacles and single and env.short_episodes)
+    return Form(tuple(obstacles), apart, not obstacles and single and env.short_episodes, False)

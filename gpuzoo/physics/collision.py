@@ -117,7 +117,7 @@ def _mixed(m: Model, f: int, g: int) -> dict[str, object]:
         condim, friction = m.geom_condim[[f, g]].max(), m.geom_friction[[f, g], 0].max()
     return {
         "condim": int(condim),
-        "friction": float(friction),
+        "friction": float(friction) if condim > 1 else 0.0,
         "solref": tuple(solref.tolist()),
         "solimp": tuple(solimp.tolist()),
         "margin": float(m.geom_margin[f] + m.geom_margin[g] - m.geom_gap[f] - m.geom_gap[g]),
@@ -196,7 +196,7 @@ def _between_segments(first: bool, second: bool) -> Callable[[Place], Nearest]:
         ends = [c if a is None else c + a * s for c, a, s in zip(centres, axes, (x, y), strict=True)]
         way = ends[1] - ends[0]
         length = t.sqrt(dot(way, way))
-        apart_at_all = t.less(t.read("k(Physics::CROSSING)"), length)
+        apart_at_all = t.less(t.read("num(Physics::CROSSING)"), length)
         across = _crossing(t, axes[0], axes[1])
         scale = 1.0 / t.select(apart_at_all, length, 1.0)
         normal = np.array([t.select(apart_at_all, x * scale, y) for x, y in zip(way, across, strict=True)], object)

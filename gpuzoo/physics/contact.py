@@ -4,7 +4,7 @@ No constraint Jacobian is formed. A contact sees the motion of its second body a
 forces act on these two bodies, and what it adds to the solver's Hessian is a 6 x 6 matrix between them.
 
 A contact's code lies behind a guard, and is skipped where no env of the pack has that contact. Contacts that differ in
-numbers only share the code of a loop, where there are more than `UNROLLED` of them.
+numbers only share the code of a loop, where a model has more than `UNROLLED` in all.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from contextlib import ExitStack
 
 import numpy as np
 
-from gpuzoo.physics.collision import Touch, touches
+from gpuzoo.physics.collision import Nearest, Touch, touches
 from gpuzoo.physics.constraint import impedance, reference
 from gpuzoo.physics.expressions import Array, Expr, Number, Trace, constants, dot, zeros
 from gpuzoo.physics.kinematics import Kinematics
 from gpuzoo.physics.model import Model
 from gpuzoo.physics.spatial import cross, join, velocity_at
 
-#: as many contacts of one kind have code of their own; more share a loop
+#: a model with more contacts than these has loops over those that differ in numbers only
 UNROLLED = 16
 
 
@@ -57,7 +57,7 @@ class Group:
     def number(self, name: str) -> Number:
         """See `collision.Place`."""
         values = [float(touch.numbers[name]) for touch in self.members]
-        return values[0] if len({*values}) == 1 else self.trace.read(f"k({self._contacts.table(name)}[i])")
+        return values[0] if len({*values}) == 1 else self.trace.read(f"num({self._contacts.table(name)}[i])")
 
     def vector(self, name: str) -> Array:
         """See `collision.Place`."""
@@ -94,7 +94,7 @@ class Group:
         else:
             self._kept[name] = x
 
-    def load(self, name: str, type_: str = "Pack") -> Number:
+    def load(self, name: str, type_: str = "Vec") -> Number:
         """A number that was kept."""
         kept = self._kept[name]
         return self.trace.read(f"{kept}[{self.index}]", type_) if isinstance(kept, str) else kept
@@ -162,8 +162,9 @@ class Contacts:
             kinds.setdefault(touch.key, []).append(touch)
         self.groups: list[Group] = []
         members: list[Touch] = []
+        many = sum(map(len, kinds.values())) > UNROLLED
         for kind in kinds.values():
-            for part in [kind] if len(kind) > UNROLLED else [[x] for x in kind]:
+            for part in [kind] if many else [[x] for x in kind]:
                 self.groups.append(Group(self, len(members), part))
                 members += part
         self.links = sorted({touch.bodies for touch in members})
@@ -185,7 +186,7 @@ class Contacts:
     def _constant(self, kind: str, name: str, values: Sequence[float]) -> None:
         text = ", ".join(str(x) if kind == "int" else f"(Real){x!r}" for x in values)
         block, place = self._place
-        block.lines.insert(place, f"GZ_TABLE {kind} {name}[] = {{{text}}};")
+        block.lines.insert(place, f"static constexpr {kind} {name}[] = {{{text}}};")
 
     def table(self, name: str) -> str:
         """The table of a constant of all contacts."""
@@ -211,7 +212,7 @@ class Contacts:
             parts = [arrays[b][place] for b in bodies]
             if len({x if isinstance(x, float) else id(x) for x in parts}) > 1 or isinstance(parts[0], Expr):
                 label = f"b_{name}_{'_'.join(map(str, place))}"
-                t.write(f"const Pack {label}[] = {{{', '.join(t.name(x) for x in parts)}}};")
+                t.write(f"const Vec {label}[] = {{{', '.join(t.name(x) for x in parts)}}};")
 
     def shared(self, name: str, arrays: Sequence[Array], index: str) -> Array:
         """What `share` wrote, of the body with an index."""
@@ -256,11 +257,8 @@ class Contacts:
                 self._constrain(group, found, depth, hit)
         return touching.get()
 
-    def _constrain(self, group: Group, found: object, depth: Number, hit: Expr) -> None:
+    def _constrain(self, group: Group, found: Nearest, depth: Number, hit: Expr) -> None:
         """The constants of a contact's constraints."""
-        from gpuzoo.physics.collision import Nearest
-
-        assert isinstance(found, Nearest)
         t, m, touch = self.trace, self.model, group.touch
         imp = impedance(t, depth, np.array(touch.solimp))
         stiffness, damping = reference(np.array(touch.solref), np.array(touch.solimp), m.opt_timestep)

@@ -18,8 +18,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-_INFIX = {"+": "+", "-": "-", "*": "*", "/": "/", "less": "<", "both": "&", "either": "|"}
-_COMMUTATIVE = {"+", "*", "min", "max", "both", "either"}
+_INFIX = {"+": "+", "-": "-", "*": "*", "/": "/", "both": "&", "either": "|", "differ": "^"}
+_COMMUTATIVE = {"+", "*", "both", "either", "differ"}
 
 #: smallest constant that is not rounding
 TINY = 1e-12
@@ -49,7 +49,7 @@ class Expr:
         operation: its name; ``read`` for a value from elsewhere.
         operands: floats and expressions.
         block: where it is computed.
-        type: ``Pack`` or ``PackMask``.
+        type: ``Vec`` or ``PackMask``.
         name: its name in the code, once it is written there.
     """
 
@@ -111,7 +111,7 @@ class Trace:
 
     # ---- operations ----
 
-    def apply(self, operation: str, *operands: Number, type_: str = "Pack") -> Expr:
+    def apply(self, operation: str, *operands: Number, type_: str = "Vec") -> Expr:
         """An expression, or the equal one that is there already."""
         if operation in _COMMUTATIVE:
             operands = tuple(sorted(operands, key=lambda x: (x.number, 0.0) if isinstance(x, Expr) else (-1, x)))
@@ -235,7 +235,7 @@ class Trace:
         if isinstance(a, (int, float)):
             return math.sin(a), math.cos(a)
         sine, cosine = self._named(self.block), self._named(self.block)
-        self.write(f"Pack {sine.name}, {cosine.name}; sincos({self.name(a)}, {sine.name}, {cosine.name});")
+        self.write(f"Vec {sine.name}, {cosine.name}; sincos({self.name(a)}, {sine.name}, {cosine.name});")
         return sine, cosine
 
     def less(self, a: Number, b: Number) -> Expr:
@@ -256,7 +256,7 @@ class Trace:
 
     def differ(self, a: Expr, b: Expr) -> Expr:
         """The mask of where only one of two masks holds."""
-        return self.either(self.both(a, self.invert(b)), self.both(self.invert(a), b))
+        return self.apply("differ", a, b, type_="PackMask")
 
     # ---- statements ----
 
@@ -264,12 +264,12 @@ class Trace:
         """Adds a statement."""
         self.block.lines.append(line)
 
-    def _named(self, block: Block, type_: str = "Pack") -> Expr:
+    def _named(self, block: Block, type_: str = "Vec") -> Expr:
         out = Expr(self, "read", (), block, type_)
         out.name = f"t{out.number}"
         return out
 
-    def read(self, place: str, type_: str = "Pack") -> Expr:
+    def read(self, place: str, type_: str = "Vec") -> Expr:
         """The value that a place has now."""
         out = self._named(self.block, type_)
         self.write(f"const {type_} {out.name} = {place};")
@@ -278,7 +278,7 @@ class Trace:
     def name(self, x: Number) -> str:
         """What the code calls a number. What it is computed from is written first, if it was not before."""
         if not isinstance(x, Expr):
-            return f"k({float(x)!r})"
+            return f"num({float(x)!r})"
         pending = [x]  # no recursion: long sums are deep
         while pending:
             top = pending[-1]
@@ -293,7 +293,7 @@ class Trace:
         return x.name
 
     def _compute(self, x: Expr) -> None:
-        words = [y.name if isinstance(y, Expr) else f"k({float(y)!r})" for y in x.operands]
+        words = [y.name if isinstance(y, Expr) else f"num({float(y)!r})" for y in x.operands]
         if x.operation in _INFIX:
             text = f"{words[0]} {_INFIX[x.operation]} {words[1]}"
         elif x.operation in ("neg", "not"):
@@ -316,7 +316,7 @@ class Trace:
         self.block = block.parent
         self.block.lines += [f"{head} {{", *(f"  {line}" for line in block.lines), "}"]
 
-    def variable(self, name: str, start: Number | str, type_: str = "Pack") -> Variable:
+    def variable(self, name: str, start: Number | str, type_: str = "Vec") -> Variable:
         """Declares a variable."""
         self.write(f"{type_} {name} = {start if isinstance(start, str) else self.name(start)};")
         return Variable(self, name, type_)
@@ -325,7 +325,7 @@ class Trace:
 class Variable:
     """A name that the code assigns to: what loops and guarded blocks hand on."""
 
-    def __init__(self, trace: Trace, name: str, type_: str = "Pack") -> None:
+    def __init__(self, trace: Trace, name: str, type_: str = "Vec") -> None:
         self.trace, self.name, self.type = trace, name, type_
 
     def get(self) -> Expr:

@@ -5,6 +5,12 @@ The text declares ``struct Physics``, the state of a pack of envs, and ``physics
 
 from __future__ import annotations
 
+import functools
+import re
+from pathlib import Path
+
+import numpy as np
+
 from gpuzoo.physics.actuation import actuator_forces
 from gpuzoo.physics.bias import bias_forces
 from gpuzoo.physics.constraint import limits
@@ -12,8 +18,8 @@ from gpuzoo.physics.contact import Contacts
 from gpuzoo.physics.expressions import Number, Trace, Variable
 from gpuzoo.physics.inertia import Sparse, factor, inertias, mass_matrix
 from gpuzoo.physics.integrator import RUNGE_KUTTA, advance, implicit_damping, rates
-from gpuzoo.physics.kinematics import kinematics
-from gpuzoo.physics.model import RK4, Model
+from gpuzoo.physics.kinematics import Kinematics, kinematics
+from gpuzoo.physics.model import RK4, Model, load
 from gpuzoo.physics.passive import passive_forces
 from gpuzoo.physics.solver import Problem, Solver
 
@@ -23,19 +29,57 @@ struct Physics {{
   static constexpr int NQ = {nq}, NV = {nv}, NU = {nu};
   static constexpr double TIMESTEP = {timestep!r};
   static constexpr double CROSSING = sizeof(Real) == 4 ? 1e-6 : 1e-15;  // distance of axes that counts as none
-  Pack qpos[NQ], qvel[NV], qacc[NV];  // qacc: where the solver starts (qacc_warmstart)
-}};
+  Vec qpos[NQ], qvel[NV], qacc[NV];  // qacc: where the solver starts (qacc_warmstart)
+{watched}}};
 """
 
 
-def generate(m: Model) -> str:
+def generate(m: Model, watch: tuple[str, ...] = ()) -> str:
     """The text of a model.
+
+    Args:
+        m: the model.
+        watch: quantities that rules read, as of the last evaluation of the dynamics, which is where MuJoCo's `mjData`
+            has them after a step: ``"xpos fingertip"`` (of a body), ``"site_xpos tip"``, ``"qfrc_constraint slider"``
+            (of a joint). They are members of ``Physics`` with these names, ``xpos_fingertip[3]``.
 
     Raises:
         ValueError: something of the model is not supported; the message names it.
     """
-    head = _HEAD.format(source=m.source, version=m.version, nq=m.nq, nv=m.nv, nu=m.nu, timestep=m.opt_timestep)
-    return head + (_runge_kutta(m) if m.opt_integrator == RK4 else _euler(m))
+    watched = [(name.replace(" ", "_"), 1 if name.startswith("qfrc") else 3) for name in watch]
+    head = Path(__file__).with_name("words.cuh").read_text() + _HEAD.format(
+        source=m.source,
+        version=m.version,
+        nq=m.nq,
+        nv=m.nv,
+        nu=m.nu,
+        timestep=m.opt_timestep,
+        watched="".join(f"  Vec {name}[{size}];\n" for name, size in watched),
+    )
+    return head + (_runge_kutta(m, watch) if m.opt_integrator == RK4 else _euler(m, watch))
+
+
+@functools.cache
+def shipped(name: str, watch: tuple[str, ...] = ()) -> str:
+    """The text of one of the models that are shipped."""
+    return generate(load(name), watch)
+
+
+def _watch(t: Trace, m: Model, watch: tuple[str, ...], k: Kinematics, force: list[Number]) -> None:
+    """Writes what rules want to read."""
+    for words in watch:
+        kind, name = words.split()
+        if kind == "xpos":
+            values = k.origin + k.xpos[m.index("body", name)]
+        elif kind == "site_xpos":
+            site = m.index("site", name)
+            values = k.origin + k.point(int(m.site_bodyid[site]), m.site_pos[site])
+        elif kind == "qfrc_constraint":
+            values = np.array([force[m.jnt_dofadr[m.index("jnt", name)]]], object)
+        else:
+            raise ValueError(f"{kind!r} cannot be watched: xpos, site_xpos and qfrc_constraint can.")
+        for i, x in enumerate(values):
+            t.write(f"s.{kind}_{name}[{i}] = {t.name(x)};")
 
 
 def _read(t: Trace, name: str, count: int) -> list[Number]:
@@ -43,11 +87,26 @@ def _read(t: Trace, name: str, count: int) -> list[Number]:
 
 
 def _function(t: Trace, signature: str) -> str:
-    return "\n".join([f"{signature} {{", *(f"  {line}" for line in t.block.lines), "}", ""])
+    """A function, without the values that nobody reads."""
+    kept: list[str] = []
+    read: set[str] = set()
+    for line in reversed(t.block.lines):
+        value = re.match(r" *const \w+ (t\d+) = ", line)
+        if value and value[1] not in read:
+            continue
+        read.update(re.findall(r"\bt\d+\b", line))
+        kept.append(f"  {line}")
+    return "\n".join([f"{signature} {{", *reversed(kept), "}", ""])
 
 
 def _forward(
-    t: Trace, m: Model, qpos: list[Number], qvel: list[Number], ctrl: list[Number], warm: list[Variable]
+    t: Trace,
+    m: Model,
+    qpos: list[Number],
+    qvel: list[Number],
+    ctrl: list[Number],
+    warm: list[Variable],
+    watch: tuple[str, ...],
 ) -> tuple[Sparse, list[Number], Solver]:
     """Forces and constraints at a state (``mj_forward``).
 
@@ -63,15 +122,17 @@ def _forward(
     contacts = Contacts(t, m, k)
     solver = Solver(t, m, Problem(k.cdof, mass, smooth, bounds, contacts, contacts.detect()))
     solver.write(warm)
-    return mass, [a + force.get() for a, force in zip(smooth, solver.force, strict=True)], solver
+    force = solver.force
+    _watch(t, m, watch, k, force)
+    return mass, [a + b for a, b in zip(smooth, force, strict=True)], solver
 
 
-def _euler(m: Model) -> str:
+def _euler(m: Model, watch: tuple[str, ...]) -> str:
     """Euler's method, semi-implicit in velocity and with implicit damping."""
     t, h = Trace(), m.opt_timestep
     qpos, qvel, ctrl = _read(t, "s.qpos", m.nq), _read(t, "s.qvel", m.nv), _read(t, "ctrl", m.nu)
     warm = [t.variable(f"qacc{d}", f"s.qacc[{d}]") for d in range(m.nv)]
-    mass, force, solver = _forward(t, m, qpos, qvel, ctrl, warm)
+    mass, force, solver = _forward(t, m, qpos, qvel, ctrl, warm, watch)
     qacc = implicit_damping(m, mass).solve(force)
     for d, (x, solved) in enumerate(zip(qacc, warm, strict=True)):
         start = x if solver.hit is None else t.select(solver.hit, solved.get(), x)
@@ -80,26 +141,26 @@ def _euler(m: Model) -> str:
     for name, values in (("qvel", qvel), ("qpos", advance(t, m, qpos, qvel, h))):
         for i, x in enumerate(values):
             t.write(f"s.{name}[{i}] = {t.name(x)};")
-    return _function(t, "GZ void physics_step(Physics &s, const Pack *ctrl)")
+    return _function(t, "GZ void physics_step(Physics &s, const Vec *ctrl)")
 
 
-def _runge_kutta(m: Model) -> str:
+def _runge_kutta(m: Model, watch: tuple[str, ...]) -> str:
     """RK4 calls the dynamics four times; they are a function of their own, so that they are compiled once."""
     t = Trace()
     qpos, qvel, ctrl = _read(t, "qpos", m.nq), _read(t, "qvel", m.nv), _read(t, "ctrl", m.nu)
-    warm = [t.variable(f"qacc{d}", f"qacc[{d}]") for d in range(m.nv)]
-    mass, force, solver = _forward(t, m, qpos, qvel, ctrl, warm)
+    warm = [t.variable(f"qacc{d}", f"s.qacc[{d}]") for d in range(m.nv)]
+    mass, force, solver = _forward(t, m, qpos, qvel, ctrl, warm, watch)
     for d, x in enumerate(factor(mass, m.nv).solve(force)):
-        t.write(f"qacc[{d}] = {t.name(x)};")
-    signature = "GZ_SELDOM void physics_forward(const Pack *qpos, const Pack *qvel, const Pack *ctrl, Pack *qacc)"
+        t.write(f"s.qacc[{d}] = {t.name(x)};")
+    signature = "GZ_SELDOM void physics_forward(Physics &s, const Vec *qpos, const Vec *qvel, const Vec *ctrl)"
     forward = _function(t, signature)
     t = Trace()
     moved = advance(t, m, _read(t, "qpos", m.nq), _read(t, "qvel", m.nv), t.read("h"))
     for i, x in enumerate(moved):
         t.write(f"out[{i}] = {t.name(x)};")
-    step = _function(t, "GZ void physics_advance(Pack *out, const Pack *qpos, const Pack *qvel, Pack h)")
+    step = _function(t, "GZ void physics_advance(Vec *out, const Vec *qpos, const Vec *qvel, Vec h)")
     t = Trace()
     for d, x in enumerate(rates(t, m, _read(t, "rate", m.nv), _read(t, "qvel", m.nv), t.read("h"))):
         t.write(f"rate[{d}] = {t.name(x)};")
-    rate = _function(t, "GZ void physics_rates(Pack *rate, const Pack *qvel, Pack h)")
+    rate = _function(t, "GZ void physics_rates(Vec *rate, const Vec *qvel, Vec h)")
     return forward + step + rate + RUNGE_KUTTA

@@ -89,24 +89,24 @@ def _logarithmic_rate(t: Trace, u: Array, velocity: Array) -> list[Number]:
 
 #: Runge and Kutta's method of order 4. The rates of a stage lead to the positions of the next one.
 RUNGE_KUTTA = """
-GZ void physics_step(Physics &s, const Pack *ctrl) {
-  Pack qpos[Physics::NQ], qvel[Physics::NV], rate[Physics::NV], last[Physics::NV], dq[Physics::NV], dv[Physics::NV];
-  for (int d = 0; d < Physics::NV; ++d) last[d] = dq[d] = dv[d] = rate[d] = k(0.0);
+GZ void physics_step(Physics &s, const Vec *ctrl) {
+  Vec qpos[Physics::NQ], qvel[Physics::NV], rate[Physics::NV], last[Physics::NV], dq[Physics::NV], dv[Physics::NV];
+  for (int d = 0; d < Physics::NV; ++d) last[d] = dq[d] = dv[d] = rate[d] = num(0.0);
   GZ_ROLLED for (int stage = 0; stage < 4; ++stage) {
-    const Pack h = k((stage == 0 ? 0.0 : stage == 3 ? 1.0 : 0.5) * Physics::TIMESTEP);
-    const Pack weight = k(stage % 3 == 0 ? 1.0 / 6.0 : 1.0 / 3.0);
+    const Vec h = num((stage == 0 ? 0.0 : stage == 3 ? 1.0 : 0.5) * Physics::TIMESTEP);
+    const Vec weight = num(stage % 3 == 0 ? 1.0 / 6.0 : 1.0 / 3.0);
     physics_advance(qpos, s.qpos, rate, h);
     for (int d = 0; d < Physics::NV; ++d) qvel[d] = fma(h, last[d], s.qvel[d]);
     physics_rates(rate, qvel, h);
-    physics_forward(qpos, qvel, ctrl, s.qacc);
+    physics_forward(s, qpos, qvel, ctrl);
     for (int d = 0; d < Physics::NV; ++d) {
       last[d] = s.qacc[d];
       dq[d] = fma(weight, rate[d], dq[d]);
       dv[d] = fma(weight, last[d], dv[d]);
     }
   }
-  physics_advance(qpos, s.qpos, dq, k(Physics::TIMESTEP));
+  physics_advance(qpos, s.qpos, dq, num(Physics::TIMESTEP));
   for (int i = 0; i < Physics::NQ; ++i) s.qpos[i] = qpos[i];
-  for (int d = 0; d < Physics::NV; ++d) s.qvel[d] = fma(k(Physics::TIMESTEP), dv[d], s.qvel[d]);
+  for (int d = 0; d < Physics::NV; ++d) s.qvel[d] = fma(num(Physics::TIMESTEP), dv[d], s.qvel[d]);
 }
 """

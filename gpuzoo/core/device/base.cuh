@@ -88,5 +88,11 @@ GZ float abs(float x) { return as_float(as_u32(x) & 0x7fffffffu); }
 GZ int abs(int x) { return x < 0 ? -x : x; }
 GZ float copysign(float x, float sign) { return as_float((as_u32(x) & 0x7fffffffu) | (as_u32(sign) & 0x80000000u)); }
 GZ bool is_nan(float x) { return x != x; }
+GZ int as_int(float x) { return (int)as_u32(x); }
+
+// m ? a : b, for what is written for one number and for packs of them.
+GZ float select(bool m, float a, float b) { return m ? a : b; }
+GZ int select(bool m, int a, int b) { return m ? a : b; }
+GZ u32 select(bool m, u32 a, u32 b) { return m ? a : b; }
 
 }  // namespace gz

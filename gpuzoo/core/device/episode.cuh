@@ -96,6 +96,11 @@ GZ Next next(int mode, u8 ended, u8 waiting) {
 // Final observations (`finals`) are read after a step in same step mode. In the middle of a rollout nobody reads them.
 GZ bool finals_after(int mode, i64 step, i64 steps) { return mode == SAME_STEP && step + 1 == steps; }
 
+// What the reset kernel does with the envs of the mask.
+enum Reset { NEXT_EPISODE = 0, NEW_SEED = 1, NO_RESET = 2 };
+
+#if GZ_PACK_WIDTH == 1  // walk_packed.cuh has the same for packs
+
 // ---- a step, first half ----
 
 // Few agents, who begin and end together: no branch, so that a loop over envs can be vectorised. An env that waits for
@@ -259,9 +264,6 @@ template <class S> GZ void tell_state(const S &s, StateNumber *rows, i64 i) {
 
 // ---- resets that the caller asks for ----
 
-// What the reset kernel does with the envs of the mask.
-enum Reset { NEXT_EPISODE = 0, NEW_SEED = 1, NO_RESET = 2 };
-
 GZ void reset_env(const Store &s, int max_steps, i64 i, int reset) {
   if (!s.reset_mask[i]) return;
   const u32 episode = reset == NEW_SEED ? 0u : reset == NEXT_EPISODE ? s.episode[i] + 1u : s.episode[i];
@@ -273,6 +275,8 @@ GZ void reset_env(const Store &s, int max_steps, i64 i, int reset) {
   restart(s, i, episode, max_steps, reset == NO_RESET ? REFRESH : SILENT);
   show_state(s, max_steps, i);
 }
+
+#endif
 
 // ---- random legal actions ----
 

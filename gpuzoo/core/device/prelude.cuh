@@ -360,9 +360,9 @@ template <class E, class F> GZ int lane_argmin(const E &e, int n, F f) {
   return (int)(u32)reduce<Min>(e, n, [=](int a) { return (u64)ordered(f(a)) << 32 | (u32)a; });
 }
 
-// Where the elements of a field lie. On a GPU with one lane per env, element k of all envs lie together, as the threads
-// run over envs; otherwise an env's elements lie together.
-#if GZ_THREADS && LANES == 1
+// Where the elements of a field lie. On a GPU with one lane per env, and where rules are packed, element k of all envs lie
+// together, as threads and vectors run over envs; otherwise an env's elements lie together.
+#if (GZ_THREADS && LANES == 1) || GZ_PACKED
 GZ i64 field_offset(i64 env, int) { return env; }
 GZ i64 element_offset(int k, i64 num_envs) { return k * num_envs; }
 #else

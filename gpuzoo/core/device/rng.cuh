@@ -30,7 +30,8 @@ GZ u32 random_bits(u64 seed, u32 episode, u32 step, u32 agent, u32 draw) {
 }
 
 // 24 random bits as a float in [0, 1).
-GZ float unit_float(u32 bits) { return (float)(i32)(bits >> 8) * 5.9604644775390625e-8f; }
+constexpr float UNIT = 5.9604644775390625e-8f;
+GZ float unit_float(u32 bits) { return (float)(i32)(bits >> 8) * UNIT; }
 
 // What an episode has of its parameter of this number, between two ends.
 GZ float drawn(u64 seed, u32 episode, u32 number, bool of_logarithm, const float *ends) {
@@ -39,26 +40,31 @@ GZ float drawn(u64 seed, u32 episode, u32 number, bool of_logarithm, const float
 }
 
 // What a game calls. `draw` numbers the draws of one agent (or of the env, when no agent is given) within one step.
-template <class E> GZ u32 random_bits(const E &e, int agent, int draw) {
-  return random_bits(e.seed, e.episode, (u32)e.t, GAME | (u32)(agent + 1), (u32)draw);
+// An env's numbers are E::Number and E::Integer: float and int, or packs of them.
+template <class E> GZ auto random_bits(const E &e, int agent, int draw) {
+  return random_bits(e.seed, e.episode, e.t, GAME | (u32)(agent + 1), (u32)draw);
 }
-template <class E> GZ u32 random_bits(const E &e, int draw) { return random_bits(e, -1, draw); }
-template <class E> GZ float uniform(const E &e, int agent, int draw, float low, float high) {
+template <class E> GZ auto random_bits(const E &e, int draw) { return random_bits(e, -1, draw); }
+template <class E>
+GZ typename E::Number uniform(const E &e, int agent, int draw, typename E::Number low, typename E::Number high) {
   return low + (high - low) * unit_float(random_bits(e, agent, draw));
 }
-template <class E> GZ float uniform(const E &e, int draw, float low, float high) { return uniform(e, -1, draw, low, high); }
+template <class E>
+GZ typename E::Number uniform(const E &e, int draw, typename E::Number low, typename E::Number high) {
+  return uniform(e, -1, draw, low, high);
+}
 
 // An integer in [0, n); the bias is below n / 2^32.
-template <class E> GZ int random_int(const E &e, int agent, int draw, int n) {
-  return (int)mulhi(random_bits(e, agent, draw), (u32)n);
+template <class E> GZ typename E::Integer random_int(const E &e, int agent, int draw, int n) {
+  return typename E::Integer(mulhi(random_bits(e, agent, draw), (u32)n));
 }
-template <class E> GZ int random_int(const E &e, int draw, int n) { return random_int(e, -1, draw, n); }
+template <class E> GZ typename E::Integer random_int(const E &e, int draw, int n) { return random_int(e, -1, draw, n); }
 
 // A number of the standard normal distribution (Box and Muller, 1958), from `draw` and `draw + 1`.
-template <class E> GZ float normal(const E &e, int agent, int draw) {
-  const float radius = sqrt(-2.f * log(1.f - unit_float(random_bits(e, agent, draw))));
+template <class E> GZ typename E::Number normal(const E &e, int agent, int draw) {
+  const auto radius = sqrt(-2.f * log(1.f - unit_float(random_bits(e, agent, draw))));
   return radius * cos(TWO_PI * unit_float(random_bits(e, agent, draw + 1)));
 }
-template <class E> GZ float normal(const E &e, int draw) { return normal(e, -1, draw); }
+template <class E> GZ typename E::Number normal(const E &e, int draw) { return normal(e, -1, draw); }
 
 }  // namespace gz

@@ -6,41 +6,6 @@
 
 namespace gz {
 
-// `envs`: null, or the indices of those that are stepped.
-struct Call {
-  const Store *store;
-  const i64 *envs;
-  i64 steps;
-  bool random;
-  int reset;
-  i64 rows;
-};
-
-// For a tile of envs, in two passes: random bits, which are always drawn in vector instructions, and the choices, which
-// are not where there are masks.
-GZ void act(const Store &s, i64 low, i64 high) {
-  constexpr int BLOCKS = (ACTION_NUMBERS + 3) / 4, WORDS = ACTION_NUMBERS < 4 ? ACTION_NUMBERS : 4;
-  const int envs = (int)(high - low);
-  alignas(64) u32 bits[TILE * BLOCKS * WORDS];
-  GZ_INDEPENDENT
-  for (int j = 0; j < envs * BLOCKS; ++j) {
-    const i64 i = low + j / BLOCKS;
-    const u64 seed = s.seed[i];
-    const u32x4 counter = {(u32)(j % BLOCKS), CHOOSER, (u32)s.elapsed_steps[i], s.episode[i]};
-    const u32x4 word = philox(counter, (u32)seed, (u32)(seed >> 32));
-    bits[j * WORDS] = word.x;
-    if constexpr (WORDS > 1) bits[j * WORDS + 1] = word.y;
-    if constexpr (WORDS > 2) bits[j * WORDS + 2] = word.z;
-    if constexpr (WORDS > 3) bits[j * WORDS + 3] = word.w;
-  }
-  Action *actions = s.action + low * ACTION_NUMBERS;
-  GZ_INDEPENDENT
-  for (int r = 0; r < envs * ACTION_NUMBERS; ++r) {
-    const int env = r / ACTION_NUMBERS, k = r % ACTION_NUMBERS;
-    actions[r] = chosen_action(s, low + env, k / ACTION_SIZE, k % ACTION_SIZE, bits[env * (BLOCKS * WORDS) + k]);
-  }
-}
-
 // Writes the observations that `advance` leaves to a loop of their own. In same step mode the last of an episode go
 // straight to the final observations.
 GZ void look(const Store &s, int mode, bool finals, int max_steps, i64 begin, i64 end) {
@@ -175,32 +140,6 @@ static void reset_range(const void *pointer, i64 begin, i64 end) {
 static void state_range(const void *pointer, i64 begin, i64 end) {
   const Call &call = *(const Call *)pointer;
   for (i64 i = begin; i < end; ++i) tell_state(*call.store, (StateNumber *)call.rows, i);
-}
-
-static void act_range(const void *pointer, i64 begin, i64 end) {
-  const Store s = *((const Call *)pointer)->store;
-  for (i64 low = begin; low < end; low += TILE) act(s, low, low + TILE < end ? low + TILE : end);
-}
-
-extern "C" void gz_launch_reset(const Store *store, i64 reset, i64 count, int threads) {
-  const Call call = {store, nullptr, 0, false, (int)reset, 0};
-  parallel(reset_range, &call, count, TILE, threads);
-}
-extern "C" void gz_launch_step(const Store *store, i64 envs, i64 count, int threads) {
-  const Call call = {store, (const i64 *)envs, 1, false, 0, 0};
-  parallel(GZ_BRANCHLESS && envs ? some_range : run_range, &call, count, TILE, threads);
-}
-extern "C" void gz_launch_rollout(const Store *store, i64 steps, i64 count, int threads) {
-  const Call call = {store, nullptr, steps, true, 0, 0};
-  parallel(run_range, &call, count, TILE, threads);
-}
-extern "C" void gz_launch_act(const Store *store, i64, i64 count, int threads) {
-  const Call call = {store, nullptr, 0, true, 0, 0};
-  parallel(act_range, &call, count, TILE, threads);
-}
-extern "C" void gz_launch_state(const Store *store, i64 rows, i64 count, int threads) {
-  const Call call = {store, nullptr, 0, false, 0, rows};
-  parallel(state_range, &call, count, TILE, threads);
 }
 
 }  // namespace gz

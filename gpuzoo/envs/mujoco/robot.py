@@ -1,0 +1,63 @@
+"""What MuJoCo's robots have in common: a model, its state, and its picture."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+from gymnasium import spaces
+from numpy.typing import NDArray
+
+from gpuzoo.core.definition import EnvDef, Field
+from gpuzoo.envs.mujoco.drawing import draw
+from gpuzoo.physics.generate import shipped
+from gpuzoo.physics.model import Model, load
+from gpuzoo.render import Canvas
+
+class Robot(EnvDef):
+    """A game about one model. Its rules include ``mujoco.cuh``."""
+
+    packed = True
+    #: the model's file, in ``gpuzoo/physics/models``
+    model: ClassVar[str]
+    #: quantities beside the state that rules read; see `gpuzoo.physics.generate.generate`
+    watch: ClassVar[tuple[str, ...]] = ()
+    #: numbers that each step leaves for whoever wants them, name -> one line of documentation
+    parts: ClassVar[Mapping[str, str]] = {}
+
+    #: metres from top to bottom of a picture
+    view_height: ClassVar[float] = 2.0
+    #: whether pictures are from above
+    view_above: ClassVar[bool] = False
+
+    @classmethod
+    def constants_of_model(cls) -> Model:
+        """The model."""
+        return load(cls.model)
+
+    def generated(self, cfg: Any) -> str:
+        return shipped(self.model, self.watch)
+
+    def action_space(self, cfg: Any, group: str) -> spaces.Box:
+        low, high = self.constants_of_model().actuator_ctrlrange.astype(np.float32).T
+        return spaces.Box(low, high, dtype=np.float32)
+
+    def fields(self, cfg: Any) -> dict[str, Field]:
+        m = self.constants_of_model()
+        return {
+            "qpos": Field("float32", (m.nq,), "positions of the joints"),
+            "qvel": Field("float32", (m.nv,), "velocities of the joints"),
+            "qacc": Field("float32", (m.nv,), "accelerations that the solver starts from (`qacc_warmstart`)"),
+            "diverged": Field("bool", doc="the last step went out of all bounds and was undone"),
+            **{name: Field("float32", doc=doc) for name, doc in self.parts.items()},
+        }
+
+    def tables(self, cfg: Any) -> dict[str, NDArray[Any]]:
+        return {"qpos0": self.constants_of_model().qpos0.astype(np.float32)}
+
+    def aspect(self, cfg: Any) -> float:
+        return 1.6
+
+    def render(self, cfg: Any, state: Mapping[str, NDArray[Any]], canvas: Canvas) -> None:
+        draw(self.constants_of_model(), state, canvas, self.view_height, self.view_above)

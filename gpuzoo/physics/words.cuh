@@ -1,0 +1,30 @@
+// What generated physics is written in: bare vector registers, not packs. g++ takes six times as long over thousands of
+// packs, which are structs, for the same instructions.
+
+#if defined(GZ_CUDA) || defined(__clang__)
+#define GZ_ROLLED _Pragma("unroll 1")
+#else
+#define GZ_ROLLED _Pragma("GCC unroll 1")
+#endif
+
+#if GZ_PACK_WIDTH == 1
+using Vec = Pack;
+GZ Vec vec(Pack x) { return x; }
+#else
+using Vec = Floats;
+GZ Vec vec(Pack x) { return x.v; }
+GZ Vec fma(Vec a, Vec b, Vec c) { return fma(Pack(a), Pack(b), Pack(c)).v; }
+GZ Vec sqrt(Vec x) { return sqrt(Pack(x)).v; }
+GZ Vec abs(Vec x) { return abs(Pack(x)).v; }
+GZ Vec min(Vec a, Vec b) { return min(Pack(a), Pack(b)).v; }
+GZ Vec max(Vec a, Vec b) { return max(Pack(a), Pack(b)).v; }
+GZ Vec select(PackMask m, Vec a, Vec b) { return select(m, Pack(a), Pack(b)).v; }
+GZ void sincos(Vec x, Vec &s, Vec &c) {
+  Pack sine, cosine;
+  sincos(Pack(x), sine, cosine);
+  s = sine.v, c = cosine.v;
+}
+#endif
+GZ PackMask less(Vec a, Vec b) { return Pack(a) < Pack(b); }
+GZ Vec num(double x) { return vec(Pack(Real(x))); }
+
