@@ -371,7 +371,9 @@ template <class P, class T> GZ P fetched(const T *from, const Place &at) {
 GZ void fetch(Pack &x, const float *from, const Place &at) { x = fetched<Pack>(from, at); }
 GZ void fetch(PackInt &x, const int *from, const Place &at) { x = fetched<PackInt>(from, at); }
 GZ void fetch(PackBits &x, const u32 *from, const Place &at) { x = fetched<PackBits>(from, at); }
+GZ void fetch(PackSeed &x, const u64 *from, const Place &at) { x = fetched<PackSeed>(from, at); }
 GZ void fetch(PackMask &x, const u8 *from, const Place &at) {
+  if (at.neighbours) return (void)(x = mask_of(from + at.env[0]));
   u8 flags[PACK_WIDTH];
   for (int w = 0; w < PACK_WIDTH; ++w) flags[w] = from[at.env[w]];
   x = mask_of(flags);
@@ -392,6 +394,12 @@ template <class T, class P> GZ void keep(T *to, const Place &at, PackMask here, 
 GZ void keep(u8 *to, const Place &at, PackMask here, PackMask x) {
   for (int w = 0; w < at.count; ++w)
     if (here[w]) to[at.env[w]] = x[w];
+}
+
+GZ void bytes_of(PackMask m, u8 *flags) {
+  typedef u8 Bytes __attribute__((vector_size(PACK_WIDTH)));
+  const Bytes bytes = __builtin_convertvector(select(m, PackInt(1), PackInt(0)).v, Bytes);
+  __builtin_memcpy(flags, &bytes, PACK_WIDTH);
 }
 
 // Rows of numbers, one of each env, from packs.
