@@ -204,10 +204,16 @@ GZ Pack rint(Pack x) { return (Floats)__builtin_ia32_rndscaleps_mask(x.v, 8, Flo
 // These instructions are comparisons: where one is not a number, or both are zeros, the result is b.
 GZ Pack min(Pack a, Pack b) { return (Floats)__builtin_ia32_minps512_mask(a.v, b.v, Floats{}, PackMask::ONES, 4); }
 GZ Pack max(Pack a, Pack b) { return (Floats)__builtin_ia32_maxps512_mask(a.v, b.v, Floats{}, PackMask::ONES, 4); }
+typedef char Bytes __attribute__((vector_size(16)));
 GZ PackMask mask_of(const u8 *flags) {
-  typedef char Bytes __attribute__((vector_size(16), aligned(1)));
-  const Ints wide = __builtin_convertvector(*reinterpret_cast<const Bytes *>(flags), Ints);
-  return PackInt(wide) != PackInt(0);
+  Bytes bytes;
+  __builtin_memcpy(&bytes, flags, sizeof(bytes));
+  return PackInt((Ints)__builtin_ia32_pmovsxbd512_mask(bytes, Ints{}, PackMask::ONES)) != PackInt(0);
+}
+GZ void bytes_of(PackMask m, u8 *flags) {
+  const Ints numbers = select(m, PackInt(1), PackInt(0)).v;
+  const Bytes bytes = (Bytes)__builtin_ia32_pmovdb512_mask(numbers, Bytes{}, PackMask::ONES);
+  __builtin_memcpy(flags, &bytes, sizeof(bytes));
 }
 
 #else
@@ -229,6 +235,9 @@ GZ PackMask mask_of(const u8 *flags) {
   Ints m;
   for (int k = 0; k < PACK_WIDTH; ++k) m[k] = -(flags[k] != 0);
   return PackMask(m);
+}
+GZ void bytes_of(PackMask m, u8 *flags) {
+  for (int k = 0; k < PACK_WIDTH; ++k) flags[k] = (u8)(m.m[k] & 1);
 }
 
 #ifdef GZ_AVX2
@@ -394,12 +403,6 @@ template <class T, class P> GZ void keep(T *to, const Place &at, PackMask here, 
 GZ void keep(u8 *to, const Place &at, PackMask here, PackMask x) {
   for (int w = 0; w < at.count; ++w)
     if (here[w]) to[at.env[w]] = x[w];
-}
-
-GZ void bytes_of(PackMask m, u8 *flags) {
-  typedef u8 Bytes __attribute__((vector_size(PACK_WIDTH)));
-  const Bytes bytes = __builtin_convertvector(select(m, PackInt(1), PackInt(0)).v, Bytes);
-  __builtin_memcpy(flags, &bytes, PACK_WIDTH);
 }
 
 // Rows of numbers, one of each env, from packs.
