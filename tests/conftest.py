@@ -101,7 +101,7 @@ def one_of_a_kind(games: list[Game], chosen: Rotation) -> list[Game]:
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     for name, chosen in CHOICES.items():
         if name in metafunc.fixturenames:
-            games = [game for game in (*GAMES, *TOYS) if chosen(game)]
+            games = [game for game in getattr(metafunc.module, "ONLY", (*GAMES, *TOYS)) if chosen(game)]
             if metafunc.definition.get_closest_marker("one_of_a_kind"):
                 games = one_of_a_kind(games, metafunc.config.stash[ROTATION])
             metafunc.parametrize(name, games, ids=[game.id for game in games])

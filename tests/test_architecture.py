@@ -27,7 +27,14 @@ ADAPTED = {
 MAY = {
     "gpuzoo.core": {"gpuzoo.core"},
     "gpuzoo.render": set(),
-    "gpuzoo.envs": {"gpuzoo.core.assets", "gpuzoo.core.definition", "gpuzoo.render", "gpuzoo.envs"},
+    "gpuzoo.physics": {"gpuzoo.physics"},
+    "gpuzoo.envs": {
+        "gpuzoo.core.assets",
+        "gpuzoo.core.definition",
+        "gpuzoo.envs",
+        "gpuzoo.physics",
+        "gpuzoo.render",
+    },
     "gpuzoo.registry": {"gpuzoo.core", "gpuzoo.envs"},
     "gpuzoo.interfaces.global_state": {"gpuzoo.core"},
     "gpuzoo.interfaces.spaces": {"gpuzoo.core"},
@@ -49,6 +56,7 @@ MAY = {
 ONLY = {
     "cupy": {"gpuzoo.core.backend_cuda", "gpuzoo.tensors"},
     "torch": {"gpuzoo.core.backend_cuda", "gpuzoo.tensors", "gpuzoo.wrappers"},
+    "mujoco": {"gpuzoo.physics.mjcf"},
     "dm_env": {"gpuzoo.interfaces.dm"},
     "pettingzoo": {"gpuzoo.interfaces.aec", "gpuzoo.interfaces.parallel", "gpuzoo.registry"},
     "stable_baselines3": {"gpuzoo.wrappers.sb3"},

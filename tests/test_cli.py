@@ -781,11 +781,6 @@ def test_heavy_imports_stay_inside_the_commands():
     assert python("-c", code).stdout.strip() == "[]"
 
 
-def test_gpu_script_is_valid_bash():
-    done = subprocess.run(["bash", "-n", str(ROOT / "scripts" / "gpu.sh")], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-
-
 def test_bench_peers_runs():
     words = ["--num-envs", "8", "--seconds", "0.02", "--threads", "1", "--json"]
     done = python("-W", "ignore", "scripts/bench_peers.py", *words)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 
 import pytest
@@ -117,3 +118,72 @@ def test_cache(tmp_path, monkeypatch):
     assert nvrtc.cached_cubin(code, "toy", "sm_80").stat().st_mtime_ns == stamp
     others = {nvrtc.cached_cubin(code + " ", "toy", "sm_80"), nvrtc.cached_cubin(code, "toy", "sm_90"), path}
     assert len(others) == 3
+
+
+# ---- which NVRTC, for a GPU and its driver ----
+
+
+@dataclasses.dataclass(frozen=True)
+class Library:
+    """A stand-in for an installed NVRTC."""
+
+    version: tuple[int, int]
+    architectures: tuple[int, ...]
+
+
+OF_12_4 = Library((12, 4), (50, 60, 70, 75, 80, 86, 89, 90))
+OF_12_9 = Library((12, 9), (50, 60, 70, 75, 80, 86, 89, 90, 100, 120))
+OF_13 = Library((13, 0), (75, 80, 86, 89, 90, 100, 120))
+
+
+@pytest.fixture
+def installed(monkeypatch):
+    def install(*libraries):
+        monkeypatch.setattr(nvrtc, "_candidates", lambda: libraries)
+        monkeypatch.setattr(nvrtc, "_open", lambda library: library)
+        monkeypatch.setattr(nvrtc, "_version_of", lambda library: library.version)
+        monkeypatch.setattr(nvrtc, "_architectures", lambda library: library.architectures)
+        nvrtc.choose.cache_clear()
+
+    yield install
+    nvrtc.choose.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("libraries", "arch", "driver", "chosen"),
+    [
+        ((OF_13, OF_12_4), "sm_90", 13000, (OF_13, "sm_90")),
+        ((OF_13, OF_12_4), "sm_90", 12040, (OF_12_4, "sm_90")),  # a driver of CUDA 12 refuses cubins of CUDA 13
+        ((OF_12_9,), "sm_90", 12020, (OF_12_9, "sm_90")),  # a minor version does not matter
+        ((OF_13, OF_12_9), "sm_70", 13000, (OF_12_9, "sm_70")),  # CUDA 13 has given up old GPUs
+        ((OF_12_4,), "sm_120", 13000, (OF_12_4, "compute_90")),  # the driver compiles PTX for a new one
+        ((OF_12_4, OF_13), "sm_120", 13000, (OF_13, "sm_120")),
+        ((OF_13,), "sm_90", None, (OF_13, "sm_90")),
+    ],
+)
+def test_nvrtc_is_chosen_by_the_driver(installed, libraries, arch, driver, chosen):
+    installed(*libraries)
+    assert nvrtc.choose(arch, driver) == chosen
+
+
+def test_messages_about_nvrtc_and_driver(installed):
+    installed(OF_13)
+    with pytest.raises(RuntimeError, match=r"NVRTC 13.0 is newer than the GPU's driver, .* 12.4 .*gpuzoo\[cuda12\]"):
+        nvrtc.choose("sm_90", 12040)
+    installed(OF_13)
+    with pytest.raises(RuntimeError, match=r"NVRTC 13.0 makes no programs for this GPU, of compute capability 7.0"):
+        nvrtc.choose("sm_70", 13000)
+    installed(OF_12_9)
+    with pytest.raises(RuntimeError, match=r"NVRTC 12.9 makes no programs .* 12.1, that its driver would take"):
+        nvrtc.choose("sm_121", 12080)  # PTX of 12.9 is too new for it
+    installed()
+    with pytest.raises(RuntimeError, match="NVRTC was not found"):
+        nvrtc.choose("sm_90", 13000)
+
+
+def test_ptx_for_a_gpu_that_nvrtc_does_not_know(monkeypatch, tmp_path):
+    monkeypatch.setenv("GPUZOO_CACHE_DIR", str(tmp_path))
+    code = 'extern "C" __global__ void f(int *x) { *x = 1; }'
+    path = nvrtc.cached_cubin(code, "toy", "sm_990", driver=99000)
+    assert path.suffix == ".ptx"
+    assert ".entry f(" in path.read_text()

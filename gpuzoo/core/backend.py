@@ -108,6 +108,12 @@ class Backend(Protocol):
                 A GPU's get its content, with each launch.
         """
 
+    def upload(self, array: Any, values: Any) -> None:
+        """Writes values from host memory into an array, which they are broadcast to, in its dtype."""
+
+    def fill(self, array: Any, byte: int) -> None:
+        """Gives every byte of a contiguous array this value."""
+
     def compile(self, program: Program) -> Kernels:
         """Compiles a program, or finds it in the cache.
 
@@ -130,6 +136,9 @@ class Backend(Protocol):
     def to_numpy(self, array: Any) -> Any:
         """A NumPy copy of an array; waits for the device."""
 
+    def staged(self, arrays: Sequence[Any]) -> list[np.ndarray[Any, Any]]:
+        """Contiguous arrays in host memory, with one wait for all. It is the memory of the next call, too."""
+
     def ordered(self) -> AbstractContextManager[Any]:
         """Array operations inside are ordered with the kernels that are launched before and after."""
 
@@ -138,6 +147,9 @@ class Backend(Protocol):
 
     def synchronize(self) -> None:
         """Waits until all launched work is done."""
+
+    def release(self, arrays: list[Any]) -> None:
+        """Lets go of arrays when the work that uses them is done: it waits, or keeps them while a graph is captured."""
 
 
 class TorchDevice(Protocol):

@@ -257,8 +257,17 @@ class CpuBackend:
     def compile_unit(self, code: str, name: str, kernels: Sequence[str]) -> Unit:
         return _CpuUnit(compile_host(code, name, (*self._flags, UNIT_SPINS)), kernels)
 
+    def upload(self, array: Any, values: Any) -> None:
+        array[...] = values
+
+    def fill(self, array: Any, byte: int) -> None:
+        array.view(np.uint8).fill(byte)
+
     def to_numpy(self, array: Any) -> Any:
         return np.array(array)
+
+    def staged(self, arrays: Sequence[Any]) -> list[np.ndarray[Any, Any]]:
+        return list(arrays)
 
     def ordered(self) -> AbstractContextManager[Any]:
         return nullcontext()
@@ -267,4 +276,7 @@ class CpuBackend:
         return _NoStream()
 
     def synchronize(self) -> None:
+        pass
+
+    def release(self, arrays: list[Any]) -> None:
         pass

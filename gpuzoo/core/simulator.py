@@ -18,6 +18,7 @@ from gpuzoo.core.backend import Backend, Device, Kernels, make_backend
 from gpuzoo.core.codegen import ENGINE_ARRAYS
 from gpuzoo.core.definition import EnvDef, Shapes, check_class, config_types, split_config, unknown
 from gpuzoo.core.faults import WORDS, CheckedKernels
+from gpuzoo.core.host import to_host
 from gpuzoo.core.parameters import Change, changed_parameters
 from gpuzoo.core.programs import program
 from gpuzoo.core.uniform import Uniform
@@ -76,7 +77,7 @@ def parse_autoreset_mode(mode: str | AutoresetMode) -> AutoresetMode:
 def host_seed(seed: Any) -> Any:
     """A seed or seeds as Python's own ints, from arrays and tensors of any library, 0-dimensional ones too."""
     if hasattr(seed, "tolist"):
-        return seed.tolist()
+        return to_host(seed).tolist()
     return [host_seed(s) for s in seed] if isinstance(seed, (list, tuple)) else seed
 
 
@@ -99,7 +100,7 @@ class Snapshot:
 
     def numpy(self) -> Snapshot:
         """A copy in host memory, which can be pickled and restored anywhere."""
-        host = {k: np.array(v.get() if hasattr(v, "get") else v) for k, v in self.arrays.items()}
+        host = {name: np.array(to_host(array)) for name, array in self.arrays.items()}
         return dataclasses.replace(self, arrays=host)
 
 
@@ -251,12 +252,13 @@ class Simulator:
         for name in program.params:
             array = self._params[name] = arrays[f"param_{name}"]
             value = self._drawn[name].low if name in self._drawn else per_env.get(name, getattr(self.cfg, name))
-            array[...] = value if isinstance(value, float) else xp.asarray(value)
+            self.backend.upload(array, value)
         self._ends = {name: arrays[f"ends_{name}"] for name in self._drawn}
         for name, ends in self._ends.items():
-            ends[...] = xp.asarray(self._drawn[name].ends)
+            self.backend.upload(ends, self._drawn[name].ends)
         for name, table in program.tables.items():
-            arrays[f"table_{name}"][...] = xp.asarray(table)
+            self.backend.upload(arrays[f"table_{name}"], table)
+        self._settings = np.zeros(2, np.int32)  # what is in `control`
 
     def new_outputs(self, arrays: Mapping[str, Any]) -> Outputs:
         """Makes a caller's arrays a place for outputs (and actions), for `use_outputs`.
@@ -294,8 +296,8 @@ class Simulator:
     @autoreset_mode.setter
     def autoreset_mode(self, mode: str | AutoresetMode) -> None:
         self._mode = parse_autoreset_mode(mode)
-        with self.backend.ordered():
-            self._control[0] = _MODES.index(self._mode)
+        self._settings[0] = _MODES.index(self._mode)
+        self.backend.upload(self._control, self._settings)
 
     @property
     def max_episode_steps(self) -> int | None:
@@ -307,8 +309,8 @@ class Simulator:
         if limit is not None and (isinstance(limit, bool) or not isinstance(limit, (int, np.integer)) or limit < 1):
             raise ValueError(f"max_episode_steps must be a positive int or None, not {limit!r}.")
         self._limit = None if limit is None else int(limit)
-        with self.backend.ordered():
-            self._control[1] = _NO_LIMIT if limit is None else limit
+        self._settings[1] = _NO_LIMIT if limit is None else limit
+        self.backend.upload(self._control, self._settings)
 
     @property
     def params(self) -> dict[str, Any]:
@@ -368,11 +370,10 @@ class Simulator:
         )
 
     def _set_params(self, change: Change) -> None:
-        with self.backend.ordered():
-            for name, array in change.values.items():
-                self._params[name][...] = self.xp.asarray(array)
-            for name, drawn in change.drawn.items():
-                self._ends[name][...] = self.xp.asarray(drawn.ends)
+        for name, array in change.values.items():
+            self.backend.upload(self._params[name], array)
+        for name, drawn in change.drawn.items():
+            self.backend.upload(self._ends[name], drawn.ends)
         self._drawn |= change.drawn
         self.cfg = change.cfg
 
@@ -427,16 +428,19 @@ class Simulator:
         if seed is None and not self._seeded:
             seed = int.from_bytes(os.urandom(6), "little")
         with self.backend.ordered():
-            chosen: Any = True if mask is None else self._checked_mask(mask)
+            chosen: Any = None if mask is None else self._checked_mask(mask)
             if not (mask is None or self._seeded or bool(chosen.all())):
                 raise RuntimeError(f"{self.env.id}: the first reset must be of all envs.")
             seeds = None if seed is None else self._seeds(seed, self.num_envs)
             if params:
                 self._set_params(self._changed_params(params, None if mask is None else self._numbers(mask)))
             if seeds is not None:
-                self.arrays["reset_seed"][...] = seeds
+                self.backend.upload(self.arrays["reset_seed"], seeds)
                 self._seeded = True
-            self.arrays["reset_mask"][...] = chosen
+            if mask is None:
+                self.backend.fill(self.arrays["reset_mask"], 1)
+            else:
+                self.arrays["reset_mask"][...] = chosen
         self._launch("reset", self.num_envs, _NEXT_EPISODE if seed is None else _NEW_SEED)
 
     def _checked_mask(self, mask: Any) -> Any:
@@ -449,12 +453,12 @@ class Simulator:
             raise ValueError("reset mask must select at least one env.")
         return self.xp.asarray(mask)
 
-    def _seeds(self, seed: Any, count: int) -> Any:
+    def _seeds(self, seed: Any, count: int) -> np.ndarray[Any, Any]:
         seed = host_seed(seed)
         if isinstance(seed, int) and not isinstance(seed, bool):
             if seed < 0:
                 raise ValueError(f"seed must not be negative: {seed}.")
-            return self.xp.arange(count, dtype="uint64") + self.xp.uint64(seed % 2**64)
+            return np.arange(count, dtype=np.uint64) + np.uint64(seed % 2**64)
         seeds = list(seed) if hasattr(seed, "__iter__") and not isinstance(seed, str) else None
         if seeds is None or not all(isinstance(s, int) and not isinstance(s, bool) for s in seeds):
             raise TypeError(f"seed must be an int, a sequence of {count} ints, or None, not {seed!r}.")
@@ -462,7 +466,7 @@ class Simulator:
             raise ValueError(f"{count} envs need as many seeds, not {len(seeds)}.")
         if min(seeds, default=0) < 0:
             raise ValueError(f"seed must not be negative: {min(seeds)}.")
-        return self.xp.asarray(np.array([s % 2**64 for s in seeds], np.uint64))
+        return np.array([s % 2**64 for s in seeds], np.uint64)
 
     def step(self, envs: Any = None) -> None:
         """One step with the actions in ``arrays["action"]``: one launch, without allocation or waiting for all envs.
@@ -541,7 +545,7 @@ class Simulator:
         """int64 indices from 0 to num_envs - 1, in host memory."""
         if isinstance(envs, (int, np.integer)) and not isinstance(envs, bool):
             envs = [int(envs)]
-        host = np.asarray(envs.get() if hasattr(envs, "get") else envs)
+        host = to_host(envs)
         if host.dtype == np.bool_:
             if host.shape != (self.num_envs,):
                 raise ValueError(f"a mask of envs must have shape ({self.num_envs},), not {host.shape}.")
@@ -571,9 +575,7 @@ class Simulator:
             ValueError: another shape, or a number that the dtype cannot hold.
         """
         target, xp = self.arrays[name], self.xp
-        if xp is np and hasattr(value, "get"):
-            value = value.get()
-        given = xp.asarray(value)
+        given = to_host(value) if xp is np else xp.asarray(value)
         want = (*lead, *target.shape[1:])
         if given.shape != want:
             raise ValueError(f"{self.env.id}: {name} must have shape {want}, not {given.shape}.")
@@ -651,7 +653,7 @@ class Simulator:
                 new[name] = self._fit(name, value, (len(where),))
             for name, value in new.items():
                 self.arrays[name][where] = value
-            self.arrays["reset_mask"][...] = False
+            self.backend.fill(self.arrays["reset_mask"], 0)
             self.arrays["reset_mask"][where] = True
         self._launch("reset", self.num_envs, _NO_RESET)
 
@@ -714,7 +716,7 @@ class Simulator:
         with self.backend.ordered():
             new = {name: self._fit(name, snapshot.arrays[name], (len(snapshot),)) for name in kept}
             if seed is not None:
-                new["seed"] = self._seeds(seed, len(chosen))
+                new["seed"] = self.xp.asarray(self._seeds(seed, len(chosen)))
             params = self._restored_params(snapshot, chosen)
             where = self.xp.asarray(chosen)
             for name, array in new.items():
@@ -725,8 +727,7 @@ class Simulator:
     def _restored_params(self, snapshot: Snapshot, chosen: Any) -> Change:
         values = {}
         for name, now in self.params.items():
-            value = snapshot.arrays[f"param_{name}"]
-            value = np.asarray(value.get() if hasattr(value, "get") else value)
+            value = to_host(snapshot.arrays[f"param_{name}"])
             if value.shape != (len(snapshot),):
                 raise ValueError(f"{self.env.id}: {name} must have shape ({len(snapshot)},), not {value.shape}.")
             if now.shape != (1,) or name in self._drawn:
@@ -764,7 +765,7 @@ class Simulator:
             return
         with self.in_use:
             if not self._closed:
-                self.backend.synchronize()
+                self.backend.release(self._owned)
                 self._free()
 
     def _free(self) -> None:
@@ -776,8 +777,7 @@ class Simulator:
 def _copied(arguments: dict[str, Any], params: Change, arrays: dict[str, Any], seeded: bool) -> Simulator:
     simulator = Simulator(**arguments)  # with the parameters that the spaces follow from, and then the present ones
     simulator._set_params(params)
-    with simulator.backend.ordered():
-        for name, array in arrays.items():
-            simulator.arrays[name][...] = simulator.xp.asarray(array)
+    for name, array in arrays.items():
+        simulator.backend.upload(simulator.arrays[name], array)
     simulator._seeded = seeded
     return simulator

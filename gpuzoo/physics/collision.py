@@ -117,7 +117,7 @@ def _mixed(m: Model, f: int, g: int) -> dict[str, object]:
         condim, friction = m.geom_condim[[f, g]].max(), m.geom_friction[[f, g], 0].max()
     return {
         "condim": int(condim),
-        "friction": float(friction),
+        "friction": float(friction) if condim > 1 else 0.0,
         "solref": tuple(solref.tolist()),
         "solimp": tuple(solimp.tolist()),
         "margin": float(m.geom_margin[f] + m.geom_margin[g] - m.geom_gap[f] - m.geom_gap[g]),

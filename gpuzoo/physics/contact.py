@@ -4,7 +4,7 @@ No constraint Jacobian is formed. A contact sees the motion of its second body a
 forces act on these two bodies, and what it adds to the solver's Hessian is a 6 x 6 matrix between them.
 
 A contact's code lies behind a guard, and is skipped where no env of the pack has that contact. Contacts that differ in
-numbers only share the code of a loop, where there are more than `UNROLLED` of them.
+numbers only share the code of a loop, where a model has more than `UNROLLED` in all.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from contextlib import ExitStack
 
 import numpy as np
 
-from gpuzoo.physics.collision import Touch, touches
+from gpuzoo.physics.collision import Nearest, Touch, touches
 from gpuzoo.physics.constraint import impedance, reference
 from gpuzoo.physics.expressions import Array, Expr, Number, Trace, constants, dot, zeros
 from gpuzoo.physics.kinematics import Kinematics
 from gpuzoo.physics.model import Model
 from gpuzoo.physics.spatial import cross, join, velocity_at
 
-#: as many contacts of one kind have code of their own; more share a loop
+#: a model with more contacts than these has loops over those that differ in numbers only
 UNROLLED = 16
 
 
@@ -162,8 +162,9 @@ class Contacts:
             kinds.setdefault(touch.key, []).append(touch)
         self.groups: list[Group] = []
         members: list[Touch] = []
+        many = sum(map(len, kinds.values())) > UNROLLED
         for kind in kinds.values():
-            for part in [kind] if len(kind) > UNROLLED else [[x] for x in kind]:
+            for part in [kind] if many else [[x] for x in kind]:
                 self.groups.append(Group(self, len(members), part))
                 members += part
         self.links = sorted({touch.bodies for touch in members})
@@ -256,11 +257,8 @@ class Contacts:
                 self._constrain(group, found, depth, hit)
         return touching.get()
 
-    def _constrain(self, group: Group, found: object, depth: Number, hit: Expr) -> None:
+    def _constrain(self, group: Group, found: Nearest, depth: Number, hit: Expr) -> None:
         """The constants of a contact's constraints."""
-        from gpuzoo.physics.collision import Nearest
-
-        assert isinstance(found, Nearest)
         t, m, touch = self.trace, self.model, group.touch
         imp = impedance(t, depth, np.array(touch.solimp))
         stiffness, damping = reference(np.array(touch.solref), np.array(touch.solimp), m.opt_timestep)

@@ -65,7 +65,7 @@ def shipped(name: str, watch: tuple[str, ...] = ()) -> str:
     return generate(load(name), watch)
 
 
-def _watch(t: Trace, m: Model, watch: tuple[str, ...], k: Kinematics, force: list[Variable]) -> None:
+def _watch(t: Trace, m: Model, watch: tuple[str, ...], k: Kinematics, force: list[Number]) -> None:
     """Writes what rules want to read."""
     for words in watch:
         kind, name = words.split()
@@ -75,7 +75,7 @@ def _watch(t: Trace, m: Model, watch: tuple[str, ...], k: Kinematics, force: lis
             site = m.index("site", name)
             values = k.origin + k.point(int(m.site_bodyid[site]), m.site_pos[site])
         elif kind == "qfrc_constraint":
-            values = np.array([force[m.jnt_dofadr[m.index("jnt", name)]].get()], object)
+            values = np.array([force[m.jnt_dofadr[m.index("jnt", name)]]], object)
         else:
             raise ValueError(f"{kind!r} cannot be watched: xpos, site_xpos and qfrc_constraint can.")
         for i, x in enumerate(values):
@@ -122,8 +122,9 @@ def _forward(
     contacts = Contacts(t, m, k)
     solver = Solver(t, m, Problem(k.cdof, mass, smooth, bounds, contacts, contacts.detect()))
     solver.write(warm)
-    _watch(t, m, watch, k, solver.force)
-    return mass, [a + force.get() for a, force in zip(smooth, solver.force, strict=True)], solver
+    force = solver.force
+    _watch(t, m, watch, k, force)
+    return mass, [a + b for a, b in zip(smooth, force, strict=True)], solver
 
 
 def _euler(m: Model, watch: tuple[str, ...]) -> str:

@@ -54,7 +54,6 @@ class Solver:
 
     Attributes:
         hit: envs that have a constraint, or None for a model that has none.
-        force: variables with the generalised force of the constraints (``qfrc_constraint``), once `write` was called.
     """
 
     def __init__(self, t: Trace, m: Model, problem: Problem) -> None:
@@ -66,14 +65,24 @@ class Solver:
         live = {i for s in problem.cdof for i in range(6) if isinstance(s[i], Expr) or s[i] != 0.0}
         #: entries of a symmetric 6 x 6 matrix that matter: in a planar model, those of three directions
         self.entries = [(i, j) for i in range(6) for j in range(i, 6) if {i, j} <= live]
-        self.force: list[Variable] = []
+        self._force: list[Variable] = []
+
+    @property
+    def force(self) -> list[Number]:
+        """The generalised force of the constraints (``qfrc_constraint``), once `write` was called.
+
+        Where an env has no constraint it is 0, and not -0, which the solver's code makes of it for a neighbour's sake.
+        """
+        if self.hit is None:
+            return [0.0] * self.m.nv
+        return [self.t.select(self.hit, x.get(), 0.0) for x in self._force]
 
     def write(self, warm: list[Variable]) -> None:
         """Replaces ``warm``, where the search starts, by the constrained acceleration."""
         t, p = self.t, self.p
-        self.force = [t.variable(f"force{d}", 0.0) for d in range(self.m.nv)]
         if self.hit is None:
             return
+        self._force = [t.variable(f"force{d}", 0.0) for d in range(self.m.nv)]
         for x in [*p.mass.values(), *p.smooth, *(x for s in p.cdof for x in s)]:
             t.name(x)
         for x in p.limits:
@@ -93,15 +102,15 @@ class Solver:
         t.write(f"if (all(done) || iteration == {STEPS}) break;")
         hessian = self._hessian()
         inertial = [a - b for a, b in zip(multiply(p.mass, qacc), p.smooth, strict=True)]
-        gradient = [a - x.get() for a, x in zip(inertial, self.force, strict=True)]
+        gradient = [a - x.get() for a, x in zip(inertial, self._force, strict=True)]
         step = [-x for x in factor(hessian, self.m.nv).solve(gradient)]
         for x in step:
             t.name(x)
         slope = t.abs(dot(gradient, step)) * SLOPE
         alpha, settled = self._search(step, slope, inertial, residuals, done)
-        size = t.select(done.get(), 0.0, alpha.get())
+        finished, size = done.get(), alpha.get()
         for x, a, s in zip(warm, qacc, step, strict=True):
-            x.set(a + size * s)
+            x.set(t.select(finished, a, a + size * s))  # not times 0: an env that is done keeps its bits
         done.set(t.either(done.get(), settled.get()))
 
     def _update(self, qacc: list[Number]) -> list[Number]:
@@ -144,7 +153,7 @@ class Solver:
             t.write(f"on{i} = {t.name(t.both(t.less(row, 0.0), limit.hit))};")
             force[limit.dof] = force[limit.dof] - limit.sign * (t.min(row, 0.0) * limit.weight)
             residuals.append(row)
-        for variable, x in zip(self.force, force, strict=True):
+        for variable, x in zip(self._force, force, strict=True):
             variable.set(x)
         return residuals
 

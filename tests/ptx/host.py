@@ -110,7 +110,7 @@ class PtxBackend(CpuBackend):
         self.device = "ptx"
 
     def compile(self, program: Program) -> Kernels:
-        return _PtxKernels(load(ptx_of(program.code, program.env.id), program.env.id), program.lanes)
+        return _PtxKernels(load(ptx_of(program.code, program.env.id), program.env.id), program)
 
     def compile_unit(self, code: str, name: str, kernels: Sequence[str]) -> Unit:
         return _PtxUnit(load(ptx_of(code, name), name))
@@ -119,17 +119,16 @@ class PtxBackend(CpuBackend):
 class _PtxKernels:
     threads = 1
 
-    def __init__(self, kernels: Mapping[str, Kernel], lanes: int) -> None:
-        self._lanes, self._block = lanes, kernels["gz_step"].entry.most_threads
+    def __init__(self, kernels: Mapping[str, Kernel], program: Program) -> None:
+        self._lanes, self._block = program.lanes, program.block
         self.launches: Mapping[str, Launch] = {
             name: functools.partial(self._launch, kernels[f"gz_{name}"]) for name in KERNELS
         }
 
     def _launch(self, kernel: Kernel, store: int, argument: int, count: int, threads: int) -> None:
         _, size = kernel.entry.parameters[0]
-        first = int(store).to_bytes(8, "little") if size == 8 else ctypes.string_at(store, size)
-        numbers = np.array([argument, count], np.int64).tobytes()
-        kernel((-(-count * self._lanes // self._block),), (self._block,), first + numbers)
+        arguments = ctypes.string_at(store, size) + np.array([argument, count], np.int64).tobytes()
+        kernel((-(-count * self._lanes // self._block),), (self._block,), arguments)
 
 
 class _PtxUnit:

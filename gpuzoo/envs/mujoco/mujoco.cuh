@@ -13,13 +13,18 @@ template <class E> GZ void set_normal_velocities(const E &e, Pack deviation) {
   for (int d = 0; d < Physics::NV; ++d) e.qvel[d] = deviation * normal(e, d, 1);
 }
 
+template <class E> GZ Physics physics_of(const E &e) {
+  Physics s;
+  for (int i = 0; i < Physics::NQ; ++i) s.qpos[i] = vec(e.qpos[i]);
+  for (int d = 0; d < Physics::NV; ++d) s.qvel[d] = vec(e.qvel[d]), s.qacc[d] = vec(e.qacc[d]);
+  return s;
+}
+
 // The actions are the controls for some steps of time. Where the state goes out of all bounds, which MuJoCo answers by a
 // reset, the episode ends, and the env keeps the state that it had: no number that is none reaches an observation.
 template <class E> GZ Physics simulate(const E &e, int steps) {
-  Physics s;
+  Physics s = physics_of(e);
   Vec ctrl[Physics::NU];
-  for (int i = 0; i < Physics::NQ; ++i) s.qpos[i] = vec(e.qpos[i]);
-  for (int d = 0; d < Physics::NV; ++d) s.qvel[d] = vec(e.qvel[d]), s.qacc[d] = vec(e.qacc[d]);
   for (int k = 0; k < Physics::NU; ++k) ctrl[k] = vec(e.action[k]);
   GZ_ROLLED for (int n = 0; n < steps; ++n) physics_step(s, ctrl);
   Pack size = 0.f;

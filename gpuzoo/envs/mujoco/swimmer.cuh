@@ -1,0 +1,29 @@
+#include "mujoco.cuh"
+
+GZ void reset(Env e) {
+  set_positions(e, e.cfg.reset_noise_scale);
+  set_uniform_velocities(e, e.cfg.reset_noise_scale);
+  e.x_velocity = e.y_velocity = e.reward_forward = e.reward_ctrl = 0.f;
+}
+
+GZ void step(Env e) {
+  // The water is the same everywhere: from 0, a step is as exact far away as near the origin.
+  const Pack x = e.qpos[0], y = e.qpos[1];
+  e.qpos[0] = e.qpos[1] = 0.f;
+  simulate(e, e.cfg.frame_skip);
+  e.x_velocity = e.qpos[0] / seconds(e.cfg.frame_skip);
+  e.y_velocity = e.qpos[1] / seconds(e.cfg.frame_skip);
+  e.qpos[0] += x;
+  e.qpos[1] += y;
+  e.reward_forward = e.cfg.forward_reward_weight * e.x_velocity;
+  e.reward_ctrl = -(e.cfg.ctrl_cost_weight * sum_of_squares_of_actions(e));
+  e.reward = e.reward_forward + e.reward_ctrl;
+  e.terminated = e.diverged;
+}
+
+GZ void observe(Env e) {
+  const int skipped = 2 * e.cfg.exclude_current_positions_from_observation;
+  for (int i = skipped; i < Physics::NQ; ++i) e.observation[i - skipped] = e.qpos[i];
+  Row velocities = e.observation + (Physics::NQ - skipped);
+  for (int d = 0; d < Physics::NV; ++d) velocities[d] = e.qvel[d];
+}

@@ -1,0 +1,104 @@
+"""Writes ``mujoco_steps.npz``: states of Gymnasium's robots and where MuJoCo takes them in one step of time.
+
+    pip install gymnasium[mujoco]==1.4.0 mujoco==4.0.0
+    python tests/reference/record_mujoco.py
+
+Half of the states are wild (past limits, upside down, deep in the ground), half are visited under random actions. The
+solver is run to its exact minimum. Arrays are called ``<model>_<qpos, qvel, ctrl, next_qpos, next_qvel>``.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import mujoco
+import numpy as np
+from numpy.typing import NDArray
+
+ASSETS = Path(gymnasium.__file__).parent / "envs" / "mujoco" / "assets"
+#: model -> its MJCF
+FILES = {
+    "half_cheetah": "half_cheetah.xml",
+    "hopper": "hopper.xml",
+    "walker2d": "walker2d_v5.xml",
+    "inverted_pendulum": "inverted_pendulum.xml",
+    "inverted_double_pendulum": "inverted_double_pendulum.xml",
+    "reacher": "reacher.xml",
+    "swimmer": "swimmer.xml",
+    "ant": "ant.xml",
+}
+Floats = NDArray[np.float64]
+
+
+def compiled(name: str) -> Any:
+    """MuJoCo's model, with a solver that goes on to the exact minimum."""
+    m = mujoco.MjModel.from_xml_path(str(ASSETS / FILES[name]))
+    m.opt.tolerance, m.opt.ls_tolerance = 0.0, 1e-12
+    m.opt.iterations = m.opt.ls_iterations = 200
+    return m
+
+
+def wild(m: Any, n: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
+    """Positions all over the place, and velocities of several scales."""
+    qpos = np.tile(m.qpos0, (n, 1))
+    for j in range(m.njnt):
+        a, (low, high) = m.jnt_qposadr[j], m.jnt_range[j]
+        if m.jnt_type[j] == mujoco.mjtJoint.mjJNT_FREE:
+            qpos[:, a : a + 3] = rng.uniform([-5, -5, -0.05], [5, 5, 1], (n, 3))
+            turn = rng.normal(size=(n, 4))
+            qpos[:, a + 3 : a + 7] = turn / np.linalg.norm(turn, axis=1, keepdims=True)
+        elif m.jnt_limited[j]:
+            qpos[:, a] = rng.uniform(low - 0.15, high + 0.15, n)
+        elif m.jnt_type[j] == mujoco.mjtJoint.mjJNT_SLIDE:
+            qpos[:, a] += rng.uniform(-0.75, 0.5, n)
+        else:
+            qpos[:, a] = rng.uniform(-4, 4, n)
+    return qpos, rng.normal(size=(n, m.nv)) * rng.choice([0.1, 1, 5, 10], (n, 1))
+
+
+def visited(m: Any, n: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
+    """States that random actions reach, beginning near the model's own."""
+    d, found = mujoco.MjData(m), []
+    while len(found) < n:
+        mujoco.mj_resetData(m, d)
+        d.qpos[:] += rng.uniform(-0.1, 0.1, m.nq)
+        d.qvel[:] = 0.1 * rng.normal(size=m.nv)
+        for _ in range(100):
+            d.ctrl[:] = rng.uniform(-1, 1, m.nu)
+            mujoco.mj_step(m, d, 5)
+            if rng.random() < 0.1:
+                found.append((d.qpos.copy(), d.qvel.copy()))
+    qpos, qvel = zip(*found[:n], strict=True)
+    return np.array(qpos), np.array(qvel)
+
+
+def stepped(m: Any, qpos: Floats, qvel: Floats, ctrl: Floats) -> tuple[Floats, Floats]:
+    """States after one step of time."""
+    d, after = mujoco.MjData(m), []
+    for state in zip(qpos, qvel, ctrl, strict=True):
+        mujoco.mj_resetData(m, d)
+        d.qpos[:], d.qvel[:], d.ctrl[:] = state
+        mujoco.mj_step(m, d)
+        after.append((d.qpos.copy(), d.qvel.copy()))
+    next_qpos, next_qvel = zip(*after, strict=True)
+    return np.array(next_qpos), np.array(next_qvel)
+
+
+def main() -> None:
+    out, n = {}, 16
+    for name in FILES:
+        rng, m = np.random.default_rng(0), compiled(name)
+        qpos, qvel = (np.concatenate(x) for x in zip(wild(m, n, rng), visited(m, n, rng), strict=True))
+        ctrl = rng.uniform(*m.actuator_ctrlrange.T, (2 * n, m.nu))
+        # What a float32 holds, so that both precisions begin alike.
+        qpos, qvel, ctrl = (x.astype(np.float32).astype(float) for x in (qpos, qvel, ctrl))
+        names = ("qpos", "qvel", "ctrl", "next_qpos", "next_qvel")
+        arrays = zip(names, (qpos, qvel, ctrl, *stepped(m, qpos, qvel, ctrl)), strict=True)
+        out |= {f"{name}_{key}": x for key, x in arrays}
+    np.savez_compressed(Path(__file__).with_name("mujoco_steps.npz"), version=mujoco.__version__, **out)
+
+
+if __name__ == "__main__":
+    main()
