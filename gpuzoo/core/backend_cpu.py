@@ -159,13 +159,13 @@ def available_threads() -> int:
 
 
 @functools.cache
-def _load(path: Path) -> dict[str, Callable[..., None]]:
+def _load(path: Path) -> tuple[dict[str, Callable[..., None]], int]:
     library = ctypes.CDLL(str(path))
     functions = {kernel: getattr(library, f"gz_launch_{kernel}") for kernel in KERNELS}
     for function in functions.values():
         function.argtypes = [ctypes.c_void_p, ctypes.c_longlong, ctypes.c_longlong, ctypes.c_int]
         function.restype = None
-    return functions
+    return functions, library.gz_pack_width()
 
 
 @functools.lru_cache(maxsize=256)
@@ -176,7 +176,8 @@ def _compiled(code: str, name: str, flags: tuple[str, ...], *places: str | None)
 
 class _CpuKernels:
     def __init__(self, path: Path, threads: int) -> None:
-        self.launches: Mapping[str, Launch] = _load(path)
+        self.launches: Mapping[str, Launch]
+        self.launches, self.pack_width = _load(path)  # and how many envs are stepped in the time of one
         self.threads = threads
 
     def address(self, kernel: str) -> int:
