@@ -36,6 +36,7 @@ struct Index {
 };
 GZ_PER_LANE Index threadIdx, blockIdx;
 static int block_size;
+#define blockDim (Index{(unsigned)block_size, 1, 1})
 
 constexpr int SIMT_WIDTH = LANES < 32 ? LANES : 32;
 

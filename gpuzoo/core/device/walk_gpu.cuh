@@ -3,7 +3,8 @@
 
 namespace gz {
 
-GZ i64 env_index() { return ((i64)blockIdx.x * BLOCK + threadIdx.x) / LANES; }
+// A small batch has blocks of fewer threads than BLOCK, so that more multiprocessors work on it.
+GZ i64 env_index() { return ((i64)blockIdx.x * blockDim.x + threadIdx.x) / LANES; }
 
 GZ void act(const Store &s, i64 i) {
   for (int r = lane(); r < ACTION_NUMBERS; r += LANES) {
@@ -85,9 +86,12 @@ template <class T> static void simt_body(const void *pointer) {
   const SimtArguments<T> &x = *(const SimtArguments<T> *)pointer;
   x.kernel(x.store, x.argument, x.count);
 }
+extern "C" int gz_simt_block;  // threads of a block; tests may choose fewer
+int gz_simt_block = BLOCK;
 template <class T> static void simt_run(void (*kernel)(const Store &, T, i64), const Store *store, i64 argument, i64 count) {
   const SimtArguments<T> x = {kernel, *store, (T)argument, count};
-  simt_launch(simt_body<T>, &x, (int)((count * LANES + BLOCK - 1) / BLOCK), BLOCK);
+  const int block = gz_simt_block;
+  simt_launch(simt_body<T>, &x, (int)((count * LANES + block - 1) / block), block);
 }
 extern "C" void gz_launch_reset(const Store *s, i64 reset, i64 count, int) { simt_run(gz_reset, s, reset, count); }
 extern "C" void gz_launch_step(const Store *s, i64 envs, i64 count, int) { simt_run(gz_step, s, envs, count); }
