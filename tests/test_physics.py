@@ -99,7 +99,7 @@ def test_unsupported_things_are_named():
     odd = Model.make({**{k: getattr(model, k) for k in model.__dataclass_fields__}, "jnt_solimp": solimp})
     with pytest.raises(ValueError, match="not supported: the power 2.5 in solimp"):
         generate(odd)
-    with pytest.raises(ValueError, match="'xquat' cannot be watched"):
+    with pytest.raises(ValueError, match="'xquat torso' cannot be watched"):
         generate(model, ("xquat torso",))
 
 

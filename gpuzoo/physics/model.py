@@ -40,6 +40,7 @@ class Model:
     body_names: tuple[str, ...]
     body_parentid: Ints
     body_weldid: Ints
+    body_rootid: Ints
     body_jntnum: Ints
     body_jntadr: Ints
     body_pos: Floats

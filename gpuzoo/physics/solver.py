@@ -65,6 +65,7 @@ class Solver:
         live = {i for s in problem.cdof for i in range(6) if isinstance(s[i], Expr) or s[i] != 0.0}
         #: entries of a symmetric 6 x 6 matrix that matter: in a planar model, those of three directions
         self.entries = [(i, j) for i in range(6) for j in range(i, 6) if {i, j} <= live]
+        self._live = sorted({i for pair in self.entries for i in pair})
         self._force: list[Variable] = []
 
     @property
@@ -80,6 +81,8 @@ class Solver:
     def write(self, warm: list[Variable]) -> None:
         """Replaces ``warm``, where the search starts, by the constrained acceleration."""
         t, p = self.t, self.p
+        for i in self._live if self.p.contacts.groups else ():
+            t.write(f"Vec wrench{i}[{len(p.contacts.links)}] = {{}};")
         if self.hit is None:
             return
         self._force = [t.variable(f"force{d}", 0.0) for d in range(self.m.nv)]
@@ -118,9 +121,8 @@ class Solver:
         t, m, p = self.t, self.m, self.p
         cacc = body_accelerations(m, p.cdof, qacc)
         p.contacts.share("cacc", cacc)
-        live = sorted({i for pair in self.entries for i in pair})
-        for i in live if p.contacts.groups else ():
-            t.write(f"Vec wrench{i}[{len(p.contacts.links)}] = {{}};")
+        for i in self._live if p.contacts.groups else ():
+            t.write(f"for (Vec &x : wrench{i}) x = num(0.0);")
         for group in p.contacts.each():
             motion, weight = group.motion("cacc", cacc), group.load("weight")
             basis = group.basis()
@@ -135,16 +137,8 @@ class Solver:
             total = zeros(3)
             for f, x in zip(forces, basis, strict=True):
                 total = total + x * f
-            self._add(group, "wrench", [(i, x) for i, x in enumerate(wrench(group.load_vector("point"), total)) if i in live])
-        on_bodies = [zeros(6) for _ in range(m.nbody)]
-        for n, (first, second) in enumerate(p.contacts.links):
-            found = zeros(6)
-            for i in live:
-                found[i] = t.read(f"wrench{i}[{n}]")
-            on_bodies[second] = on_bodies[second] + found
-            if first:
-                on_bodies[first] = on_bodies[first] - found
-        force = joint_forces(m, p.cdof, on_bodies)
+            self._add(group, "wrench", [(i, x) for i, x in enumerate(wrench(group.load_vector("point"), total)) if i in self._live])
+        force = joint_forces(m, p.cdof, self.contact_forces())
         residuals = []
         for i, limit in enumerate(p.limits):
             row = limit.sign * qacc[limit.dof] + limit.offset
@@ -154,6 +148,17 @@ class Solver:
         for variable, x in zip(self._force, force, strict=True):
             variable.set(x)
         return residuals
+
+    def contact_forces(self) -> list[Array]:
+        """Spatial forces of all contacts on each body, the world included."""
+        out = [zeros(6) for _ in range(self.m.nbody)]
+        for n, (first, second) in enumerate(self.p.contacts.links):
+            found = zeros(6)
+            for i in self._live:
+                found[i] = self.t.read(f"wrench{i}[{n}]")
+            out[second] = out[second] + found
+            out[first] = out[first] - found
+        return out
 
     def _add(self, group: Group, name: str, parts: list[tuple[int, Number]]) -> None:
         """Adds to what all contacts of a pair of bodies do together."""
