@@ -6,7 +6,11 @@ as any two torch operations are, inside ``torch.cuda.stream`` and under CUDA gra
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
+
+from gpuzoo.core.backend import Device
+from gpuzoo.core.backend_cuda import available
 
 if TYPE_CHECKING:
     import torch
@@ -32,11 +36,29 @@ def as_tensor(array: Any) -> torch.Tensor:
         ImportError: torch is missing.
     """
     torch = _torch()
-    if hasattr(array, "get"):  # CuPy
-        if array.dtype.kind == "b":
-            return torch.from_dlpack(array.view("uint8")).view(torch.bool)  # type: ignore[no-any-return]
-        return torch.from_dlpack(array)  # type: ignore[no-any-return]
-    return torch.from_numpy(array)  # type: ignore[no-any-return]
+    if not hasattr(array, "get"):
+        return torch.from_numpy(array)  # type: ignore[no-any-return]
+    is_bool = array.dtype.kind == "b"
+    exported = array.view("uint8") if is_bool else array
+    if torch.cuda.is_initialized():
+        # The array's work is on torch's current stream. By itself CuPy would have that stream wait for one of its own,
+        # which cannot be captured.
+        exported = exported.__dlpack__(stream=-1)
+    tensor = torch.from_dlpack(exported)
+    return tensor.view(torch.bool) if is_bool else tensor  # type: ignore[no-any-return]
+
+
+def start(output: str | None, device: Device) -> None:
+    """Has torch use the GPU, so that a batch which is made there next takes its memory from torch's pool.
+
+    Args:
+        output: kind of arrays that the batch will return; None: torch's, if it is on a GPU.
+        device: of the batch.
+    """
+    if output in (None, "torch") and str(device) not in ("cpu", "simt") and available() and find_spec("torch"):
+        torch = _torch()
+        if torch.cuda.is_available():
+            torch.cuda.init()
 
 
 def converted(array: Any, dtype: Any) -> Any:

@@ -28,8 +28,8 @@ from torch.nn import functional
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
+from baselines.train.allocator import keep_freed_memory
 from baselines.train.layers import Network
-from baselines.train.trainer import keep_freed_memory
 
 DENSE_CELLS = 16
 HIDDEN = 64

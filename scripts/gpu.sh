@@ -1,100 +1,185 @@
 #!/usr/bin/env bash
-# Tests and measures gpuzoo on a machine with an NVIDIA GPU, within TOTAL seconds, and leaves logs and JSON in "$OUT"
-# (by default ./out). Every part runs whatever became of the others; the exit status is that of the tests.
+# Tests and measures gpuzoo on a machine with an NVIDIA GPU, phase by phase, each bounded in time and useful alone:
 #
-#   scripts/gpu.sh
+#   scripts/gpu.sh smoke      one wide game, one capture, one training iteration, doctor: under a minute
+#   scripts/gpu.sh bits       the tests marked gpu, in parallel: equality with the CPU and captures first
+#   scripts/gpu.sh sanitize   compute-sanitizer's memcheck, racecheck and synccheck on a few games
+#   scripts/gpu.sh bench      steps per second: the headline cases, then the others
+#   scripts/gpu.sh train      PPO, a population, and where an iteration's time goes
+#   scripts/gpu.sh profile    Nsight Compute on six step kernels
+#   scripts/gpu.sh all        these one after another, each with its share of TOTAL seconds
+#   scripts/gpu.sh prepare    on a machine with a network: wheels and compiled kernels, to be carried there
 #
-# The machine needs a python3 with torch and CuPy, and pytest with pytest-timeout. What else is missing there (gymnasium,
-# pettingzoo, ...) can be brought as wheels in ./.whl; they are installed into a temporary folder, without network. To
-# prepare them, anywhere, for the machine's version of Python:
+# What comes out lies in "$OUT" (./out): rows of JSON, a file for each phase, and logs.tar.gz. `scripts/gpu_figures.py
+# --show` prints a table of them; without --show it writes them into the documentation.
 #
-#   python3 -m pip download --no-deps --only-binary=:all: --python-version 3.12 --implementation cp \
-#     --platform manylinux_2_28_x86_64 --platform manylinux2014_x86_64 -d .whl \
-#     gymnasium pettingzoo farama-notifications cloudpickle platformdirs typer rich safetensors
+# All phases share one folder, .gpu: compiled kernels, wheels that the machine lacks, logs. `prepare` fills it, and where
+# it is carried along nothing is compiled twice. The machine needs a python3 with torch, CuPy, pytest and pytest-timeout;
+# with pytest-xdist the tests take all cores. A tool of NVIDIA's that is missing is named, and the script goes on.
 #
-# Without network --no-deps means just that: name every requirement that the machine lacks.
-#
-# Variables: OUT, PYTHON (python3), TOTAL (560 seconds), PPO (options of the training run).
+# Variables: OUT; PYTHON (python3); LIMIT (seconds for a phase, in place of its own); TOTAL (seconds for all, 580);
+# DEVICE (cuda; cpu and simt try the phases where there is no GPU) and SMALL=1, which makes their work small; for prepare
+# TARGET_PYTHON (3.12), ARCH (sm_90) and NVRTC, the machine's version of nvidia-cuda-nvrtc: kernels compiled by another
+# one are not used.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
+phases=(smoke bits sanitize bench train profile)
+declare -A limits=([smoke]=60 [bits]=180 [sanitize]=90 [bench]=240 [train]=240 [profile]=90 [prepare]=3000)
+
 out=${OUT:-out}
 python=${PYTHON:-python3}
-total=${TOTAL:-560}
-ppo=${PPO:---num-envs 4096 --total-steps 4e6}
-mkdir -p "$out"
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
-export PYTHONUNBUFFERED=1 PYTHONPATH="$PWD${PYTHONPATH:+:$PYTHONPATH}" GPUZOO_CACHE_DIR="$scratch/cache"
-: > "$out/summary.txt"
+device=${DEVICE:-cuda}
+seconds=1.5
+few=()
+[[ ${SMALL:-} ]] && seconds=0.02 few=(--num-envs 64)
+folder=$PWD/.gpu
+logs=$folder/logs
+export PYTHONUNBUFFERED=1 GPUZOO_CACHE_DIR="$folder/cache" CUPY_CACHE_DIR="$folder/cupy"
+export PYTHONPATH="$PWD:$folder/site${PYTHONPATH:+:$PYTHONPATH}"
+work=("$python" scripts/gpu_work.py)
+status=0
 
-# part NAME SECONDS FILE COMMAND...: runs the command for so long at most, with its output in FILE
+say() { echo "$@" | tee -a "$logs/summary.txt"; }
+
+# part NAME SECONDS log|rows COMMAND...: runs the command for so long at most. What it prints goes to its log; with
+# `rows` it prints rows of JSON, which go to the phase's file.
 part() {
-  local name=$1 limit=$2 file=$3 start=$SECONDS status
+  local name=$1 limit=$2 sink=$3 start=$SECONDS log="$logs/$phase/$1.log" code word=ok
   shift 3
-  (( limit > total - SECONDS )) && limit=$(( total - SECONDS ))
-  if (( limit < 5 )); then
-    echo "$name: no time left" | tee -a "$out/summary.txt"
+  (( limit > deadline - SECONDS )) && limit=$(( deadline - SECONDS ))
+  if (( limit < 3 )); then
+    say "$phase/$name: no time left"
+    status=1
     return 124
   fi
-  echo "== $name: $*"
-  case $file in
-    *.log) timeout --signal=INT --kill-after=10 "$limit" "$@" 2>&1 | tee "$out/$file"; status=${PIPESTATUS[0]} ;;
-    *) timeout --signal=INT --kill-after=10 "$limit" "$@" > "$out/$file"; status=$? ;;
-  esac
-  printf '%-14s status %3d, %3d s\n' "$name" "$status" $(( SECONDS - start )) | tee -a "$out/summary.txt"
-  return "$status"
+  if [[ $sink == rows ]]; then
+    timeout --signal=INT --kill-after=5 "$limit" "$@" >> "$out/$phase.jsonl" 2> "$log"
+    code=$?
+    echo >> "$out/$phase.jsonl" # ends a row that was cut off
+  else
+    timeout --signal=INT --kill-after=5 "$limit" "$@" > "$log" 2>&1
+    code=$?
+  fi
+  (( code == 0 )) || { word="status $code"; status=1; }
+  (( code == 124 || code == 137 )) && word="cut off"
+  say "$(printf '%-36s %-10s %4d s' "$phase/$name" "$word" $(( SECONDS - start )))"
+  (( code == 0 )) || tail -n 5 "$log"
+  tar -czf "$out/logs.tar.gz" -C "$folder" logs # now, as the machine may be gone in a minute
+  return "$code"
 }
 
-# table FILE: rows of JSON for the eye
-table() {
-  "$python" - "$out/$1" <<'EOF'
-import json, sys
-for line in open(sys.argv[1]):
-    row = json.loads(line)
-    if "steps_per_second" not in row:
-        print(" ", row.get("error") or row["gpu"] or row["cpu"])
-        continue
-    name = row.get("name") or f"{row['id']} {row['case']}"
-    more = [f"{row['roofline_fraction']:7.1%} of {row['copy_bandwidth'] / 1e9:.0f} GB/s"] if "roofline_fraction" in row else []
-    more += [f"rollout {row['rollout_steps_per_second']:.3g}/s"] if "rollout_steps_per_second" in row else []
-    more += [f"first step {row[k]:.2f} s" for k in row if k.startswith("first_step")]
-    print(f"  {name:44} {row['num_envs']:8} envs {row['steps_per_second']:10.3g} steps/s", *more)
-EOF
+have() { command -v "$1" > /dev/null || { say "$phase: there is no $1 on this machine"; return 1; }; }
+
+smoke() {
+  { nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader || echo "no nvidia-smi"; } 2>&1 |
+    tee -a "$logs/summary.txt"
+  part work 50 rows "${work[@]}" smoke --device "$device"
+  part doctor 25 log "$python" -m gpuzoo doctor
 }
 
-if compgen -G '.whl/*.whl' > /dev/null; then
-  "$python" -m pip install -q --no-index --no-deps --no-compile --upgrade --target "$scratch/site" .whl/*.whl ||
-    echo "the wheels in .whl could not be installed" | tee -a "$out/summary.txt"
-  export PYTHONPATH="$PYTHONPATH:$scratch/site"
+bits() {
+  local first='equals_cpu or equals_the_cpus or graph or lanes or illegal' files tests file
+  # By name, because pytest would import all files to look for the mark, and many need what the machine lacks.
+  mapfile -t files < <(grep -lE 'mark\.gpu' tests/test_*.py)
+  tests=(env TEST_TURN=all "$python" -m pytest -m gpu -q -rfE -p no:cacheprovider --continue-on-collection-errors)
+  "$python" -c 'import xdist' 2> /dev/null && tests+=(-n "$(nproc)" --dist worksteal)
+  part first 120 log "${tests[@]}" tests/test_gpu.py tests/test_fast_capture.py -k "$first"
+  part rest 170 log "${tests[@]}" "${files[@]}" -k "not ($first)"
+  for file in "$logs"/bits/*.log; do say "$(tail -n 1 "$file")"; done
+}
+
+sanitize() {
+  have compute-sanitizer || return
+  local tool
+  for tool in memcheck racecheck synccheck; do
+    # Torch's allocator would hand out parts of large blocks, in which a wrong address goes unseen.
+    part "$tool" 40 log env PYTORCH_NO_CUDA_MEMORY_CACHING=1 compute-sanitizer --tool "$tool" --error-exitcode 9 \
+      "${work[@]}" equal CartPole-v1 TagContinuous-v0 TagGridWorld-v0 Pursuit-v0 --num-envs 3 --steps 3 --device "$device"
+  done
+}
+
+bench() {
+  local head='^(CartPole|Breakout|TagGridWorld|TagContinuous|SimpleSpread)-'
+  local games=("$python" -m gpuzoo bench --json --device "$device" --no-startup --seconds "$seconds" "${few[@]}")
+  [[ $device == cuda* ]] && part compile 60 rows "${work[@]}" compile
+  part headlines 90 rows "${work[@]}" headlines --device "$device" --seconds "$seconds" "${few[@]}"
+  part first 60 rows "${games[@]}" "$head"
+  part rest 230 rows "${games[@]}" "^(?!${head#^})"
+}
+
+train() {
+  local ppo=("$python" -m baselines.ppo CartPole-v1 --device "$device") large=(--num-envs 4096 --total-steps 2e8)
+  local many=(--population 2048 --num-envs 4 --total-steps 5e5) spread=(--num-envs 4096) steps=1e9
+  [[ ${SMALL:-} ]] && large=(--num-envs 64 --num-steps 32 --total-steps 2e4) spread=(--num-envs 8)
+  [[ ${SMALL:-} ]] && many=(--population 4 --num-envs 4 --num-steps 32 --total-steps 2e3)
+  local runs="$folder/runs"
+  rm -rf "$runs"
+  part ppo 75 log "${ppo[@]}" "${large[@]}" --out "$runs/ppo"
+  part population 90 log "${ppo[@]}" "${many[@]}" --out "$runs/population"
+  part speeds 20 rows "${work[@]}" training "$runs/ppo" "$runs/population"
+  phases_of() { part "phases-$1" 40 rows "$python" scripts/bench_phases.py "$1" "${@:2}" --device "$device" --total-steps $steps; }
+  phases_of CartPole-v1 "${spread[@]}"
+  phases_of Breakout-MinAtar-v1 "${spread[@]}"
+  phases_of TagContinuous-v0 "${few[@]:---num-envs=2000}" --num-steps 32
+  phases_of SimpleSpread-v0 "${spread[@]}" --num-steps 32
+}
+
+profile() {
+  local game
+  if have ncu; then
+    for game in CartPole-v1 Breakout-MinAtar-v1 'TagGridWorld-v0:1000 agents, partial observation' \
+      'TagContinuous-v0:1024 agents' SimpleSpread-v0 SpaceInvaders-MinAtar-v1; do
+      part "$game" 30 log ncu --csv --log-file "$logs/profile/$game.csv" --print-units base --clock-control none \
+        --metrics "$("${work[@]}" metrics)" --kernel-name gz_step --launch-skip 10 --launch-count 1 \
+        "${work[@]}" steps "$game" --device "$device" "${few[@]}"
+      part "row of $game" 15 rows "${work[@]}" profile "$logs/profile/$game.csv"
+    done
+  fi
+}
+
+prepare() {
+  mkdir -p "$folder/wheels"
+  part wheels 600 log "$python" -m pip download --no-deps --only-binary=:all: --implementation cp \
+    --python-version "${TARGET_PYTHON:-3.12}" --platform manylinux_2_28_x86_64 --platform manylinux2014_x86_64 \
+    -c constraints.txt -d "$folder/wheels" \
+    gymnasium pettingzoo farama-notifications cloudpickle platformdirs typer rich safetensors
+  if [[ ${NVRTC:-} ]]; then
+    part nvrtc 600 log "$python" -m pip install -q --no-deps --target "$folder/nvrtc" "nvidia-cuda-nvrtc==$NVRTC"
+    export PYTHONPATH="$folder/nvrtc:$PYTHONPATH"
+  fi
+  part compile 3000 rows "${work[@]}" compile --arch "${ARCH:-sm_90}"
+}
+
+# Runs one phase within so many seconds.
+run() {
+  phase=$1
+  deadline=$(( SECONDS + $2 ))
+  rm -rf "${logs:?}/$phase" "$out/$phase.jsonl"
+  mkdir -p "$logs/$phase" "$out"
+  say "== $phase, at most $2 s, $(date -u +%FT%TZ)"
+  "$phase"
+}
+
+phase=${1:-}
+if [[ $# != 1 || ( -z ${limits[$phase]:-} && $phase != all ) ]]; then
+  echo "usage: scripts/gpu.sh ${phases[*]// /|}|all|prepare" >&2
+  exit 2
 fi
-
-nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader || echo "no nvidia-smi"
-part doctor 60 doctor.log "$python" -m gpuzoo doctor
-part tests 210 tests.log env TEST_TURN=all "$python" -m pytest -m gpu -q -p no:cacheprovider --durations=10
-tests=$?
-part bench-cuda 110 bench_cuda.jsonl "$python" -m gpuzoo bench --json --device cuda --no-startup --seconds 1.5
-table bench_cuda.jsonl
-part start-up 40 startup_cuda.jsonl \
-  "$python" -m gpuzoo bench '^(CartPole|TagContinuous)-v. default' --json --device cuda --num-envs 4096 --seconds 0.3
-table startup_cuda.jsonl
-phases() {
-  part "phases-$1" 50 "phases_$1.jsonl" "$python" scripts/bench_phases.py "${@:2}" --device cuda --total-steps 1e9
-  cat "$out/phases_$1.jsonl"
-}
-phases cartpole CartPole-v1 --num-envs 4096
-phases tag TagContinuous-v0 --num-envs 2000 --num-steps 32 --config.num_runners 100 --config.num_other_agents_observed 10
-phases spread SimpleSpread-v0 --num-envs 4096 --num-steps 32
-phases population CartPole-v1 --population 2048 --num-envs 4
-# shellcheck disable=SC2086 # several words
-part ppo 60 ppo.log "$python" -m baselines.ppo CartPole-v1 --device cuda $ppo
-part population 90 population.log \
-  "$python" -m baselines.ppo CartPole-v1 --device cuda --population 2048 --num-envs 4 --total-steps 5e5
-part bench-cpu 70 bench_cpu.jsonl "$python" -m gpuzoo bench --json --device cpu --no-startup --seconds 1
-table bench_cpu.jsonl
-part peers 40 peers.jsonl "$python" scripts/bench_peers.py --json --seconds 0.5
-table peers.jsonl
-
-echo
-cat "$out/summary.txt"
-exit "$tests"
+mkdir -p "$logs" "$out"
+if compgen -G "$folder/wheels/*.whl" > /dev/null && [[ $phase != prepare && ! -d $folder/site ]]; then
+  "$python" -m pip install -q --no-index --no-deps --no-compile --target "$folder/site" "$folder"/wheels/*.whl ||
+    say "the wheels in .gpu/wheels could not be installed"
+fi
+table=()
+if [[ $phase == all ]]; then
+  total=${TOTAL:-580} sum=0
+  for phase in "${phases[@]}"; do sum=$(( sum + limits[$phase] )); done
+  (( total > sum )) && total=$sum
+  for phase in "${phases[@]}"; do run "$phase" $(( limits[$phase] * total / sum )); done
+else
+  run "$phase" "${LIMIT:-${limits[$phase]}}"
+  table=(--phase "$phase")
+fi
+[[ $phase != prepare && ( -e $out/$phase.jsonl || ! ${table[*]} ) ]] && "$python" scripts/gpu_figures.py --show --out "$out" "${table[@]}"
+exit "$status"

@@ -8,7 +8,8 @@ golden rollouts. The toys of tests/toys have what no game may have. A game that 
 Three marks keep the cost of a further game small. A game that changed lately has all tests nevertheless (rotation.py).
 
 - ``rotates``: costs much and seldom finds anything. An eighth of them runs each time. With ``together=True`` those of a
-  file have the same turn, as they share what costs much.
+  file have the same turn, as they share what costs much. With ``learns=True`` it is a whole learning run or plays many
+  episodes; of those that run only because of what changed lately, not more than `LEARNING` do.
 - ``by_kind``: is about the engine or an interface. One game of each kind always has it, the others by turns.
 - ``one_of_a_kind``: is about another library's wrappers. One game of each kind has it, the others never.
 
@@ -27,7 +28,7 @@ from typing import Any
 
 import pytest
 from gymnasium import spaces
-from rotation import TURNS, Rotation, rotation
+from rotation import LEARNING, TURNS, Rotation, rotation
 from toys.glide import Glide
 from toys.herd import Herd
 from toys.lamps import Lamps
@@ -100,7 +101,7 @@ def one_of_a_kind(games: list[Game], chosen: Rotation) -> list[Game]:
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     for name, chosen in CHOICES.items():
         if name in metafunc.fixturenames:
-            games = [game for game in (*GAMES, *TOYS) if chosen(game)]
+            games = [game for game in getattr(metafunc.module, "ONLY", (*GAMES, *TOYS)) if chosen(game)]
             if metafunc.definition.get_closest_marker("one_of_a_kind"):
                 games = one_of_a_kind(games, metafunc.config.stash[ROTATION])
             metafunc.parametrize(name, games, ids=[game.id for game in games])
@@ -140,8 +141,12 @@ def pytest_report_header(config: pytest.Config) -> str:
     return str(config.stash[ROTATION])
 
 
+def arguments(item: pytest.Item) -> dict[str, Any]:
+    return item.callspec.params if hasattr(item, "callspec") else {}
+
+
 def game_of(item: pytest.Item) -> Game | None:
-    params = item.callspec.params if hasattr(item, "callspec") else {}
+    params = arguments(item)
     return next((params[name] for name in CHOICES if name in params), None)
 
 
@@ -157,29 +162,51 @@ def how_often(item: pytest.Item) -> str:
     return "one_of_a_kind" if item.get_closest_marker("one_of_a_kind") else "always"
 
 
-def runs(item: pytest.Item, chosen: Rotation) -> bool:
-    """Whether a test by turns runs: it is its turn, what it is about changed lately, or it is called by its name."""
-    game, mark = game_of(item), item.get_closest_marker("rotates")
-    return (
-        chosen.comes(item.nodeid.partition("::")[0] if mark and mark.kwargs.get("together") else item.nodeid)
-        or (game.__module__ in chosen.names if game else chosen.changed(item.path))
-        or any("::" in word and item.nodeid.startswith(word) for word in item.config.args)
+def has_its_turn(item: pytest.Item, chosen: Rotation) -> bool:
+    """Whether it is a test's turn, or it is called by its name."""
+    mark = item.get_closest_marker("rotates")
+    return chosen.comes(item.nodeid.partition("::")[0] if mark and mark.kwargs.get("together") else item.nodeid) or any(
+        "::" in word and item.nodeid.startswith(word) for word in item.config.args
     )
+
+
+def is_about_a_change(item: pytest.Item, chosen: Rotation) -> bool:
+    """Whether what a test is about changed lately: its game, or its own file, or a page or program that it is given."""
+    if game := game_of(item):
+        return game.__module__ in chosen.names
+    given = [value for value in arguments(item).values() if isinstance(value, Path)]
+    return chosen.changed(item.path, *given)
+
+
+def by_turns(items: list[pytest.Item], chosen: Rotation) -> set[str]:
+    """Ids of those tests by turns that run: it is their turn, or what they are about changed lately."""
+    runs: set[str] = set()
+    learning: list[str] = []
+    for item in items:
+        mark = item.get_closest_marker("rotates")
+        if has_its_turn(item, chosen):
+            runs.add(item.nodeid)
+        elif is_about_a_change(item, chosen):
+            if mark and mark.kwargs.get("learns"):
+                learning.append(item.nodeid)
+            else:
+                runs.add(item.nodeid)
+    return runs | {*sorted(learning, key=chosen.order)[:LEARNING]}
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     missing, chosen = cuda_missing(), config.stash[ROTATION]
-    taken: list[pytest.Item] = []
-    left: list[pytest.Item] = []
     for item in items:
         if missing and item.get_closest_marker("gpu"):
             item.add_marker(pytest.mark.skip(reason=missing))
         if item.get_closest_marker("rotates") and not item.get_closest_marker("timeout"):
             item.add_marker(pytest.mark.timeout(LONG))
-        (left if how_often(item) in BY_TURNS and not runs(item, chosen) else taken).append(item)
+    costly = [item for item in items if how_often(item) in BY_TURNS]
+    left = {item.nodeid for item in costly} - by_turns(costly, chosen)
     # Golden rollouts compile the games' programs. They come first, so that this counts as no other test's cost.
+    taken = [item for item in items if item.nodeid not in left]
+    config.hook.pytest_deselected(items=[item for item in items if item.nodeid in left])
     items[:] = sorted(taken, key=lambda item: item.path.name != "test_golden.py")
-    config.hook.pytest_deselected(items=left)
 
 
 # ---- what a test costs, for scripts/test_costs.py ----

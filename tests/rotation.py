@@ -6,7 +6,8 @@ tests. ``--turn 3`` or the variable ``TEST_TURN=3`` chooses another one, ``all``
 
 "Lately" is bounded, so that a change of many games costs no more than one of a few: the working tree and the last
 `COMMITS` commits count, small commits first, until there are `MODULES` modules of games. A commit of more than `SWEEP`
-files (a rename, a new engine) says nothing about anything else.
+files (a rename, a new engine) says nothing about anything else. Not more than `LEARNING` whole learning runs run only
+because of what changed lately; the turn chooses which.
 
 As a script it prints the environments of ``tests/integrations`` whose turn it is. It needs no package but Python's own.
 """
@@ -27,6 +28,7 @@ TURNS = 8
 INTEGRATION_TURNS = 4
 COMMITS = 20
 MODULES = 6
+LEARNING = 4
 SWEEP = 50
 
 
@@ -48,7 +50,11 @@ class Rotation:
 
     def comes(self, name: str) -> bool:
         """Whether it is the turn of a test, an eighth of which have the same one."""
-        return self.turn is None or int(hashlib.sha256(name.encode()).hexdigest(), 16) % TURNS == self.turn
+        return self.turn is None or _hash(name) % TURNS == self.turn
+
+    def order(self, name: str) -> int:
+        """Where a test stands in the order that this turn has for them."""
+        return _hash(f"{self.turn} {name}")
 
     def changed(self, *paths: Path) -> bool:
         """Whether one of some files changed lately, or names a module or a game that did."""
@@ -64,6 +70,10 @@ class Rotation:
         if self.left_out:
             lines += [f"  too many changed; by turns only: {', '.join(sorted(self.left_out))} (--turn all: everything)"]
         return "\n".join(lines)
+
+
+def _hash(text: str) -> int:
+    return int(hashlib.sha256(text.encode()).hexdigest(), 16)
 
 
 @functools.cache

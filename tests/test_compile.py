@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import re
+import dataclasses
 import sys
 
 import pytest
 from toys.glide import Glide
 
-from gpuzoo.core import nvrtc
+import gpuzoo
+from gpuzoo.core import nvrtc, occupancy
 from gpuzoo.core.backend import KERNELS
 from gpuzoo.core.codegen import program
 from gpuzoo.core.definition import Field
@@ -31,13 +32,56 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux" and bool(nvrtc_missing()
 @pytest.mark.rotates
 @pytest.mark.parametrize("arch", ARCHITECTURES)
 def test_no_spills(game, arch):
-    code = program(game(), game.Config()).code
-    cubin, log = nvrtc.compile_cubin(code, game.id, arch, (*nvrtc.OPTIONS, "--ptxas-options=-v"))
+    made = program(game(), game.Config())
+    cubin, log = nvrtc.bounded_cubin(made.code, game.id, arch, made.block)
     assert cubin[:4] == b"\x7fELF"
-    seen = dict(re.findall(r"Function properties for gz_(\w+)\nptxas[ .]*([^\n]*)", log))
+    seen = occupancy.usage(log)
     assert seen.keys() >= set(KERNELS), log
-    for kernel in KERNELS:
-        assert seen[kernel] == "0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads", kernel
+    assert {kernel: seen[kernel].local for kernel in KERNELS} == dict.fromkeys(KERNELS, 0)
+
+
+@pytest.mark.parametrize(("arch", "registers", "spills_below", "blocks"), [
+    ("sm_90", 64, 0, None),  # half of 2,048 threads have room already
+    ("sm_90", 65, 0, 8),
+    ("sm_90", 255, 80, 6),  # eased until nothing spills
+    ("sm_90", 72, 72, None),
+    ("sm_75", 72, 0, None),  # half of 1,024
+    ("sm_120", 96, 0, 6),
+])  # fmt: skip
+def test_launch_bounds(arch, registers, spills_below, blocks):
+    """A compiler that obeys bounds, and spills where a kernel has fewer registers than it needs."""
+    calls = []
+
+    def compile_with(macros):
+        calls.append(macros)
+        asked = dict(macro.removeprefix("-DGZ_BLOCKS_").split("=") for macro in macros)
+        log = ""
+        for name in ("reset", "step", "rollout"):
+            bound = 65536 // (128 * int(asked.get(name, 1))) // 8 * 8
+            used = min(255, bound, registers if name == "step" else 40)
+            spilled = 8 * (name == "step" and used < spills_below)
+            log += (
+                f"ptxas info    : Function properties for gz_{name}\n"
+                f"    {spilled} bytes stack frame, {spilled} bytes spill stores, 0 bytes spill loads\n"
+                f"ptxas info    : Used {used} registers, used 1 barriers, 512 bytes smem, 400 bytes cmem[0]\n"
+            )
+        return repr(macros).encode(), log
+
+    made, log = occupancy.bounded(compile_with, 128, arch)
+    expected = () if blocks is None else (f"-DGZ_BLOCKS_step={blocks}",)
+    assert made == repr(expected).encode()
+    assert occupancy.usage(log)["step"].local == 0
+    assert occupancy.usage(log)["step"].shared == 512
+    if blocks:
+        assert occupancy.resident(occupancy.usage(log)["step"].registers, 128) >= blocks
+
+
+def test_a_step_has_registers_for_half_of_the_threads():
+    """SpaceInvaders takes 255 registers where nothing bounds it."""
+    made = program(gpuzoo.get("SpaceInvaders-MinAtar-v1"), gpuzoo.get("SpaceInvaders-MinAtar-v1").Config())
+    _, log = nvrtc.bounded_cubin(made.code, made.env.id, "sm_90", made.block)
+    assert occupancy.usage(log)["step"].registers <= 64
+    assert occupancy.usage(log)["step"].local == 0
 
 
 def test_more_arrays_than_a_kernel_takes():
@@ -74,3 +118,72 @@ def test_cache(tmp_path, monkeypatch):
     assert nvrtc.cached_cubin(code, "toy", "sm_80").stat().st_mtime_ns == stamp
     others = {nvrtc.cached_cubin(code + " ", "toy", "sm_80"), nvrtc.cached_cubin(code, "toy", "sm_90"), path}
     assert len(others) == 3
+
+
+# ---- which NVRTC, for a GPU and its driver ----
+
+
+@dataclasses.dataclass(frozen=True)
+class Library:
+    """A stand-in for an installed NVRTC."""
+
+    version: tuple[int, int]
+    architectures: tuple[int, ...]
+
+
+OF_12_4 = Library((12, 4), (50, 60, 70, 75, 80, 86, 89, 90))
+OF_12_9 = Library((12, 9), (50, 60, 70, 75, 80, 86, 89, 90, 100, 120))
+OF_13 = Library((13, 0), (75, 80, 86, 89, 90, 100, 120))
+
+
+@pytest.fixture
+def installed(monkeypatch):
+    def install(*libraries):
+        monkeypatch.setattr(nvrtc, "_candidates", lambda: libraries)
+        monkeypatch.setattr(nvrtc, "_open", lambda library: library)
+        monkeypatch.setattr(nvrtc, "_version_of", lambda library: library.version)
+        monkeypatch.setattr(nvrtc, "_architectures", lambda library: library.architectures)
+        nvrtc.choose.cache_clear()
+
+    yield install
+    nvrtc.choose.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("libraries", "arch", "driver", "chosen"),
+    [
+        ((OF_13, OF_12_4), "sm_90", 13000, (OF_13, "sm_90")),
+        ((OF_13, OF_12_4), "sm_90", 12040, (OF_12_4, "sm_90")),  # a driver of CUDA 12 refuses cubins of CUDA 13
+        ((OF_12_9,), "sm_90", 12020, (OF_12_9, "sm_90")),  # a minor version does not matter
+        ((OF_13, OF_12_9), "sm_70", 13000, (OF_12_9, "sm_70")),  # CUDA 13 has given up old GPUs
+        ((OF_12_4,), "sm_120", 13000, (OF_12_4, "compute_90")),  # the driver compiles PTX for a new one
+        ((OF_12_4, OF_13), "sm_120", 13000, (OF_13, "sm_120")),
+        ((OF_13,), "sm_90", None, (OF_13, "sm_90")),
+    ],
+)
+def test_nvrtc_is_chosen_by_the_driver(installed, libraries, arch, driver, chosen):
+    installed(*libraries)
+    assert nvrtc.choose(arch, driver) == chosen
+
+
+def test_messages_about_nvrtc_and_driver(installed):
+    installed(OF_13)
+    with pytest.raises(RuntimeError, match=r"NVRTC 13.0 is newer than the GPU's driver, .* 12.4 .*gpuzoo\[cuda12\]"):
+        nvrtc.choose("sm_90", 12040)
+    installed(OF_13)
+    with pytest.raises(RuntimeError, match=r"NVRTC 13.0 makes no programs for this GPU, of compute capability 7.0"):
+        nvrtc.choose("sm_70", 13000)
+    installed(OF_12_9)
+    with pytest.raises(RuntimeError, match=r"NVRTC 12.9 makes no programs .* 12.1, that its driver would take"):
+        nvrtc.choose("sm_121", 12080)  # PTX of 12.9 is too new for it
+    installed()
+    with pytest.raises(RuntimeError, match="NVRTC was not found"):
+        nvrtc.choose("sm_90", 13000)
+
+
+def test_ptx_for_a_gpu_that_nvrtc_does_not_know(monkeypatch, tmp_path):
+    monkeypatch.setenv("GPUZOO_CACHE_DIR", str(tmp_path))
+    code = 'extern "C" __global__ void f(int *x) { *x = 1; }'
+    path = nvrtc.cached_cubin(code, "toy", "sm_990", driver=99000)
+    assert path.suffix == ".ptx"
+    assert ".entry f(" in path.read_text()

@@ -88,7 +88,13 @@ for part in sorted(Path("blocks").iterdir()):
 """
 
 
-@pytest.mark.parametrize("page", [p for p in PAGES if any(b.language == "python" for b in blocks(p))], ids=name)
+FIRST = [ROOT / "README.md", DOCS / "quickstart.md", DOCS / "new_env.md"]  # what users copy first: always
+RUN = [page for page in PAGES if any(block.language == "python" for block in blocks(page))]
+
+
+@pytest.mark.parametrize(
+    "page", [pytest.param(p, marks=[pytest.mark.rotates] * (p not in FIRST), id=name(p)) for p in RUN]
+)
 def test_code_runs(page: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run_blocks([b for b in blocks(page) if not b.integration], tmp_path, capsys, ["-W", "error"])
 

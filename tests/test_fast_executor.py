@@ -93,11 +93,11 @@ def test_advantages_are_the_plain_ones(name: str) -> None:
         found, more = [], []
         for executor in (trainer.executor, Plain()):
             learner.executor = executor
-            learner.running_return.zero_()
+            learner.normalization.running_return.zero_()
             numbers = trainer.prepare(learner)
             found.append(learner.packed.clone()[learner.valid])
-            more.append([learner.valid.float(), learner.running_return.clone(), *numbers.values()])
-            for x in learner.reward_scale.state_dict().values():
+            more.append([learner.valid.float(), learner.normalization.running_return.clone(), *numbers.values()])
+            for x in learner.normalization.scale.state_dict().values():
                 x.zero_()
         close(*found)
         for mine, other in zip(*more, strict=True):
@@ -218,6 +218,7 @@ def test_a_run_goes_on_with_the_other_executor(first: str, second: str, tmp_path
     assert told == f"{second} from iteration 2 on, {first} before"
 
 
+@pytest.mark.rotates(learns=True)
 def test_both_learn_alike() -> None:
     """Other random numbers, and the same algorithm: both balance the pole for much longer than at random."""
     for name in ("plain", "fast"):

@@ -6,18 +6,21 @@ the value that chance exceeds once in a million times.
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import itertools
 import math
 import re
 import sys
 import weakref
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from gpuzoo.core import nvrtc
 from gpuzoo.core.backend import make_backend
+from gpuzoo.core.backend_cuda import _CudaUnit
 
 torch = pytest.importorskip("torch")
 
@@ -441,6 +444,13 @@ def everything(device):
         gain, valid = kernels.gae(decay[:20].contiguous(), x, torch.cat([flags[0], flags[1, :1]]), flags[1], flags[2],
                                   decay[1:] if known else None, gamma, 0.9, waits)  # fmt: skip
         out += [gain, valid.int()]
+    weights = [random_logits((90,), 3, 1, seed=k)[:, 0].to(device) for k in range(4)]
+    weights[3].abs_()  # the mean of squares
+    factor, rate, count = (
+        torch.tensor(x, device=device) for x in ([[0.5], [1.0], [0.1]], [[1e-3]] * 3, [1.0, 7.0, 900.0])
+    )
+    kernels.bind_adam(*weights, factor, rate, count)()
+    out += weights
     return [x.nan_to_num(1e30).cpu() for x in out]  # bits of NaN are nobody's promise
 
 
@@ -449,6 +459,24 @@ def test_the_thread_form_gives_the_same_bits(simt):
     expected = everything("cpu")
     simt()
     same(everything("cpu"), expected)
+
+
+def test_a_call_without_items_launches_nothing_on_a_gpu():
+    """The driver refuses a grid without blocks, such as that of `scan` of no columns."""
+    launches = []
+
+    def launch(*arguments, **options):
+        launches.append(arguments)
+
+    module = SimpleNamespace(get_function=lambda name: launch)
+    backend = SimpleNamespace(
+        xp=SimpleNamespace(RawModule=lambda path: module), ordered=contextlib.nullcontext, launch=launch
+    )
+    unit = _CudaUnit(backend, "no file", ["scan"])
+    unit.bind("scan", [0, 1, 0, 0, 0, 0])(0)
+    assert not launches
+    unit.bind("scan", [1, 1, 0, 0, 0, 0])(0)
+    assert len(launches) == 1
 
 
 # ---- shuffle ----

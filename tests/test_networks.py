@@ -287,7 +287,7 @@ def test_a_head_learns_its_own_rewards(critic: str) -> None:
 
     trainer = Alone(small("SimpleSpread-v0", critic=critic, lr=1e-2, anneal_lr=False, hidden=(16,)))
     first = trainer.iterate()
-    for _ in range(15):
+    for _ in range(24):
         numbers = trainer.iterate()
     value = trainer.learners["agent"].player.value
     assert (value[..., 1] - 2).abs().mean() < 0.2

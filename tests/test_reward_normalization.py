@@ -36,11 +36,17 @@ def test_a_run_that_chooses_is_one_that_was_told(played: str, large: bool) -> No
     assert not torch.equal(same, other)
 
 
+def halving(mode: bool | str, members: int) -> Any:
+    """A choice between rewards and half of them."""
+    choice = Normalization(mode, members, 2, torch.device("cpu"))
+    choice.scaled = lambda learner, reward, gamma: reward / 2  # type: ignore[method-assign]
+    return choice
+
+
 def test_each_member_chooses_once_by_its_first_rewards() -> None:
     """The scale of the returns is 5 for the first member and 50 for the others; the last has no reward at first."""
-    scale = SimpleNamespace(variance=torch.tensor([[25.0], [2500.0], [2500.0]]))
-    learner: Any = SimpleNamespace(name="agent", reward_scale=scale, scaled_rewards=lambda reward, gamma: reward / 2)
-    choice, gamma = Normalization("auto", 3, torch.device("cpu")), torch.ones(3, 1)
+    choice, learner, gamma = halving("auto", 3), SimpleNamespace(name="agent"), torch.ones(3, 1)
+    choice.scale.variance = torch.tensor([[25.0], [2500.0], [2500.0]])
     reward = torch.ones(4, 3, 2)
     reward[:, 2] = 0
 
@@ -51,7 +57,7 @@ def test_each_member_chooses_once_by_its_first_rewards() -> None:
 
     assert factors() == [1, 0.5, 0]
     assert (choice.is_open, choice.chosen.tolist(), choice.news()) == (True, [0, 1, -1], "")
-    scale.variance = scale.variance.flip(0)  # those who have chosen do not choose again
+    choice.scale.variance = choice.scale.variance.flip(0)  # those who have chosen do not choose again
     reward[:, 2] = 1
     assert factors() == [1, 0.5, 1]
     assert (choice.is_open, choice.chosen.tolist()) == (False, [0, 1, 0])
@@ -61,10 +67,9 @@ def test_each_member_chooses_once_by_its_first_rewards() -> None:
 
 @pytest.mark.parametrize(("mode", "factor"), [(True, 0.5), (False, 1)])
 def test_what_was_told_is_not_chosen(mode: bool, factor: float) -> None:
-    choice = Normalization(mode, 1, torch.device("cpu"))
-    learner: Any = SimpleNamespace(scaled_rewards=lambda reward, gamma: reward / 2)
+    choice = halving(mode, 1)
     assert not choice.is_open
-    assert choice.apply(learner, torch.ones(1, 1, 1), torch.ones(1, 1)).item() == factor
+    assert choice.apply(None, torch.ones(1, 1, 1), torch.ones(1, 1)).item() == factor
 
 
 def test_a_run_that_goes_on_does_not_choose_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import rotation
-from rotation import MODULES, ROOT, SWEEP, TURNS, Rotation
+from conftest import by_turns
+from rotation import LEARNING, MODULES, ROOT, SWEEP, TURNS, Rotation
 
 MPE = "gpuzoo/envs/mpe/"
 
@@ -91,6 +93,45 @@ def test_environments_of_the_integrations():
         [sys.executable, "-S", str(ROOT / "tests/rotation.py")], capture_output=True, text=True, check=True
     )
     assert set(shown.stdout.split()) <= set(everything)
+
+
+def costly_test(path: Path, k: int, given: Path | None = None, **values: bool) -> SimpleNamespace:
+    """What is asked of one of pytest's items."""
+    return SimpleNamespace(
+        callspec=SimpleNamespace(params={"page": given}),
+        nodeid=f"{path.relative_to(ROOT)}::test_it[{k}]",
+        path=path,
+        config=SimpleNamespace(args=["tests"]),
+        get_closest_marker=lambda name: pytest.mark.rotates(**values).mark if name == "rotates" else None,
+    )
+
+
+def test_a_change_brings_few_learning_runs():
+    """Others with another turn; and those of the turn, and all that is no learning run."""
+    path = ROOT / "tests/test_simple_q.py"
+    learning = {item.nodeid: item for item in (costly_test(path, k, learns=True) for k in range(100))}
+    other = {item.nodeid: item for item in (costly_test(path, k) for k in range(100, 110))}
+    items = [*learning.values(), *other.values()]
+    seen: set[str] = set()
+    for turn in range(TURNS):
+        changed = Rotation(turn, files=frozenset({path.relative_to(ROOT).as_posix()}))
+        found = by_turns(items, changed)
+        of_the_turn = {name for name in learning if changed.comes(name)}
+        assert other.keys() | of_the_turn <= found
+        few = found - other.keys() - of_the_turn
+        assert len(few) == LEARNING
+        seen |= few
+    assert len(seen) > 3 * LEARNING
+    assert by_turns(items, Rotation(None)) == learning.keys() | other.keys()
+
+
+def test_a_page_or_program_that_a_test_is_given_concerns_it():
+    """Not the others of its file."""
+    pages = [ROOT / "docs/training.md", ROOT / "docs/search.md"]
+    items = [costly_test(ROOT / "tests/test_docs.py", k, given=page) for k, page in enumerate(pages)]
+    turn = next(t for t in range(TURNS) if not any(Rotation(t).comes(item.nodeid) for item in items))
+    changed = Rotation(turn, files=frozenset({"docs/training.md"}))
+    assert by_turns(items, changed) == {items[0].nodeid}
 
 
 # ---- as pytest runs it ----

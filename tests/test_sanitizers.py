@@ -20,6 +20,7 @@ from toys.herd import Herd
 import gpuzoo
 from gpuzoo import Simulator
 from gpuzoo.core.backend_cpu import compile_host
+from gpuzoo.core.codegen import DEVICE
 
 ADDRESS = (
     "-O1", "-g1", "-fno-omit-frame-pointer", "-fsanitize=address,undefined,float-cast-overflow",
@@ -88,7 +89,7 @@ def program_text(sim: Simulator, steps: int, threads: int) -> str:
     numbers = {f"field_{name}": (field.sizes, field.dtype) for name, field in sim.program.scratch.items()}
     if (state := sim.layout.state_space) is not None:
         numbers |= dict.fromkeys(("state", "final_state"), (state.shape, str(state.dtype)))
-    for name in sim.program.store:
+    for name, pointer in zip(sim.program.store, sim._members.tolist(), strict=True):
         if name in numbers:  # what a CPU's threads have of their own, and what is only written where it has a place
             shape, dtype = numbers[name]
             nbytes = sim.num_envs * int(np.prod(shape)) * np.dtype(dtype).itemsize
@@ -97,10 +98,10 @@ def program_text(sim: Simulator, steps: int, threads: int) -> str:
             fills.append("0xA5")
             data.append("nullptr")
             continue
-        array = owned.get(sim._pointers[name])
-        if array is None or name in ("num_envs", "stride"):
+        array = owned.get(pointer)
+        if array is None or name == "num_envs":
             sizes.append("-1")
-            values.append(str(sim._pointers[name]))
+            values.append(str(pointer))
             fills.append("0")
             data.append("nullptr")
             continue
@@ -215,3 +216,16 @@ def test_a_fault_is_found(tmp_path, old, new, message):
     done = run(compile_host(program_text(sim, 5, 1), "fault", ADDRESS, ".exe"))
     assert done.returncode != 0
     assert message in done.stderr
+
+
+def test_a_barrier_that_not_all_lanes_come_to_is_an_error():
+    """The thread form on the host ends with a sentence where a GPU would hang."""
+    main = """
+    static void body(const void *) { if (gz::threadIdx.x != 5) gz::__syncthreads(); }
+    int main() { gz::simt_launch(body, nullptr, 1, 8); }
+    """
+    headers = [(DEVICE / name).read_text() for name in ("base.cuh", "simt.cuh")]
+    text = "\n".join(["#define LANES 1", *headers, main])
+    done = run(compile_host(text, "hang", ("-DGZ_SIMT", "-O1"), ".exe"))
+    assert done.returncode != 0
+    assert "wait at a barrier" in done.stderr

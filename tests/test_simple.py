@@ -58,6 +58,7 @@ def test_one_file_is_one_algorithm(path):
             assert node.attr in gpuzoo.__all__
 
 
+@pytest.mark.rotates
 def test_short_run(path):
     """The log has an entry per iteration, whose numbers are finite; the same seed gives the same ones, another not."""
     runs = []

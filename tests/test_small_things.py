@@ -18,6 +18,7 @@ import gpuzoo
 from gpuzoo import Simulator, SingleEnv
 from gpuzoo.core import codegen
 from gpuzoo.core.backend_cpu import LINE, CpuBackend
+from gpuzoo.core.definition import Shapes
 from gpuzoo.interfaces import single
 
 ID = "gpuzoo/CartPole-v1"
@@ -78,7 +79,10 @@ def test_envs_share_no_space():
 
 def test_small_arrays_share_no_cache_line():
     backend = CpuBackend(1)
-    made = [backend.zeros_at(shape, "float32") for shape in [(1,), (3,), (1,), (2000,), (1,), (100,)] * 30]
+    shapes = [(1,), (3,), (1,), (2000,), (1,), (100,)] * 30
+    named = Shapes(tuple(map(str, range(180))), tuple((shape, "float32") for shape in shapes))
+    made = [pair for _ in range(2) for pair in zip(*backend.zeros_all(named), strict=True)]
+    assert [array.shape for array, _ in made] == shapes * 2
     places = sorted((address, array.nbytes) for array, address in made)
     for array, address in made:
         assert address == backend.address(array)

@@ -55,7 +55,7 @@ class Args:
     hidden: int = option(64, "width of the layer before the memory, and of the memory")
     device: str = option("auto", "auto, cpu, cuda or cuda:1")
     threads: int = option(1, "CPU threads of the envs, and of torch")
-    compile: bool = option(False, "torch.compile the loss")
+    compile: bool = option(False, "torch.compile the loss; it unrolls the rollout, which takes a minute")
 
     def __post_init__(self) -> None:
         game, rollout = gpuzoo.get(self.game), self.num_envs * self.num_steps

@@ -12,7 +12,6 @@ from torch import Tensor
 
 from ..report.checkpoint import below
 from . import distributed
-from .layers import Scale
 from .minibatch import Minibatch, Sequences, share_of
 from .networks import Policy
 from .places import Places
@@ -82,9 +81,7 @@ class Learner:
         self.executor, policy = rollout.executor, player.policy
         self.momentum, self.square = torch.zeros_like(policy.flat.data), torch.zeros_like(policy.flat.data)
         self.count = torch.zeros(policy.members, device=policy.flat.device)
-        self.reward_scale = Scale(policy.members, 1, policy.flat.device)
-        self.normalization = Normalization(normalize_rewards, policy.members, policy.flat.device)
-        self.running_return = torch.zeros(player.shape[1:], device=policy.flat.device)
+        self.normalization = Normalization(normalize_rewards, policy.members, player.shape[2], policy.flat.device)
         self.reward = self.valid = self.packed = self.observation = self.action = torch.empty(0)
         self.columns: dict[str, Tensor] = {}
         self.mask: Tensor | None = None
@@ -184,18 +181,6 @@ class Learner:
             rows = torch.arange(numbers, device=valid.device).expand_as(flags)
             self._places = rows.new_zeros(len(flags), numbers + 1).scatter_(1, place, rows)
 
-    def scaled_rewards(self, reward: Tensor, gamma: Tensor) -> Tensor:
-        """Rewards (steps, members, rows) divided by the deviation of the discounted return, which learns from them."""
-        ended = self.rollout.ended.view(len(reward), self.player.shape[1], -1)
-        goes_on = 1 - ended.repeat_interleave(len(self.player.agents), -1).float()
-        decay = gamma * torch.cat([torch.ones_like(goes_on[:1]), goes_on[:-1]])
-        first = reward[:1] + gamma * self.running_return
-        returns = self.executor.discounted_sum(torch.cat([first, reward[1:]]), decay)
-        self.running_return.copy_(returns[-1] * goes_on[-1])
-        flat = returns.transpose(0, 1).reshape(reward.shape[1], -1, 1)
-        self.reward_scale.learn(flat, torch.ones_like(flat[..., 0]), distributed.all_reduce)
-        return (reward * (self.reward_scale.variance + 1e-8).rsqrt()).clamp(-10, 10)
-
     def learn_scale(self) -> None:
         """Lets what was seen in the rollout enter the policy's normalisation."""
         if not self.policy.normalize:
@@ -286,16 +271,11 @@ class Learner:
         """What it has learnt, by name."""
         found: dict[str, Any] = {f"weights/{k}": v for k, v in self.policy.state_dict().items()}
         found |= {f"adam/{k}": v for k, v in self._moments().items()}
-        found |= {f"reward_scale/{k}": v for k, v in self.reward_scale.state_dict().items()}
-        if self.normalization.automatic:
-            found["normalizes_rewards"] = self.normalization.chosen
-        return found
+        return found | self.normalization.state_dict()
 
     def load_state_dict(self, found: Mapping[str, Tensor]) -> None:
         """Puts back what `state_dict` gave."""
         self.policy.load_state_dict(below(found, "weights/"))
-        self.reward_scale.load_state_dict(below(found, "reward_scale/"))
-        if self.normalization.automatic:
-            self.normalization.load(found["normalizes_rewards"])
+        self.normalization.load_state_dict(found)
         for name, x in self._moments().items():
             x.copy_(found[f"adam/{name}"])

@@ -1,14 +1,17 @@
-"""Whether rewards are divided by the deviation of the discounted return: yes, no, or as the first rewards decide."""
+"""Rewards divided by the deviation of the discounted return: always, never, or as the first rewards decide."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
+from ..report.checkpoint import below
 from . import distributed
 from .args import LARGE_RETURNS
+from .layers import Scale
 
 if TYPE_CHECKING:
     from .learner import Learner
@@ -24,41 +27,56 @@ class Normalization:
     Args:
         mode: True, False or ``"auto"``.
         members: of the population.
+        rows: of a member, see `Player`.
         device: of the rewards.
 
     Attributes:
+        scale: of the discounted returns.
+        running_return: (members, rows), the discounted returns of the episodes that are under way.
         chosen: int8 (members,): 1 for yes, 0 for no, -1 while that is open.
         is_open: whether it is for some member; then `apply` waits for the device.
     """
 
-    def __init__(self, mode: bool | str, members: int, device: torch.device) -> None:
+    def __init__(self, mode: bool | str, members: int, rows: int, device: torch.device) -> None:
         self.automatic = mode == "auto"
+        self.scale, self.running_return = Scale(members, 1, device), torch.zeros(members, rows, device=device)
         self.chosen = torch.full((members,), -1 if self.automatic else int(mode), dtype=torch.int8, device=device)
         self._news = ""
-        self.load(self.chosen)
+        self._take(self.chosen)
 
     def apply(self, learner: Learner, reward: Tensor, gamma: Tensor) -> Tensor:
         """Rewards (steps, members, rows) as advantages are computed from them; ``gamma`` (members, 1)."""
         if not (self.is_open or self._any):
             return reward
-        scaled = learner.scaled_rewards(reward, gamma)
+        scaled = self.scaled(learner, reward, gamma)
         if self.is_open:
             self._choose(learner, reward)
         return scaled if self._all else torch.where((self.chosen > 0)[:, None], scaled, reward)
 
+    def scaled(self, learner: Learner, reward: Tensor, gamma: Tensor) -> Tensor:
+        """Rewards divided by the deviation, which learns from them."""
+        ended = learner.rollout.ended.view(len(reward), len(self.chosen), -1)
+        goes_on = 1 - ended.repeat_interleave(len(learner.player.agents), -1).float()
+        decay = gamma * torch.cat([torch.ones_like(goes_on[:1]), goes_on[:-1]])
+        first = reward[:1] + gamma * self.running_return
+        returns = learner.executor.discounted_sum(torch.cat([first, reward[1:]]), decay)
+        self.running_return.copy_(returns[-1] * goes_on[-1])
+        flat = returns.transpose(0, 1).reshape(reward.shape[1], -1, 1)
+        self.scale.learn(flat, torch.ones_like(flat[..., 0]), distributed.all_reduce)
+        return (reward * self.scale.factor()).clamp(-10, 10)
+
     def _choose(self, learner: Learner, reward: Tensor) -> None:
         rewarded = distributed.all_reduce((reward != 0).any(2).any(0).float()) > 0
-        deviation = learner.reward_scale.variance[:, 0].sqrt()
+        deviation = self.scale.variance[:, 0].sqrt()
         chosen = torch.where((self.chosen < 0) & rewarded, (deviation > LARGE_RETURNS).to(torch.int8), self.chosen)
-        self.load(chosen)
+        self._take(chosen)
         if self._any and not self.is_open:
             self._news = (
                 f"the rewards of {learner.name} are normalised, as their discounted returns have a deviation of "
                 f"{float(deviation.max()):.3g}, over {LARGE_RETURNS:g}; --normalize-rewards off leaves them."
             )
 
-    def load(self, chosen: Tensor) -> None:
-        """Takes a choice that was made before."""
+    def _take(self, chosen: Tensor) -> None:
         self.chosen.copy_(chosen)
         yes = self.chosen > 0
         self.is_open, self._any, self._all = bool((self.chosen < 0).any()), bool(yes.any()), bool(yes.all())
@@ -67,3 +85,14 @@ class Normalization:
         """A sentence about what was chosen, once."""
         text, self._news = self._news, ""
         return text
+
+    def state_dict(self) -> dict[str, Tensor]:
+        """What a policy's checkpoint has of it; `running_return` belongs to the envs."""
+        found = {f"reward_scale/{k}": v for k, v in self.scale.state_dict().items()}
+        return found | ({"normalizes_rewards": self.chosen} if self.automatic else {})
+
+    def load_state_dict(self, found: Mapping[str, Tensor]) -> None:
+        """Puts back what `state_dict` gave."""
+        self.scale.load_state_dict(below(found, "reward_scale/"))
+        if self.automatic:
+            self._take(found["normalizes_rewards"])

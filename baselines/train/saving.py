@@ -54,7 +54,7 @@ def tensors(trainer: Trainer, each: Sequence[Mapping[str, np.ndarray[Any, Any]]]
 def own_state(trainer: Trainer) -> dict[str, np.ndarray[Any, Any]]:
     """What differs between processes: the envs, what their agents remember, and random numbers."""
     tensors = {f"memory/{n}": p.memory[-1] for n, p in trainer.rollout.players.items()}
-    tensors |= {f"running_return/{n}": x.running_return for n, x in trainer.learners.items()}
+    tensors |= {f"running_return/{n}": x.normalization.running_return for n, x in trainer.learners.items()}
     tensors |= {f"random/{n}": x for n, x in trainer.executor.state().items()}
     tensors["begins"] = trainer.rollout.begins[-1]
     arrays = {f"env/{k}": v for k, v in trainer.simulator.snapshot().numpy().arrays.items()}
@@ -88,7 +88,8 @@ def restore_envs(trainer: Trainer, snapshot: Snapshot, config: Mapping[str, Any]
     if checkpoint.same(config, trainer.args.about()["config"]):
         found = {name: np.unique(arrays.get(f"param_{name}", np.zeros(0))) for name in shared}
         numbers = {name: float(x[0]) for name, x in found.items() if len(x) == 1}
-        simulator.set_params(**numbers, **{k: Uniform(*ranges[k].tolist(), x.log) for k, x in drawn.items()})
+        ends = {name: ranges[name].tolist() for name in drawn}
+        simulator.set_params(**numbers, **{k: Uniform(ends[k][0], ends[k][1], x.log) for k, x in drawn.items()})
     try:
         simulator.restore(snapshot)
     except ValueError:
@@ -138,7 +139,7 @@ def restore(trainer: Trainer, path: str | os.PathLike[str]) -> dict[str, Any]:
     for name, player in trainer.rollout.players.items():
         player.memory[-1].copy_(mine[f"memory/{name}"])
     for name, learner in trainer.learners.items():
-        learner.running_return.copy_(mine[f"running_return/{name}"])
+        learner.normalization.running_return.copy_(mine[f"running_return/{name}"])
     trainer.rollout.counter.copy_(found["counter"])
     if same_executor:
         trainer.executor.restore(checkpoint.below(mine, "random/"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import dataclasses
 import functools
 import os
@@ -19,6 +18,7 @@ from gpuzoo.core.definition import Layout
 from gpuzoo.core.simulator import Simulator
 
 from . import distributed, saving, schedule
+from .allocator import keep_freed_memory
 from .args import Args, option
 from .executor import Executor, choose_plain
 from .extras import Extra
@@ -294,19 +294,6 @@ class Trainer:
     def close(self) -> None:
         """Frees the envs."""
         self.simulator.close()
-
-
-@functools.cache
-def keep_freed_memory() -> None:
-    """Lets the C library keep freed memory for the next minibatch, where it is glibc.
-
-    By default it gives large blocks back to the system, which clears them page by page when they are wanted again: a
-    third of the time of an update with large minibatches.
-    """
-    with contextlib.suppress(OSError, AttributeError):
-        mallopt = ctypes.CDLL("libc.so.6").mallopt
-        mallopt(-4, 0)  # M_MMAP_MAX
-        mallopt(-1, 2**31 - 1)  # M_TRIM_THRESHOLD
 
 
 __all__ = ["Args", "Trainer", "option"]

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from gpuzoo.core.codegen import Program
+from gpuzoo.core.definition import Shapes
 
 KERNELS = ("reset", "step", "rollout", "act", "state")
 
@@ -50,7 +51,7 @@ class Unit(Protocol):
         Args:
             kernel: name of the entry.
             words: members of the struct, of 8 bytes each: integers and device addresses. The first is the number of
-                items.
+                items; without any the call does nothing.
         """
 
 
@@ -93,8 +94,8 @@ class Backend(Protocol):
     def zeros(self, shape: tuple[int, ...], dtype: str) -> Any:
         """A new array of zeros on the device."""
 
-    def zeros_at(self, shape: tuple[int, ...], dtype: str) -> tuple[Any, int]:
-        """`zeros`, and its `address`."""
+    def zeros_all(self, shapes: Shapes) -> tuple[list[Any], list[int]]:
+        """Many new arrays of zeros, and the `address` of each."""
 
     def address(self, array: Any) -> int:
         """Where an array's data begins, as the kernels see it."""
@@ -106,6 +107,12 @@ class Backend(Protocol):
             members: uint64, in host memory, to be kept as long as there are launches: a CPU's kernels get its address.
                 A GPU's get its content, with each launch.
         """
+
+    def upload(self, array: Any, values: Any) -> None:
+        """Writes values from host memory into an array, which they are broadcast to, in its dtype."""
+
+    def fill(self, array: Any, byte: int) -> None:
+        """Gives every byte of a contiguous array this value."""
 
     def compile(self, program: Program) -> Kernels:
         """Compiles a program, or finds it in the cache.
@@ -129,6 +136,9 @@ class Backend(Protocol):
     def to_numpy(self, array: Any) -> Any:
         """A NumPy copy of an array; waits for the device."""
 
+    def staged(self, arrays: Sequence[Any]) -> list[np.ndarray[Any, Any]]:
+        """Contiguous arrays in host memory, with one wait for all. It is the memory of the next call, too."""
+
     def ordered(self) -> AbstractContextManager[Any]:
         """Array operations inside are ordered with the kernels that are launched before and after."""
 
@@ -137,6 +147,9 @@ class Backend(Protocol):
 
     def synchronize(self) -> None:
         """Waits until all launched work is done."""
+
+    def release(self, arrays: list[Any]) -> None:
+        """Lets go of arrays when the work that uses them is done: it waits, or keeps them while a graph is captured."""
 
 
 class TorchDevice(Protocol):

@@ -23,6 +23,7 @@ import numpy as np
 from gpuzoo.core.backend import KERNELS, Event, Kernels, Launch, Stream, Unit
 from gpuzoo.core.codegen import Program
 from gpuzoo.core.compiled import compiled
+from gpuzoo.core.definition import Shapes
 
 FLAGS = (
     "-std=c++17 -O3 -march=native -ffp-contract=off -fno-math-errno -fno-trapping-math -fno-exceptions -fno-rtti "
@@ -35,17 +36,40 @@ FLAGS = (
 UNIT_SPINS = "-DGZ_SPINS=2000"
 
 LINE = 64  #: bytes of a cache line, and of the longest vectors
-BLOCK = 4096  #: bytes of what small arrays share
+SMALL = 512  #: bytes of the largest arrays that share a block of memory: an env alone has thirty of them
 
 
 class _Memory(np.ndarray[Any, Any]):
     """What an array lies in. As its type is another one, a view of a view refers to that array, not to this."""
 
 
-@functools.cache
-def _lines(shape: tuple[int, ...], dtype: str) -> int:
-    """Bytes of an array, in whole cache lines."""
-    return -(-math.prod(shape) * np.dtype(dtype).itemsize // LINE) * LINE
+def _zeros(size: int) -> tuple[_Memory, int, int]:
+    """Memory, where its first cache line begins, and the address of that: vectors across two take twice as long."""
+    block = _Memory(size + LINE, np.uint8)
+    block.fill(0)
+    address = block.ctypes.data
+    start = -address % LINE
+    return block, start, address + start
+
+
+@functools.lru_cache(maxsize=256)
+def _places(shapes: Shapes) -> tuple[list[tuple[tuple[int, ...], np.dtype[Any], int]], list[int], int]:
+    """Where arrays lie that share a block of memory.
+
+    Returns:
+        Shape, dtype and place of each; which are too large for it, and stand here as empty ones; and its size.
+    """
+    places: list[tuple[tuple[int, ...], np.dtype[Any], int]] = []
+    large, end = [], 0
+    for k, (shape, dtype) in enumerate(shapes.shapes):
+        kind = np.dtype(dtype)
+        size = -(-math.prod(shape) * kind.itemsize // LINE) * LINE
+        if size > SMALL:
+            large.append(k)
+            shape, size = (0,), 0
+        places.append((shape, kind, end))
+        end += size
+    return places, large, end
 
 
 def find_compiler() -> list[str]:
@@ -202,25 +226,21 @@ class CpuBackend:
         self.interleaves = self.scratch_per_env = simt
         self.threads = threads or available_threads()
         self._flags = ("-DGZ_SIMT", *flags) if simt else flags
-        self._block, self._next, self._end, self._address = _Memory(0, np.uint8), 0, 0, 0
 
     def zeros(self, shape: tuple[int, ...], dtype: str) -> np.ndarray[Any, Any]:
-        return self.zeros_at(shape, dtype)[0]
+        kind = np.dtype(dtype)
+        block, start, _ = _zeros(math.prod(shape) * kind.itemsize)
+        return np.ndarray(shape, kind, block, start)
 
-    def zeros_at(self, shape: tuple[int, ...], dtype: str) -> tuple[np.ndarray[Any, Any], int]:
-        # Each array begins a cache line: vectors that lie across two take twice as long.
-        size = _lines(shape, dtype)
-        if size > self._end - self._next:
-            small = size <= BLOCK // 8  # many in one block of memory: an env alone has thirty of them
-            block = _Memory((BLOCK if small else size) + LINE, np.uint8)
-            block.fill(0)
-            address = block.ctypes.data
-            start = -address % LINE
-            if not small:
-                return np.ndarray(shape, dtype, block, start), address + start
-            self._block, self._next, self._end, self._address = block, start, start + BLOCK, address
-        start, self._next = self._next, self._next + size
-        return np.ndarray(shape, dtype, self._block, start), self._address + start
+    def zeros_all(self, shapes: Shapes) -> tuple[list[np.ndarray[Any, Any]], list[int]]:
+        places, large, size = _places(shapes)
+        block, start, address = _zeros(size)
+        arrays = [np.ndarray(shape, kind, block, start + place) for shape, kind, place in places]
+        addresses = [address + place for _, _, place in places]
+        for k in large:
+            arrays[k] = self.zeros(*shapes.shapes[k])
+            addresses[k] = self.address(arrays[k])
+        return arrays, addresses
 
     def address(self, array: Any) -> int:
         return int(array.ctypes.data)
@@ -237,8 +257,17 @@ class CpuBackend:
     def compile_unit(self, code: str, name: str, kernels: Sequence[str]) -> Unit:
         return _CpuUnit(compile_host(code, name, (*self._flags, UNIT_SPINS)), kernels)
 
+    def upload(self, array: Any, values: Any) -> None:
+        array[...] = values
+
+    def fill(self, array: Any, byte: int) -> None:
+        array.view(np.uint8).fill(byte)
+
     def to_numpy(self, array: Any) -> Any:
         return np.array(array)
+
+    def staged(self, arrays: Sequence[Any]) -> list[np.ndarray[Any, Any]]:
+        return list(arrays)
 
     def ordered(self) -> AbstractContextManager[Any]:
         return nullcontext()
@@ -247,4 +276,7 @@ class CpuBackend:
         return _NoStream()
 
     def synchronize(self) -> None:
+        pass
+
+    def release(self, arrays: list[Any]) -> None:
         pass

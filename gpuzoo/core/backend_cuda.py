@@ -5,10 +5,13 @@ from __future__ import annotations
 import contextlib
 import functools
 import importlib.util
+import itertools
+import math
 import sys
+import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from types import ModuleType
+from types import ModuleType, TracebackType
 from typing import Any
 
 import numpy as np
@@ -16,6 +19,10 @@ import numpy as np
 from gpuzoo.core import nvrtc
 from gpuzoo.core.backend import KERNELS, Event, Kernels, Launch, Stream, Unit
 from gpuzoo.core.codegen import Program
+from gpuzoo.core.definition import Shapes
+
+#: what was closed while a graph was captured, until somebody can wait for the device
+_held: list[Any] = []
 
 _MISSING = "device='cuda' needs CuPy: pip install 'gpuzoo[cuda13]', or 'gpuzoo[cuda12]' for a CUDA 12 driver."
 
@@ -38,10 +45,9 @@ def _by_value(words: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 class _CudaKernels:
-    def __init__(self, backend: CudaBackend, path: str, lanes: int) -> None:
+    def __init__(self, backend: CudaBackend, path: str, lanes: int, block: int) -> None:
         module = backend.xp.RawModule(path=path)
-        self._backend, self._lanes = backend, lanes
-        self._block = 128 if lanes <= 32 else lanes
+        self._backend, self._lanes, self._block = backend, lanes, block
         functions = {kernel: module.get_function(f"gz_{kernel}") for kernel in KERNELS}
         self.launches: Mapping[str, Launch] = {
             kernel: functools.partial(self._launch, function) for kernel, function in functions.items()
@@ -50,8 +56,7 @@ class _CudaKernels:
 
     def _launch(self, function: Any, store: Any, argument: int, count: int, threads: int) -> None:
         grid = (-(-count * self._lanes // self._block),)
-        with self._backend.ordered():
-            function(grid, (self._block,), (store, np.int64(argument), np.int64(count)))
+        self._backend.launch(function, grid, (self._block,), (store, np.int64(argument), np.int64(count)))
 
 
 class _CudaUnit:
@@ -63,13 +68,14 @@ class _CudaUnit:
         self._functions = {kernel: module.get_function(f"gz_{kernel}") for kernel in kernels}
 
     def bind(self, kernel: str, words: Sequence[int]) -> Callable[[int], None]:
-        ordered, function, block = self._backend.ordered, self._functions[kernel], (self.BLOCK,)
+        if not words[0]:  # the driver refuses a grid without blocks
+            return lambda offset: None
+        launch, function, block = self._backend.launch, self._functions[kernel], (self.BLOCK,)
         grid = (-(-words[0] // self.BLOCK),)
         arguments = _by_value(np.array(words, np.int64))
 
         def call(offset: int) -> None:
-            with ordered():
-                function(grid, block, (arguments, np.int64(offset)))
+            launch(function, grid, block, (arguments, np.int64(offset)))
 
         return call
 
@@ -104,6 +110,39 @@ class _CudaStream:
         return _CudaEvent(backend, after)
 
 
+class _Thread(threading.local):
+    """What a thread has of a backend."""
+
+    only: Any = None  # the stream that everything goes to; see `CudaBackend.only`
+
+
+class _Ordered:
+    """The device and the stream that work goes to, made CuPy's current ones for a while."""
+
+    __slots__ = ("_backend", "_entered")
+
+    def __init__(self, backend: CudaBackend) -> None:
+        self._backend = backend
+
+    def __enter__(self) -> None:
+        self._entered: list[Any] = []
+        if not self._backend.is_current():
+            self._enter(self._backend.xp.cuda.Device(self._backend.index))
+        stream = self._backend.stream()
+        if stream is not None:
+            self._enter(stream)
+
+    def _enter(self, context: Any) -> None:
+        context.__enter__()
+        self._entered.append(context)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for context in reversed(self._entered):
+            context.__exit__(kind, error, trace)
+
+
 class CudaBackend:
     """One NVIDIA GPU.
 
@@ -126,92 +165,186 @@ class CudaBackend:
             raise RuntimeError(f"device='cuda': CuPy finds no usable GPU ({error}); use device='cpu'.") from error
         if index >= count:
             raise RuntimeError(f"device='cuda:{index}': there are {count} GPUs, numbered from 0; use device='cpu'.")
-        self._cupy = cupy
-        self._index = index
+        self.index = index
         self.device = f"cuda:{index}"
         self.xp: ModuleType = cupy
         self.interleaves = self.scratch_per_env = True
+        self._get_device: Callable[[], int] = cupy.cuda.runtime.getDevice
         self._streams: dict[int, Any] = {}
-        self._only: Any = None
+        self._torch_stream: Callable[[int], int] | None = None  # once torch uses CUDA
+        self._thread = _Thread()
+        self._staging: Any = None
 
-    @contextlib.contextmanager
-    def ordered(self) -> Iterator[None]:
-        """The stream for launches and array operations, looked up at each use.
+    # ---- streams ----
+
+    def is_current(self) -> bool:
+        """Whether this thread's launches go to this device."""
+        return self._get_device() == self.index
+
+    def stream(self) -> Any:
+        """The stream for launches and array operations, looked up at each use; None for CuPy's current one.
 
         It is torch's current one if torch is loaded and uses CUDA, else CuPy's; inside `only`, that one.
         """
-        torch = sys.modules.get("torch")
-        with self._cupy.cuda.Device(self._index):
-            if self._only is not None:
-                with self._only:
-                    yield
-                return
+        only = self._thread.only
+        if only is not None:
+            return only
+        look_up = self._torch_stream
+        if look_up is None:
+            torch = sys.modules.get("torch")
             if torch is None or not torch.cuda.is_initialized():
-                yield
-                return
-            with self._stream(torch.cuda.current_stream(self._index).cuda_stream):
-                yield
+                return None
+            look_up = self._torch_stream = _raw_stream(torch)
+        handle = look_up(self.index)
+        return self._streams.get(handle) or self._wrapped(handle)
+
+    def _wrapped(self, handle: int) -> Any:
+        # CuPy 14 would rather have Stream.from_external, which destroys the stream of torch together with its own.
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)
+            stream = self._streams[handle] = self.xp.cuda.ExternalStream(handle, self.index)
+        return stream
+
+    def ordered(self) -> _Ordered:
+        return _Ordered(self)
+
+    def launch(self, function: Any, grid: tuple[int], block: tuple[int], arguments: tuple[Any, ...]) -> None:
+        """Launches a kernel on the current stream."""
+        if self.is_current():
+            function(grid, block, arguments, stream=self.stream())
+            return
+        with self.ordered():
+            function(grid, block, arguments)
 
     @contextlib.contextmanager
     def only(self, stream: Any) -> Iterator[None]:
-        """Everything inside goes to this stream of CuPy's."""
-        before, self._only = self._only, stream
+        """Everything that this thread does inside goes to this stream of CuPy's."""
+        before, self._thread.only = self._thread.only, stream
         try:
             with stream:
                 yield
         finally:
-            self._only = before
+            self._thread.only = before
 
     def new_stream(self) -> Stream:
         return _CudaStream(self)
 
-    def _stream(self, handle: int) -> Any:
-        stream = self._streams.get(handle)
-        if stream is None:
-            # CuPy 14 would rather have Stream.from_external, which destroys the stream of torch together with its own.
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", DeprecationWarning)
-                stream = self._streams[handle] = self._cupy.cuda.ExternalStream(handle, self._index)
-        return stream
+    def _captures(self) -> bool:
+        """Whether a graph is being captured on the stream that work goes to now."""
+        with self.ordered():
+            try:
+                return bool(self.xp.cuda.get_current_stream().is_capturing())
+            except RuntimeError:  # the legacy stream cannot be asked beside a capture
+                return True
+
+    def synchronize(self) -> None:
+        self.xp.cuda.Device(self.index).synchronize()
+
+    def release(self, arrays: list[Any]) -> None:
+        if self._captures():
+            _held.append(arrays)
+            return
+        self.synchronize()
+        _held.clear()
+
+    # ---- arrays ----
 
     def zeros(self, shape: tuple[int, ...], dtype: str) -> Any:
-        with self._cupy.cuda.Device(self._index):
-            if importlib.util.find_spec("torch") is not None:
-                import torch
+        torch = sys.modules.get("torch")
+        with self.ordered():
+            if torch is None or not torch.cuda.is_initialized():
+                return self.xp.zeros(shape, dtype)
+            # one memory pool for both
+            size = math.prod(shape) * np.dtype(dtype).itemsize
+            raw = torch.zeros(max(1, size), dtype=torch.uint8, device=self.device)
+            return self.xp.from_dlpack(raw)[:size].view(dtype).reshape(shape)
 
-                if torch.cuda.is_available():  # one memory pool for both
-                    size = int(np.prod(shape)) * np.dtype(dtype).itemsize
-                    raw = torch.zeros(max(1, size), dtype=torch.uint8, device=self.device)
-                    return self._cupy.from_dlpack(raw)[:size].view(dtype).reshape(shape)
-            return self._cupy.zeros(shape, dtype)
-
-    def zeros_at(self, shape: tuple[int, ...], dtype: str) -> tuple[Any, int]:
-        array = self.zeros(shape, dtype)
-        return array, self.address(array)
+    def zeros_all(self, shapes: Shapes) -> tuple[list[Any], list[int]]:
+        ends = list(itertools.accumulate(_whole_lines(shape, dtype) for shape, dtype in shapes.shapes))
+        block = self.zeros((ends[-1],), "uint8")
+        arrays, begin = [], 0
+        for (shape, dtype), end in zip(shapes.shapes, ends, strict=True):
+            size = math.prod(shape) * np.dtype(dtype).itemsize
+            arrays.append(block[begin : begin + size].view(dtype).reshape(shape))
+            begin = end
+        first = self.address(block)
+        return arrays, [first + begin for begin in (0, *ends[:-1])]
 
     def address(self, array: Any) -> int:
         return int(array.data.ptr)
 
-    def store(self, members: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        return _by_value(members)
+    def upload(self, array: Any, values: Any) -> None:
+        host = np.broadcast_to(np.asarray(values, array.dtype), array.shape)
+        with self.ordered():
+            order = _as_it_lies(array)
+            plain, host = array.transpose(order), np.ascontiguousarray(host.transpose(order))
+            if plain.flags.c_contiguous:
+                plain.set(host)
+            else:  # a part of an array, such as one group's actions
+                plain[...] = self.xp.asarray(host)
 
-    def _cubin(self, code: str, name: str) -> str:
-        capability = self._cupy.cuda.Device(self._index).compute_capability
-        return str(nvrtc.cached_cubin(code, name, f"sm_{capability}"))
-
-    def compile(self, program: Program) -> Kernels:
-        path = self._cubin(program.code, program.env.id)
-        with self._cupy.cuda.Device(self._index):
-            return _CudaKernels(self, path, program.lanes)
-
-    def compile_unit(self, code: str, name: str, kernels: Sequence[str]) -> Unit:
-        path = self._cubin(code, name)
-        with self._cupy.cuda.Device(self._index):
-            return _CudaUnit(self, path, kernels)
+    def fill(self, array: Any, byte: int) -> None:
+        with self.ordered():
+            array.data.memset_async(byte, array.nbytes)
 
     def to_numpy(self, array: Any) -> Any:
         with self.ordered():
-            return self._cupy.asnumpy(array)
+            if array.flags.c_contiguous:
+                return self.xp.asnumpy(array)
+            order = _as_it_lies(array)
+            host = self.xp.asnumpy(array.transpose(order))
+        return np.ascontiguousarray(host.transpose(np.argsort(order)))
 
-    def synchronize(self) -> None:
-        self._cupy.cuda.Device(self._index).synchronize()
+    def staged(self, arrays: Sequence[Any]) -> list[np.ndarray[Any, Any]]:
+        places, end = [], 0
+        for array in arrays:
+            places.append(end)
+            end += -(-array.nbytes // 64) * 64
+        with self.ordered():
+            if self._staging is None or len(self._staging) < end:
+                self._staging = np.frombuffer(self.xp.cuda.alloc_pinned_memory(max(1, end)), np.uint8)
+            found = []
+            for array, place in zip(arrays, places, strict=True):
+                host = self._staging[place : place + array.nbytes].view(array.dtype).reshape(array.shape)
+                array.get(out=host, blocking=False)
+                found.append(host)
+            self.xp.cuda.get_current_stream().synchronize()
+        return found
+
+    # ---- kernels ----
+
+    def store(self, members: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        return _by_value(members)
+
+    def _cubin(self, code: str, name: str, block: int | None = None) -> str:
+        capability = self.xp.cuda.Device(self.index).compute_capability
+        driver = self.xp.cuda.runtime.driverGetVersion()
+        return str(nvrtc.cached_cubin(code, name, f"sm_{capability}", block, driver))
+
+    def compile(self, program: Program) -> Kernels:
+        path = self._cubin(program.code, program.env.id, None if program.debug else program.block)
+        with self.xp.cuda.Device(self.index):
+            return _CudaKernels(self, path, program.lanes, program.block)
+
+    def compile_unit(self, code: str, name: str, kernels: Sequence[str]) -> Unit:
+        path = self._cubin(code, name)
+        with self.xp.cuda.Device(self.index):
+            return _CudaUnit(self, path, kernels)
+
+
+def _whole_lines(shape: tuple[int, ...], dtype: str) -> int:
+    """Bytes of an array, in whole pieces of what the allocators align to."""
+    return -(-math.prod(shape) * np.dtype(dtype).itemsize // 256) * 256
+
+
+def _as_it_lies(array: Any) -> list[int]:
+    """The axes in the order of the memory. For a copy that turns them CuPy would compile a kernel."""
+    if array.flags.c_contiguous:
+        return list(range(array.ndim))
+    return sorted(range(array.ndim), key=lambda axis: -array.strides[axis])
+
+
+def _raw_stream(torch: ModuleType) -> Callable[[int], int]:
+    """A function that gives the handle of torch's current stream of a device."""
+    found: Callable[[int], int] | None = getattr(torch._C, "_cuda_getCurrentRawStream", None)  # without a new object
+    return found or (lambda index: int(torch.cuda.current_stream(index).cuda_stream))

@@ -12,7 +12,7 @@ from __future__ import annotations
 import dataclasses
 import re
 import typing
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
@@ -28,6 +28,7 @@ from gpuzoo.core.definition import (
     Field,
     Layout,
     PerEnv,
+    Shapes,
     choices,
     config_types,
     flat_size,
@@ -88,6 +89,7 @@ class Program:
         indexed: what rules reach by an index, by the numbers that a fault has for them.
         debug: whether this is the checked form.
         code: the translation unit.
+        shapes: kept by `Simulator`: shapes and dtypes of a batch's arrays, which are the same for the next one.
     """
 
     env: EnvDef
@@ -104,6 +106,12 @@ class Program:
     indexed: tuple[str, ...]
     debug: bool
     code: str
+    shapes: dict[Hashable, Shapes] = dataclasses.field(default_factory=dict)
+
+    @property
+    def block(self) -> int:
+        """Threads per block on a GPU, `BLOCK` of prelude.cuh."""
+        return self.lanes if self.lanes > 32 else 128
 
 
 @cache
@@ -326,6 +334,8 @@ def _forget(fields: Mapping[str, Field]) -> Iterable[str]:
 def _lengths(lay: Layout) -> Iterable[str]:
     """How many numbers an agent's observation and mask have, without padding."""
     lengths = {"observation": {g: flat_size(s) for g, s in lay.observation_spaces.items()}}
+    padded = any(length < lay.observation_size for length in lengths["observation"].values())
+    yield f"constexpr bool PADDED = {str(padded).lower()};"
     if lay.mask_size:
         lengths["action_mask"] = {g: sum(choices(s)) for g, s in lay.action_spaces.items()}
     for name, by_group in lengths.items():
@@ -431,8 +441,7 @@ def _env(program: dict[str, Any]) -> Iterable[str]:
     unknown = branchless and size & (size - 1) and size != 3
     yield "GZ i64 row_size(const Store &s) {"
     yield f"  (void)s;\n  return {size}{' + (s.num_envs < 0)' if unknown else ''};\n}}"
-    if debug:
-        yield from _lengths(lay)
+    yield from _lengths(lay)
     yield "struct Env {\n  using Number = float;\n  using Integer = int;"
     yield from (f"  {c_type}{name};" for c_type, name, _ in members)
     if single or branchless or program["form"].packed:
@@ -445,8 +454,8 @@ def _env(program: dict[str, Any]) -> Iterable[str]:
         yield f"    if (gz_watch.admits(agent, AGENTS, {number}, FLAT, 0)) terminated.data[agent.value] = 1;\n  }}"
     yield "  GZ_MEMBER void terminate_all() const { over = 1; }"
     yield "};"
-    yield "GZ void see_final(const Store &s, Env &e, i64 i) {"
-    yield f"  e.observation{'' if single and not debug else '.data'} = s.final_observation + i * row_size(s);\n}}"
+    yield "GZ void see(Env &e, Observation *row) {"
+    yield f"  e.observation{'' if single and not debug else '.data'} = row;\n}}"
     if lay.state_space is not None:
         yield "GZ void see_state(Env &e, StateNumber *row) {"
         yield f"  e.state{'.data' if debug else ''} = row;\n}}"
@@ -517,7 +526,11 @@ def program(
     tile = max(1, min(512, 65536 // env_bytes))
     form = choose(env, lay, fields | scratch, lanes, rules)
     # Whole vectors: of bytes, as the flags are, there are 64 in the longest.
-    tile = max(tile - tile % 64, 64) if form.branchless or form.packed else next((tile - tile % n for n in (64, 16) if tile > n), tile)
+    tile = (
+        max(tile - tile % 64, 64)
+        if form.branchless or form.packed
+        else next((tile - tile % n for n in (64, 16) if tile > n), tile)
+    )
     facts: dict[str, Any] = {
         "env": env,
         "cfg": cfg,
@@ -576,12 +589,16 @@ def program(
         _header("rng.cuh"),
         *[_header("packed.cuh")] * env.packed,
         _header("prelude.cuh"),
+        _header("nearest.cuh"),
         _header("checked.cuh" if debug else "arrays.cuh"),
         *generated,
         "namespace gz {",
         *([f'#line 1 "{env.id}, generated"', made] if (made := env.generated(cfg)) else ()),
         *(piece.text for piece in rules),
         "}  // namespace gz",
+        "#if GZ_THREADS",
+        _header("rows.cuh"),
+        "#endif",
         _header("episode.cuh"),
         "#if GZ_THREADS",
         _header("walk_gpu.cuh"),

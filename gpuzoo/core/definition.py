@@ -12,6 +12,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import itertools
+import math
 import re
 import typing
 from collections.abc import Callable, Mapping
@@ -405,7 +406,7 @@ def split_config(env: EnvDef, num_envs: int, values: Mapping[str, Any]) -> tuple
             of the envs.
     """
     kinds = config_types(env.Config)
-    fields = {f.name: f for f in dataclasses.fields(env.Config)}
+    fields = env.Config.__dataclass_fields__
     plain: dict[str, Any] = {}
     per_env: dict[str, NDArray[np.float32] | Uniform] = {}
     for name, value in values.items():
@@ -429,6 +430,14 @@ def split_config(env: EnvDef, num_envs: int, values: Mapping[str, Any]) -> tuple
     cfg = env.Config(**plain)
     check_relations(env, cfg, per_env)
     return cfg, per_env
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Shapes:
+    """Names, shapes and dtypes of the arrays of a batch. Equal only to itself."""
+
+    names: tuple[str, ...]
+    shapes: tuple[tuple[tuple[int, ...], str], ...]
 
 
 def unknown(what: str, name: str, known: Any) -> str:
@@ -494,7 +503,7 @@ def choices(space: spaces.Space[Any]) -> list[int]:
 
 def flat_size(space: spaces.Space[Any]) -> int:
     """Elements of one sample: 1 for a Discrete space."""
-    return int(np.prod(space.shape or (), dtype=np.int64))
+    return math.prod(space.shape or ())
 
 
 def _in_32_bits(space: spaces.Space[Any]) -> spaces.Space[Any]:

@@ -54,7 +54,9 @@ class Form:
 def choose(env: EnvDef, lay: Layout, fields: Mapping[str, Field], lanes: int, rules: Sequence[Piece]) -> Form:
     """Chooses the form of a game."""
     if env.packed:
-        return Form(("Its rules are packed: they have vectors of envs themselves.",), False, False, True)
+        return Form(
+            ("Its rules are packed: they say themselves what is done for several envs at once.",), False, False, True
+        )
     obstacles = []
     if lanes > 1:
         obstacles.append(f"It has {lanes} lanes per env, which work on the agents of one env.")

@@ -1,12 +1,13 @@
 """Packed rules: what a condition may be, and how a block that only some envs need changes what is outside of it.
 
-A pack's envs take every way together. So a condition is the same for all of them or goes through ``any`` and ``all``, and
-a block behind such a condition, which runs because of *some* env, must leave the others as they were. The text alone is
-looked at; what it does not show, tests in several widths and orders do.
+A pack's envs take every way together. So a condition is the same for all of them or goes through ``any`` and ``all``,
+and a block behind such a condition, which runs because of *some* env, must leave the others as they were. Only the text
+is looked at; what it does not show, tests in several widths and orders do.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Collection, Iterator, Sequence
 
 from gpuzoo.core.scatters import SCATTERS
@@ -145,8 +146,7 @@ class _Guards:
         for k in range(at, end):
             if self._tokens[k].text == "return":
                 raise self._tokens[k].error(
-                    "return behind any() or all(): what follows would be computed or not as other envs want; "
-                    "use select"
+                    "return behind any() or all(): what follows would be computed or not as other envs want; use select"
                 )
 
     # ---- conditions ----
@@ -236,7 +236,7 @@ class _Guards:
             return
         if tokens[words[0]].text in ("return", "else", "case"):
             return
-        for before, k in zip(words, words[1:], strict=False):
+        for before, k in itertools.pairwise(words):
             if tokens[k].kind == "name" and (k == words[1] or tokens[before].text == ","):
                 yield tokens[k].text
 

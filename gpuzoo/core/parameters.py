@@ -22,6 +22,7 @@ from gpuzoo.core.definition import (
     layout,
     unknown,
 )
+from gpuzoo.core.host import to_host
 from gpuzoo.core.uniform import Uniform, extremes
 
 Values = Mapping[str, NDArray[np.float32]]
@@ -142,7 +143,8 @@ def changed_parameters(
             if name in config_types(env.Config):
                 raise TypeError(f"{env.id}: {name} is compiled into the kernel: make a new env to change it.")
             raise TypeError(unknown(f"{env.id} has no parameter", name, current))
-        value = value.get() if hasattr(value, "get") else value
+        if hasattr(value, "shape") and not isinstance(value, np.generic):
+            value = to_host(value)
         if isinstance(value, str) and ":" in value:
             value = Uniform.parse(value)
         if (name in drawn and not restored) or isinstance(value, Uniform):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import dataclasses
 import functools
@@ -10,7 +11,7 @@ import sys
 import threading
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
@@ -287,12 +288,25 @@ class StreamQueue:
         self._batch_size, self._columns = batch_size, columns
         self._streams = deque(self._backend.new_stream() for _ in range(streams))
         self._batches: deque[_Batch] = deque()
+        self._alone = threading.Lock()
         self.usable = True
         _queues.add(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
         _check_landed(self)
         return StreamQueue, self._arguments
+
+    @contextlib.contextmanager
+    def _one_thread(self) -> Iterator[None]:
+        if not self._alone.acquire(blocking=False):
+            raise RuntimeError(
+                "another thread is in send(), recv() or reset() of this pool: on a GPU a pool is for one thread at a "
+                "time; call them from one thread, or with a lock around them."
+            )
+        try:
+            yield
+        finally:
+            self._alone.release()
 
     @property
     def in_flight(self) -> int:
@@ -318,7 +332,11 @@ class StreamQueue:
         return array.reshape(-1, *target.shape[1:])
 
     def send(self, envs: Array, actions: Any) -> bool:
-        """As `Queue.send`."""
+        """As `Queue.send`. Raises RuntimeError while another thread uses the queue, as the methods below."""
+        with self._one_thread():
+            return self._send(envs, actions)
+
+    def _send(self, envs: Array, actions: Any) -> bool:
         if not self._take_off(envs):
             return False
         with self._backend.ordered():
@@ -343,6 +361,10 @@ class StreamQueue:
 
     def reset(self, envs: Array, reset: Callable[[], None]) -> bool:
         """As `Queue.reset`."""
+        with self._one_thread():
+            return self._reset(envs, reset)
+
+    def _reset(self, envs: Array, reset: Callable[[], None]) -> bool:
         if not self._take_off(envs):
             return False
         try:
@@ -359,6 +381,10 @@ class StreamQueue:
 
     def receive(self, most: int) -> Rows:
         """As `Queue.receive`."""
+        with self._one_thread():
+            return self._receive(most)
+
+    def _receive(self, most: int) -> Rows:
         if not self._batches:
             raise RuntimeError(_NOTHING)
         finished = (b for b in self._batches if b.event is None or b.event.done())
@@ -375,5 +401,5 @@ class StreamQueue:
     def close(self) -> None:
         """As `Queue.close`."""
         self.usable = False
-        self._backend.synchronize()
-        self._batches.clear()
+        batches, self._batches = self._batches, deque()
+        self._backend.release(list(batches))

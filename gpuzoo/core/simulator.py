@@ -16,8 +16,9 @@ from gymnasium.vector import AutoresetMode
 
 from gpuzoo.core.backend import Backend, Device, Kernels, make_backend
 from gpuzoo.core.codegen import ENGINE_ARRAYS
-from gpuzoo.core.definition import EnvDef, check_class, config_types, split_config, unknown
+from gpuzoo.core.definition import EnvDef, Shapes, check_class, config_types, split_config, unknown
 from gpuzoo.core.faults import WORDS, CheckedKernels
+from gpuzoo.core.host import to_host
 from gpuzoo.core.parameters import Change, changed_parameters
 from gpuzoo.core.programs import program
 from gpuzoo.core.uniform import Uniform
@@ -32,6 +33,9 @@ _STATE: Final = ("elapsed_steps", "alive")
 _TRANSIENT: Final = frozenset({"over", "reset_mask", "reset_seed", "action", "final_observation", "final_action_mask"})
 #: outputs that are written only where somebody gave them a place
 _WANTED: Final = frozenset({"state", "final_state"})
+#: what a step is given and tells
+_IN_AND_OUT: Final = ("observation", "final_observation", "action", "action_mask", "final_action_mask")
+_FIELD: Final = "field_"  #: what the pointers of fields begin with
 
 _generation = 0  #: forks between the first process and this one
 
@@ -73,7 +77,7 @@ def parse_autoreset_mode(mode: str | AutoresetMode) -> AutoresetMode:
 def host_seed(seed: Any) -> Any:
     """A seed or seeds as Python's own ints, from arrays and tensors of any library, 0-dimensional ones too."""
     if hasattr(seed, "tolist"):
-        return seed.tolist()
+        return to_host(seed).tolist()
     return [host_seed(s) for s in seed] if isinstance(seed, (list, tuple)) else seed
 
 
@@ -96,7 +100,7 @@ class Snapshot:
 
     def numpy(self) -> Snapshot:
         """A copy in host memory, which can be pickled and restored anywhere."""
-        host = {k: np.array(v.get() if hasattr(v, "get") else v) for k, v in self.arrays.items()}
+        host = {name: np.array(to_host(array)) for name, array in self.arrays.items()}
         return dataclasses.replace(self, arrays=host)
 
 
@@ -185,17 +189,12 @@ class Simulator:
         self.layout = self.program.layout
         self.xp = self.backend.xp
         kernels = self.backend.compile(self.program)
-        self.arrays: dict[str, Any] = {}
-        self._owned: list[Any] = []
         self._told: Any = None  # the global state, once somebody has asked for it
-        self._pointers: dict[str, int] = {"num_envs": self.num_envs}
         with self.backend.ordered():
             self._allocate(per_env)
         self._kernels: Kernels = kernels
         if debug:
             self._kernels = CheckedKernels(kernels, self.program, self.backend, self._faults)
-        self._members = np.array([self._pointers[name] for name in self.program.store], np.uint64)
-        self._store = self.backend.store(self._members)
         self._seeded = False
         self._closed = False
         self.autoreset_mode = mode
@@ -204,49 +203,62 @@ class Simulator:
 
     # ---- arrays ----
 
-    def _array(self, name: str, shape: tuple[int, ...], dtype: str) -> Any:
-        array, self._pointers[name] = self.backend.zeros_at(shape, dtype)
-        self._owned.append(array)
-        return array
+    def _shapes(self, per_env: Mapping[str, Any], envs_last: bool) -> dict[str, tuple[tuple[int, ...], str]]:
+        """Shape and dtype of every array, by the name of its pointer."""
+        n, lay, backend = self.num_envs, self.layout, self.backend
+        shapes: dict[str, tuple[tuple[int, ...], str]] = {
+            name: ((n, lay.agents) if kind == "A" else (n,), dtype) for name, (dtype, kind) in ENGINE_ARRAYS.items()
+        }
+        observation = (n, lay.agents, lay.observation_size), lay.observation_dtype
+        shapes |= {"observation": observation, "final_observation": observation}
+        shapes["action"] = (n, lay.agents, lay.action_size), lay.action_dtype
+        if lay.mask_size:
+            mask = (n, lay.agents, lay.mask_size), "int8"
+            shapes |= {"action_mask": mask, "final_action_mask": mask}
+        for name, field in self.program.fields.items():
+            shapes[_FIELD + name] = (*field.sizes, n) if envs_last else (n, *field.sizes), field.dtype
+        if backend.scratch_per_env:
+            shapes |= {_FIELD + name: ((n, *field.sizes), field.dtype) for name, field in self.program.scratch.items()}
+        shapes |= {f"param_{name}": ((n,) if name in per_env else (1,), "float32") for name in self.program.params}
+        shapes |= {f"ends_{name}": ((2,), "float32") for name in self._drawn}
+        shapes |= {f"table_{name}": (table.shape, str(table.dtype)) for name, table in self.program.tables.items()}
+        shapes["control"] = (2,), "int32"
+        if self.debug:
+            shapes["faults"] = (n, self.program.lanes, WORDS), "uint64"
+        return shapes
 
     def _allocate(self, per_env: Mapping[str, Any]) -> None:
-        n, lay = self.num_envs, self.layout
-        for name, (dtype, kind) in ENGINE_ARRAYS.items():
-            self.arrays[name] = self._array(name, (n, lay.agents) if kind == "A" else (n,), dtype)
-        shape = (n, lay.agents, lay.observation_size)
-        self.arrays["observation"] = self._array("observation", shape, lay.observation_dtype)
-        self.arrays["final_observation"] = self._array("final_observation", shape, lay.observation_dtype)
-        self.arrays["action"] = self._array("action", (n, lay.agents, lay.action_size), lay.action_dtype)
-        if lay.mask_size:
-            for name in ("action_mask", "final_action_mask"):
-                self.arrays[name] = self._array(name, (n, lay.agents, lay.mask_size), "int8")
-        for name, field in self.program.fields.items():
-            side_by_side = self.backend.interleaves or self.program.form.packed
-            if field.sizes and self.program.lanes == 1 and side_by_side:
-                whole = self._array(f"field_{name}", (*field.sizes, n), field.dtype)
-                self.arrays[name] = self.xp.moveaxis(whole, -1, 0)
-            else:
-                self.arrays[name] = self._array(f"field_{name}", (n, *field.sizes), field.dtype)
-        if lay.state_space is not None:  # nobody wants it at every step yet
-            self._pointers |= dict.fromkeys(_WANTED, 0)
-        for name, field in self.program.scratch.items():
-            self._pointers[f"field_{name}"] = 0
-            if self.backend.scratch_per_env:
-                self._array(f"field_{name}", (n, *field.sizes), field.dtype)
+        n, program, xp = self.num_envs, self.program, self.xp
+        envs_last = program.lanes == 1 and (self.backend.interleaves or program.form.packed)
+        key = n, envs_last, self.backend.scratch_per_env
+        known = program.shapes.get(key)
+        if known is None:
+            shapes = self._shapes(per_env, envs_last)
+            program.shapes.clear()  # one is enough: who makes many batches makes them of one size
+            known = program.shapes[key] = Shapes(tuple(shapes), tuple(shapes.values()))
+        self._owned, addresses = self.backend.zeros_all(known)
+        arrays = dict(zip(known.names, self._owned, strict=True))
+        pointers = dict(zip(known.names, addresses, strict=True))
+        self._control, self._faults = arrays["control"], arrays.get("faults")
+        # An output that nobody wants yet, and scratch that is a thread's own, have no place.
+        values = [n if name == "num_envs" else pointers.get(name, 0) for name in program.store]
+        self._members = np.array(values, np.uint64)
+        self._store = self.backend.store(self._members)
+        self.arrays: dict[str, Any] = {name: arrays[name] for name in (*ENGINE_ARRAYS, *_IN_AND_OUT) if name in arrays}
+        for name, field in program.fields.items():
+            array = arrays[_FIELD + name]
+            self.arrays[name] = xp.moveaxis(array, -1, 0) if envs_last and field.shape else array
         self._params: dict[str, Any] = {}
-        for name in self.program.params:
-            array = self._array(f"param_{name}", (n,) if name in per_env else (1,), "float32")
+        for name in program.params:
+            array = self._params[name] = arrays[f"param_{name}"]
             value = self._drawn[name].low if name in self._drawn else per_env.get(name, getattr(self.cfg, name))
-            array[...] = self.xp.asarray(value)
-            self._params[name] = array
-        self._ends = {name: self._array(f"ends_{name}", (2,), "float32") for name in self._drawn}
+            self.backend.upload(array, value)
+        self._ends = {name: arrays[f"ends_{name}"] for name in self._drawn}
         for name, ends in self._ends.items():
-            ends[...] = self.xp.asarray(self._drawn[name].ends)
-        for name, table in self.program.tables.items():
-            self._array(f"table_{name}", table.shape, str(table.dtype))[...] = self.xp.asarray(table)
-        self._control = self._array("control", (2,), "int32")
-        if self.debug:
-            self._faults = self._array("faults", (n, self.program.lanes, WORDS), "uint64")
+            self.backend.upload(ends, self._drawn[name].ends)
+        for name, table in program.tables.items():
+            self.backend.upload(arrays[f"table_{name}"], table)
+        self._settings = np.zeros(2, np.int32)  # what is in `control`
 
     def new_outputs(self, arrays: Mapping[str, Any]) -> Outputs:
         """Makes a caller's arrays a place for outputs (and actions), for `use_outputs`.
@@ -284,8 +296,8 @@ class Simulator:
     @autoreset_mode.setter
     def autoreset_mode(self, mode: str | AutoresetMode) -> None:
         self._mode = parse_autoreset_mode(mode)
-        with self.backend.ordered():
-            self._control[0] = _MODES.index(self._mode)
+        self._settings[0] = _MODES.index(self._mode)
+        self.backend.upload(self._control, self._settings)
 
     @property
     def max_episode_steps(self) -> int | None:
@@ -297,8 +309,8 @@ class Simulator:
         if limit is not None and (isinstance(limit, bool) or not isinstance(limit, (int, np.integer)) or limit < 1):
             raise ValueError(f"max_episode_steps must be a positive int or None, not {limit!r}.")
         self._limit = None if limit is None else int(limit)
-        with self.backend.ordered():
-            self._control[1] = _NO_LIMIT if limit is None else limit
+        self._settings[1] = _NO_LIMIT if limit is None else limit
+        self.backend.upload(self._control, self._settings)
 
     @property
     def params(self) -> dict[str, Any]:
@@ -358,11 +370,10 @@ class Simulator:
         )
 
     def _set_params(self, change: Change) -> None:
-        with self.backend.ordered():
-            for name, array in change.values.items():
-                self._params[name][...] = self.xp.asarray(array)
-            for name, drawn in change.drawn.items():
-                self._ends[name][...] = self.xp.asarray(drawn.ends)
+        for name, array in change.values.items():
+            self.backend.upload(self._params[name], array)
+        for name, drawn in change.drawn.items():
+            self.backend.upload(self._ends[name], drawn.ends)
         self._drawn |= change.drawn
         self.cfg = change.cfg
 
@@ -417,16 +428,19 @@ class Simulator:
         if seed is None and not self._seeded:
             seed = int.from_bytes(os.urandom(6), "little")
         with self.backend.ordered():
-            chosen: Any = True if mask is None else self._checked_mask(mask)
+            chosen: Any = None if mask is None else self._checked_mask(mask)
             if not (mask is None or self._seeded or bool(chosen.all())):
                 raise RuntimeError(f"{self.env.id}: the first reset must be of all envs.")
             seeds = None if seed is None else self._seeds(seed, self.num_envs)
             if params:
                 self._set_params(self._changed_params(params, None if mask is None else self._numbers(mask)))
             if seeds is not None:
-                self.arrays["reset_seed"][...] = seeds
+                self.backend.upload(self.arrays["reset_seed"], seeds)
                 self._seeded = True
-            self.arrays["reset_mask"][...] = chosen
+            if mask is None:
+                self.backend.fill(self.arrays["reset_mask"], 1)
+            else:
+                self.arrays["reset_mask"][...] = chosen
         self._launch("reset", self.num_envs, _NEXT_EPISODE if seed is None else _NEW_SEED)
 
     def _checked_mask(self, mask: Any) -> Any:
@@ -439,12 +453,12 @@ class Simulator:
             raise ValueError("reset mask must select at least one env.")
         return self.xp.asarray(mask)
 
-    def _seeds(self, seed: Any, count: int) -> Any:
+    def _seeds(self, seed: Any, count: int) -> np.ndarray[Any, Any]:
         seed = host_seed(seed)
         if isinstance(seed, int) and not isinstance(seed, bool):
             if seed < 0:
                 raise ValueError(f"seed must not be negative: {seed}.")
-            return self.xp.arange(count, dtype="uint64") + self.xp.uint64(seed % 2**64)
+            return np.arange(count, dtype=np.uint64) + np.uint64(seed % 2**64)
         seeds = list(seed) if hasattr(seed, "__iter__") and not isinstance(seed, str) else None
         if seeds is None or not all(isinstance(s, int) and not isinstance(s, bool) for s in seeds):
             raise TypeError(f"seed must be an int, a sequence of {count} ints, or None, not {seed!r}.")
@@ -452,7 +466,7 @@ class Simulator:
             raise ValueError(f"{count} envs need as many seeds, not {len(seeds)}.")
         if min(seeds, default=0) < 0:
             raise ValueError(f"seed must not be negative: {min(seeds)}.")
-        return self.xp.asarray(np.array([s % 2**64 for s in seeds], np.uint64))
+        return np.array([s % 2**64 for s in seeds], np.uint64)
 
     def step(self, envs: Any = None) -> None:
         """One step with the actions in ``arrays["action"]``: one launch, without allocation or waiting for all envs.
@@ -531,7 +545,7 @@ class Simulator:
         """int64 indices from 0 to num_envs - 1, in host memory."""
         if isinstance(envs, (int, np.integer)) and not isinstance(envs, bool):
             envs = [int(envs)]
-        host = np.asarray(envs.get() if hasattr(envs, "get") else envs)
+        host = to_host(envs)
         if host.dtype == np.bool_:
             if host.shape != (self.num_envs,):
                 raise ValueError(f"a mask of envs must have shape ({self.num_envs},), not {host.shape}.")
@@ -561,9 +575,7 @@ class Simulator:
             ValueError: another shape, or a number that the dtype cannot hold.
         """
         target, xp = self.arrays[name], self.xp
-        if xp is np and hasattr(value, "get"):
-            value = value.get()
-        given = xp.asarray(value)
+        given = to_host(value) if xp is np else xp.asarray(value)
         want = (*lead, *target.shape[1:])
         if given.shape != want:
             raise ValueError(f"{self.env.id}: {name} must have shape {want}, not {given.shape}.")
@@ -612,7 +624,8 @@ class Simulator:
             raise ValueError(f"{self.env.id} declares no state_space: its global state is all observations together.")
         if self._told is None:
             with self.backend.ordered():
-                self._told = self._array("told", (self.num_envs, *(space.shape or ())), str(space.dtype))
+                self._told = self.backend.zeros((self.num_envs, *(space.shape or ())), str(space.dtype))
+                self._owned.append(self._told)
         self._launch("state", self.num_envs, self.backend.address(self._told))
         return self._told
 
@@ -640,7 +653,7 @@ class Simulator:
                 new[name] = self._fit(name, value, (len(where),))
             for name, value in new.items():
                 self.arrays[name][where] = value
-            self.arrays["reset_mask"][...] = False
+            self.backend.fill(self.arrays["reset_mask"], 0)
             self.arrays["reset_mask"][where] = True
         self._launch("reset", self.num_envs, _NO_RESET)
 
@@ -703,7 +716,7 @@ class Simulator:
         with self.backend.ordered():
             new = {name: self._fit(name, snapshot.arrays[name], (len(snapshot),)) for name in kept}
             if seed is not None:
-                new["seed"] = self._seeds(seed, len(chosen))
+                new["seed"] = self.xp.asarray(self._seeds(seed, len(chosen)))
             params = self._restored_params(snapshot, chosen)
             where = self.xp.asarray(chosen)
             for name, array in new.items():
@@ -714,8 +727,7 @@ class Simulator:
     def _restored_params(self, snapshot: Snapshot, chosen: Any) -> Change:
         values = {}
         for name, now in self.params.items():
-            value = snapshot.arrays[f"param_{name}"]
-            value = np.asarray(value.get() if hasattr(value, "get") else value)
+            value = to_host(snapshot.arrays[f"param_{name}"])
             if value.shape != (len(snapshot),):
                 raise ValueError(f"{self.env.id}: {name} must have shape ({len(snapshot)},), not {value.shape}.")
             if now.shape != (1,) or name in self._drawn:
@@ -753,7 +765,7 @@ class Simulator:
             return
         with self.in_use:
             if not self._closed:
-                self.backend.synchronize()
+                self.backend.release(self._owned)
                 self._free()
 
     def _free(self) -> None:
@@ -765,8 +777,7 @@ class Simulator:
 def _copied(arguments: dict[str, Any], params: Change, arrays: dict[str, Any], seeded: bool) -> Simulator:
     simulator = Simulator(**arguments)  # with the parameters that the spaces follow from, and then the present ones
     simulator._set_params(params)
-    with simulator.backend.ordered():
-        for name, array in arrays.items():
-            simulator.arrays[name][...] = simulator.xp.asarray(array)
+    for name, array in arrays.items():
+        simulator.backend.upload(simulator.arrays[name], array)
     simulator._seeded = seeded
     return simulator

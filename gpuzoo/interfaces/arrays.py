@@ -68,6 +68,9 @@ class ActionSlot:
             elif self._xp is np:
                 with np.errstate(over="ignore"):  # what overflows becomes infinite, which the kernel clips
                     np.copyto(self._target, actions.reshape(self._part_shape), casting="unsafe")
+            elif isinstance(actions, np.ndarray):
+                with np.errstate(over="ignore"):
+                    self._backend.upload(self._target, actions.reshape(self._part_shape))
             else:
                 with self._backend.ordered():
                     self._target[...] = self._xp.asarray(actions).reshape(self._part_shape)
@@ -79,7 +82,9 @@ class ActionSlot:
         self._tensor.copy_(actions.detach().reshape(self._part_shape))
 
     def _check_width(self, actions: Any) -> None:
-        if int(actions.max()) >= 2**31 or int(actions.min()) < -(2**31):
+        with self._backend.ordered():
+            most, least = int(actions.max()), int(actions.min())
+        if most >= 2**31 or least < -(2**31):
             raise ValueError(f"{self._what} must be in {self._space}, not beyond 32 bits.")
 
     def _refuse(self, dtype: Any) -> None:

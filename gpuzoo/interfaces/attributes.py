@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from gpuzoo.core.definition import unknown
+from gpuzoo.core.host import to_host
 from gpuzoo.interfaces.interface import Interface
 
 #: of one env under this name, and of the batch under that one
@@ -59,7 +60,7 @@ class BatchAttributes(Interface):
         if not self._is_parameter(name):
             raise AttributeError(unknown(f"{sim.env.id} has no parameter", name, type(sim.cfg).__dataclass_fields__))
         if np.ndim(values):
-            by_row = np.asarray(values)
+            by_row = to_host(values)
             if by_row.shape != (self.num_envs,):
                 raise ValueError(f"{name} must be one value or {self.num_envs} of them, not {by_row.shape}.")
             by_env = by_row.reshape(sim.num_envs, -1)

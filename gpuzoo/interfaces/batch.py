@@ -21,6 +21,8 @@ from gpuzoo.interfaces.spaces import agent_observation_space
 from gpuzoo.render import Canvas, Window, need_display, picture_size
 
 Output = Literal["numpy", "torch", "cupy"]
+#: what a step returns, with its infos
+_RETURNED = ("observation reward terminated truncated alive ended final_return final_length final_observation").split()
 Masks = Literal["observation", "info"]
 
 
@@ -127,6 +129,7 @@ class BatchEnv(Interface):
         autoreset_mode: str | AutoresetMode = "same_step",
         **kwargs: Any,
     ) -> None:
+        tensors.start(output, device)
         self.simulator = sim = Simulator(
             registry.get(env), num_envs, device=device, autoreset_mode=autoreset_mode, **kwargs
         )
@@ -148,8 +151,11 @@ class BatchEnv(Interface):
             "actions of all agents",
         )
         self._views: dict[tuple[str, str], Any] = {}
+        self._host: dict[str, Any] = {}  # what was brought from a GPU since the last launch, for NumPy
+        masks = ("action_mask", "final_action_mask") if sim.layout.mask_size else ()
+        self._brings = (*_RETURNED, *masks) if self.output == "numpy" and sim.xp is not np else ()
 
-    _NOT_COPIED: ClassVar = {"_views": dict}
+    _NOT_COPIED: ClassVar = {"_views": dict, "_host": dict}
 
     def __repr__(self) -> str:
         agents = ", ".join(f"{n} {group}" for group, n in self.groups.items())
@@ -209,26 +215,42 @@ class BatchEnv(Interface):
 
     def _view(self, name: str, group: str) -> Any:
         """An array of the simulator for one group, in the kind that was asked for."""
+        if self._brings:
+            return self._out(self._of_group(self._brought(name), name, group))
         found = self._views.get((name, group))
         if found is None:
-            lay = self.simulator.layout
-            first, count = lay.first[group], lay.groups[group]
-            found = self.simulator.arrays[name][:, first : first + count]
-            if name in ("observation", "final_observation"):
-                space = lay.observation_spaces[group]
-                found = found[..., : flat_size(space)].reshape(self.num_envs, count, *(space.shape or ()))
-            if name in ("action_mask", "final_action_mask"):
-                found = found[..., : self.observation_spaces[group]["action_mask"].shape[0]]  # type: ignore[index]
+            found = self._of_group(self.simulator.arrays[name], name, group)
             if self.output == "torch":
                 found = tensors.as_tensor(found)
             self._views[name, group] = found
         return self._out(found)
 
+    def _of_group(self, array: Any, name: str, group: str) -> Any:
+        lay = self.simulator.layout
+        first, count = lay.first[group], lay.groups[group]
+        found = array[:, first : first + count]
+        if name in ("observation", "final_observation"):
+            space = lay.observation_spaces[group]
+            return found[..., : flat_size(space)].reshape(self.num_envs, count, *(space.shape or ()))
+        if name in ("action_mask", "final_action_mask"):
+            return found[..., : self.observation_spaces[group]["action_mask"].shape[0]]  # type: ignore[index]
+        return found
+
+    def _brought(self, name: str) -> Any:
+        """An array of the simulator on a GPU, in host memory. All that a step returns come with the first one."""
+        if name not in self._brings:
+            return self.simulator.backend.to_numpy(self.simulator.arrays[name])
+        if not self._host:
+            arrays = [self.simulator.arrays[name] for name in self._brings]
+            self._host = dict(zip(self._brings, self.simulator.backend.staged(arrays), strict=True))
+        return self._host[name]
+
     def _out(self, array: Any) -> Any:
         if self.output == "torch":
             return array.clone() if self.copy else array
         if self.output == "numpy" and self.simulator.xp is not np:
-            return self.simulator.backend.to_numpy(array)
+            host = self.simulator.backend.to_numpy(array) if hasattr(array, "get") else array
+            return host.copy() if self.copy and host is array else host
         if not self.copy:
             return array
         with self.simulator.backend.ordered():
@@ -244,6 +266,8 @@ class BatchEnv(Interface):
         return {g: {kind: self._view(f"{prefix}{kind}", g) for kind in kinds} for g in self.groups}
 
     def _env_array(self, name: str) -> Any:
+        if self._brings:
+            return self._out(self._brought(name))
         found = self._views.get((name, ""))
         if found is None:
             found = self.simulator.arrays[name]
@@ -275,6 +299,7 @@ class BatchEnv(Interface):
             ValueError: an unknown option; and as `Simulator.reset` and `Simulator.set_params`.
         """
         apply_options(self.simulator, seed, options)
+        self._host = {}
         return self._observations(), self._infos()
 
     def step(
@@ -303,6 +328,7 @@ class BatchEnv(Interface):
         else:
             self._all.write(actions)
         self.simulator.step()
+        self._host = {}
         return (
             self._observations(),
             self._each("reward"),
@@ -314,6 +340,7 @@ class BatchEnv(Interface):
     def random_actions(self) -> dict[str, Any]:
         """Random legal actions by group, drawn on the device."""
         self.simulator.random_actions()
+        self._host = {}
         out = {}
         for group in self.groups:
             action = self._view("action", group)

@@ -12,6 +12,7 @@ from gymnasium import spaces
 
 from gpuzoo import tensors
 from gpuzoo.core.definition import flat_size
+from gpuzoo.core.host import to_host
 from gpuzoo.core.simulator import Simulator
 from gpuzoo.interfaces.arrays import ActionSlot
 from gpuzoo.interfaces.spaces import common_spaces
@@ -19,6 +20,8 @@ from gpuzoo.interfaces.spaces import common_spaces
 Policy = Literal["random"] | Callable[..., Any]
 #: what a row is told of a step; with replies in it, of all their moves together
 _SUMMED = ("reward", "terminated", "truncated")
+#: attributes of `Opponents` that are arrays on the device
+_ARRAYS = ("_theirs", "_where", "_opening", "just_begun")
 
 
 class Opponents:
@@ -53,9 +56,11 @@ class Opponents:
                 shape = (simulator.num_envs, len(span), *(action_space.shape or ()))
                 slot = ActionSlot(simulator, span.start, len(span), action_space, shape, "actions of opponents")
                 self._slots.append((span, slot))
+        self._tensors: dict[str, Any] = {}  # of what the function is given, exported once
         self.turn = simulator.env.turn
         with simulator.backend.ordered():
             self._theirs = xp.asarray(np.isin(np.arange(lay.agents), self._index))
+            self._where = xp.asarray(np.array(self._index))
             self._opening = xp.zeros((simulator.num_envs, lay.agents), "float32")
             #: envs whose last step was a reset in place of a transition; kept for turn-based games only
             self.just_begun = xp.zeros(simulator.num_envs, "bool")
@@ -63,8 +68,18 @@ class Opponents:
     def __deepcopy__(self, memo: dict[int, Any]) -> Opponents:
         twin = object.__new__(Opponents)
         memo[id(self)] = twin
-        vars(twin).update(copy.deepcopy(vars(self), memo))
+        twin.__setstate__(copy.deepcopy(self._state(), memo))
         return twin
+
+    def _state(self) -> dict[str, Any]:
+        """Attributes, with arrays in host memory."""
+        return {**vars(self), **{name: to_host(getattr(self, name)) for name in _ARRAYS}, "_tensors": {}}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        with self._simulator.backend.ordered():
+            for name in _ARRAYS:
+                setattr(self, name, self._simulator.xp.asarray(state[name]))
 
     def __getstate__(self) -> dict[str, Any]:
         try:
@@ -74,7 +89,7 @@ class Opponents:
                 f"opponents={self._policy!r} cannot be pickled ({error}): give a function that stands in a module, or "
                 "copy the env with copy.deepcopy."
             ) from error
-        return vars(self)
+        return self._state()
 
     def after_reset(self) -> None:
         """Chooses actions; in a turn-based game makes the moves before the first one of a row."""
@@ -146,14 +161,24 @@ class Opponents:
             start += len(span)
 
     def _part(self, name: str) -> Any:
+        """A copy of the others' part of an array of the simulator, in the kind that was asked for."""
         sim = self._simulator
-        array: Any = sim.arrays[name]
         if self._output == "torch":
-            array = tensors.as_tensor(array)
-        elif self._output == "numpy":
-            array = sim.backend.to_numpy(array)
-        array = array[:, self._index]
-        if name == "observation":
-            plain = self._space["observation"] if isinstance(self._space, spaces.Dict) else self._space
-            return array[..., : flat_size(plain)].reshape(sim.num_envs, len(self._index), *(plain.shape or ()))
-        return array
+            return self._shaped(name, self._tensor(name, sim.arrays[name])[:, self._tensor("where", self._where)])
+        if self._output == "numpy":
+            return self._shaped(name, sim.backend.to_numpy(sim.arrays[name])[:, self._index])
+        with sim.backend.ordered():
+            return self._shaped(name, sim.arrays[name][:, self._where])
+
+    def _tensor(self, name: str, array: Any) -> Any:
+        tensor = self._tensors.get(name)
+        if tensor is None:
+            tensor = self._tensors[name] = tensors.as_tensor(array)
+        return tensor
+
+    def _shaped(self, name: str, array: Any) -> Any:
+        if name != "observation":
+            return array
+        plain = self._space["observation"] if isinstance(self._space, spaces.Dict) else self._space
+        shape = (self._simulator.num_envs, len(self._index), *(plain.shape or ()))
+        return array[..., : flat_size(plain)].reshape(shape)

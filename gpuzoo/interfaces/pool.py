@@ -22,6 +22,7 @@ from gpuzoo.core.actions import illegal_action
 from gpuzoo.core.backend import Device
 from gpuzoo.core.backend_cpu import available_threads
 from gpuzoo.core.definition import EnvDef
+from gpuzoo.core.host import to_host
 from gpuzoo.core.pool import Column, HostQueue, Queue, Rows, StreamQueue
 from gpuzoo.core.simulator import Simulator
 from gpuzoo.interfaces.arrays import ActionSlot, Recycler
@@ -117,6 +118,7 @@ class EnvPool(BatchAttributes, gymnasium.vector.VectorEnv[Any, Any, Any]):
             raise TypeError("a pool resets in next-step mode, as EnvPool does; for the other modes take make_vec.")
         check_render_mode(render_mode, ("rgb_array",))
         definition = registry.get(env)
+        tensors.start(output, device)
         threads = _count("num_threads", available_threads() if num_threads is None else num_threads, None)
         self.simulator = sim = Simulator(
             definition, num_envs, device=device, max_episode_steps=max_episode_steps, threads=threads, **kwargs
@@ -259,7 +261,7 @@ class EnvPool(BatchAttributes, gymnasium.vector.VectorEnv[Any, Any, Any]):
         return action, env_id
 
     def _indices(self, env_id: Any) -> np.ndarray[Any, Any]:
-        ids = np.atleast_1d(np.asarray(env_id.get() if hasattr(env_id, "get") else env_id))
+        ids = np.atleast_1d(to_host(env_id))
         if ids.ndim != 1 or (ids.size and ids.dtype.kind not in "iu"):
             raise TypeError(f"env_id must be a sequence of integers, not {ids.dtype} of shape {ids.shape}.")
         if ids.size and (ids.min() < 0 or ids.max() >= self.num_envs):
@@ -324,11 +326,11 @@ class EnvPool(BatchAttributes, gymnasium.vector.VectorEnv[Any, Any, Any]):
         if new.any():
             self._reset(env_id[new], None)
         if not new.all():
-            self._queue.send(env_id[~new], _host(action)[np.repeat(~new, self._agents)])
+            self._queue.send(env_id[~new], to_host(action)[np.repeat(~new, self._agents)])
 
     def _check_actions(self, action: Any, count: int) -> None:
         lay = self.simulator.layout
-        message = illegal_action(lay, _host(action).reshape(count, lay.agents, lay.action_size))
+        message = illegal_action(lay, to_host(action).reshape(count, lay.agents, lay.action_size))
         if message:
             raise ValueError(f"{self.simulator.env.id}: {message}")
 
@@ -473,7 +475,7 @@ class EnvPool(BatchAttributes, gymnasium.vector.VectorEnv[Any, Any, Any]):
         check_options(self.simulator, options, ("reset_mask",))
         mask = (options or {}).get("reset_mask")
         if mask is not None:
-            mask = np.asarray(mask)
+            mask = to_host(mask)
             if env_id is not None:
                 raise ValueError("give either env_id or options['reset_mask'], not both.")
             if mask.dtype != np.bool_ or mask.shape != (self.num_envs,) or not mask.any():
@@ -528,10 +530,6 @@ def _count(name: str, value: Any, most: int | None) -> int:
     if value < 1 or (most is not None and value > most):
         raise ValueError(f"{name} must be at least 1{'' if most is None else f' and at most {most}'}, not {value}.")
     return int(value)
-
-
-def _host(action: Any) -> np.ndarray[Any, Any]:
-    return np.asarray(action.get() if hasattr(action, "get") else action.cpu() if hasattr(action, "cpu") else action)
 
 
 def _torch_kind(dtype: Any) -> str:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import gymnasium
+from gymnasium import spaces
 
 from gpuzoo import registry
 from gpuzoo.core.backend import Device
@@ -51,6 +52,12 @@ class SingleEnv(OneEnv, gymnasium.Env[Any, Any]):
         ("simulator", "observation_space", "action_space", "_plain", "_masks_in", "_dtype", "_slot")
     )
     _closed = False
+    _unbuilt: tuple[Callable[[], Simulator], Masks] | None
+    _window: Window
+    _plain: spaces.Space[Any]
+    _masks_in: Masks | None
+    _dtype: Any
+    _slot: ActionSlot
 
     def __init__(
         self,
@@ -70,11 +77,13 @@ class SingleEnv(OneEnv, gymnasium.Env[Any, Any]):
         check_render_mode(render_mode)
         check_masks(masks)
         kwargs.setdefault("threads", 1)
-        self.render_mode = render_mode
-        self.metadata = {**self.metadata, "render_fps": definition.render_fps}
-        self._window = Window(definition.id, definition.render_fps)
         arguments = {"device": device, "max_episode_steps": max_episode_steps, **kwargs}
-        self._unbuilt: Any = functools.partial(Simulator, definition, 1, autoreset_mode="disabled", **arguments), masks
+        vars(self).update(  # an assignment takes time to find out that this is no parameter
+            render_mode=render_mode,
+            metadata={**self.metadata, "render_fps": definition.render_fps},
+            _window=Window(definition.id, definition.render_fps),
+            _unbuilt=(functools.partial(Simulator, definition, 1, autoreset_mode="disabled", **arguments), masks),
+        )
         key: Hashable = None
         with contextlib.suppress(TypeError):  # an array, say
             key = type(definition), frozenset((name, type(v), v) for name, v in arguments.items())  # True is not 1 here
@@ -100,15 +109,21 @@ class SingleEnv(OneEnv, gymnasium.Env[Any, Any]):
 
     def _build(self) -> None:
         """Everything that `_LATER` names."""
+        assert self._unbuilt is not None
         make, masks = self._unbuilt
-        self.simulator = sim = make()
-        self._unbuilt = None
-        space, self.action_space = common_spaces(sim.layout, ["agent"])
-        self._plain = plain_space(space)
-        self._masks_in = masks if sim.layout.mask_size else None
-        self.observation_space = self._plain if masks == "info" else space
-        self._dtype = converted_dtype(sim.layout, space)
-        self._slot = ActionSlot(sim, 0, 1, self.action_space, self.action_space.shape or (), "the action")
+        sim = make()
+        space, action_space = common_spaces(sim.layout, ["agent"])
+        plain = plain_space(space)
+        vars(self).update(
+            simulator=sim,
+            _unbuilt=None,
+            observation_space=plain if masks == "info" else space,
+            action_space=action_space,
+            _plain=plain,
+            _masks_in=masks if sim.layout.mask_size else None,
+            _dtype=converted_dtype(sim.layout, space),
+            _slot=ActionSlot(sim, 0, 1, action_space, action_space.shape or (), "the action"),
+        )
         if self._closed:
             sim.close()
 

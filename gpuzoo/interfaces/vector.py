@@ -20,6 +20,7 @@ from gymnasium.vector.utils import batch_space
 from gpuzoo import registry, tensors
 from gpuzoo.core.backend import Device
 from gpuzoo.core.definition import EnvDef, Layout, flat_size, layout, split_config, unknown
+from gpuzoo.core.host import to_host
 from gpuzoo.core.simulator import Simulator, host_seed
 from gpuzoo.interfaces.arrays import ActionSlot, Recycler, Rows
 from gpuzoo.interfaces.attributes import BatchAttributes
@@ -106,9 +107,11 @@ class VectorEnv(BatchAttributes, gymnasium.vector.VectorEnv[Any, Any, Any]):
         definition = registry.get(env)
         check_render_mode(render_mode, ("rgb_array", "rgb_array_list"))
         check_masks(masks)
+        tensors.start(output, device)
         shape_of = _layout_of(definition, kwargs)
         self._first, self._count, groups = _rows(definition, shape_of, group)
         worlds = _worlds(definition, num_envs, self._count)
+        tensors.start(output, device)
         self.simulator = sim = Simulator(
             definition,
             worlds,
@@ -152,6 +155,9 @@ class VectorEnv(BatchAttributes, gymnasium.vector.VectorEnv[Any, Any, Any]):
         self._recycler = Recycler(sim, _RETURNED, rows_of) if swaps else None
         self._multi = sim.layout.agents > 1
         self._same_step = sim.autoreset_mode == AutoresetMode.SAME_STEP
+        # Arrays in host memory while a call returns NumPy arrays from a GPU; all of one call come with one wait.
+        self._brought: dict[str, Any] = {}
+        self._brings = self._names_of_infos() if output == "numpy" and sim.xp is not np else ()
         self._stepped = False
         # Most often there is nothing to add to what the kernel wrote.
         self._bare = not (
@@ -190,16 +196,38 @@ class VectorEnv(BatchAttributes, gymnasium.vector.VectorEnv[Any, Any, Any]):
 
     # ---- arrays ----
 
+    def _names_of_infos(self) -> tuple[str, ...]:
+        """The arrays that a step returns, with those of its infos."""
+        names = list(_RETURNED)
+        names += ["alive"] if self._multi else []
+        names += ["action_mask"] if self._masks_in else []
+        names += ["final_observation"] if self._same_step else []
+        names += ["final_action_mask"] if self._same_step and self._masks_in else []
+        return (*names, *(("final_return", "final_length") if self._statistics else ()))
+
+    def _bring(self) -> None:
+        """Copies what a call returns to the host."""
+        arrays = self.simulator.arrays
+        found = self.simulator.backend.staged([arrays[name] for name in self._brings])
+        self._brought = dict(zip(self._brings, found, strict=True))
+
     def _rows_of(self, name: str) -> Any:
         """An array of the simulator as rows, in the kind that was asked for; a copy if ``copy``."""
-        array: Any
         if self._output == "torch":
-            array = self._tensors.get(name)
+            array: Any = self._tensors.get(name)
             if array is None:
                 array = self._tensors[name] = tensors.as_tensor(self.simulator.arrays[name])
-        else:
-            array = self.simulator.arrays[name]
-        return self._as_rows(name, array)
+            return self._as_rows(name, array)
+        array = self._brought.get(name)
+        if array is not None:
+            return self._as_rows(name, array)
+        array = self.simulator.arrays[name]
+        if self.simulator.xp is np:
+            return self._as_rows(name, array)
+        if self._output == "numpy":
+            return self._as_rows(name, self.simulator.backend.to_numpy(array))
+        with self.simulator.backend.ordered():
+            return self._as_rows(name, array)
 
     def _as_rows(self, name: str, array: Any) -> Any:
         if not self._whole or array.ndim == 1:
@@ -210,23 +238,13 @@ class VectorEnv(BatchAttributes, gymnasium.vector.VectorEnv[Any, Any, Any]):
         elif name in ("action_mask", "final_action_mask"):
             shape = (self.num_envs, array.shape[-1])
         array = array.reshape(shape)
-        if self._recycler is not None:
+        if self._recycler is not None or not self._copy:
             return array
-        if self._output == "numpy" and self.simulator.xp is not np:
-            return self.simulator.backend.to_numpy(array)
-        if not self._copy:
-            return array
-        if self._output == "torch":
-            return array.clone()
-        with self.simulator.backend.ordered():
-            return array.copy()
+        return array.clone() if self._output == "torch" else array.copy()
 
     def _select(self, name: str, array: Any) -> Any:
         if array.ndim == 1:  # one value per env: the same for its rows
-            if self._output == "torch":
-                return array.repeat_interleave(self._count)
-            with self.simulator.backend.ordered():
-                return array.repeat(self._count)
+            return array.repeat_interleave(self._count) if self._output == "torch" else array.repeat(self._count)
         array = array[:, self._first : self._first + self._count]
         if name in ("observation", "final_observation"):
             return array[..., : self._observation_size]
@@ -287,7 +305,7 @@ class VectorEnv(BatchAttributes, gymnasium.vector.VectorEnv[Any, Any, Any]):
         if self._opponents is not None:
             self._opponents.after_reset()
         if self._frames is not None:
-            began = np.ones(self.num_worlds, np.bool_) if mask is None else self.simulator.backend.to_numpy(mask)
+            began = np.ones(self.num_worlds, np.bool_) if mask is None else to_host(mask)
             self._add_frames(self._frames, began, began)
         observations = self._presented(rows[0] if rows else self._rows_of("observation"), "action_mask")
         return observations, self._infos_of_rows()
@@ -303,7 +321,10 @@ class VectorEnv(BatchAttributes, gymnasium.vector.VectorEnv[Any, Any, Any]):
             )
         if isinstance(mask, np.ndarray) and not mask.any():
             raise ValueError("options['reset_mask'] must select at least one env.")
-        return mask.reshape(self.num_worlds, self._count).any(1) if self._count > 1 else mask
+        if self._count == 1:
+            return mask
+        with self.simulator.backend.ordered():
+            return mask.reshape(self.num_worlds, self._count).any(1)
 
     def _all_rows(self) -> Any:
         return np.ones(self.num_envs, np.bool_)
@@ -332,17 +353,24 @@ class VectorEnv(BatchAttributes, gymnasium.vector.VectorEnv[Any, Any, Any]):
             sim.step()
         else:
             self._step()
+            if self._brings:
+                self._bring()
             rows = tuple(self._rows_of(name) for name in _RETURNED)
         observations, rewards, terminations, truncations = rows
         if self._bare:
             if self._dtype is not None:
                 observations = self._converted(observations)
+            if self._brings:
+                self._brought = {}
             return observations, rewards, terminations, truncations, {}
         infos = self._infos(terminations, truncations)
+        observations = self._presented(observations, "action_mask")
+        if self._brings:
+            self._brought = {}
         if self._frames is not None:
             began = sim.backend.to_numpy(sim.arrays["elapsed_steps"]) == 0
             self._add_frames(self._frames, began, np.ones_like(began))
-        return self._presented(observations, "action_mask"), rewards, terminations, truncations, infos
+        return observations, rewards, terminations, truncations, infos
 
     def _step(self) -> None:
         if self._opponents is None:
@@ -365,7 +393,11 @@ class VectorEnv(BatchAttributes, gymnasium.vector.VectorEnv[Any, Any, Any]):
         infos = self._infos_of_rows()
         if not (self._same_step or self._statistics):
             return infos
-        done = terminations | truncations
+        if self._output == "cupy":
+            with self.simulator.backend.ordered():
+                done = terminations | truncations
+        else:
+            done = terminations | truncations
         if self._output == "numpy" and not done.any():
             return infos
         if self._same_step:
@@ -392,12 +424,20 @@ class VectorEnv(BatchAttributes, gymnasium.vector.VectorEnv[Any, Any, Any]):
 
         Always False but in next-step mode.
         """
-        if self._opponents is not None and self._opponents.turn is not None:
-            begun = self._opponents.just_begun
-            just_begun = self._as_rows("waiting", tensors.as_tensor(begun) if self._output == "torch" else begun)
-        else:
-            just_begun = self._rows_of("elapsed_steps") == 0
-        return just_begun & (self._stepped and self.autoreset_mode == AutoresetMode.NEXT_STEP)
+        counts = self._stepped and self.autoreset_mode == AutoresetMode.NEXT_STEP
+        if self._opponents is None or self._opponents.turn is None:
+            elapsed = self._rows_of("elapsed_steps")
+            with self.simulator.backend.ordered():
+                return (elapsed == 0) & counts
+        begun = self._opponents.just_begun
+        if self._output == "torch":
+            if "just_begun" not in self._tensors:
+                self._tensors["just_begun"] = tensors.as_tensor(begun)
+            begun = self._tensors["just_begun"]
+        elif self._output == "numpy":
+            begun = to_host(begun)
+        with self.simulator.backend.ordered():
+            return self._as_rows("waiting", begun) & counts
 
     @property
     def action_mask(self) -> Any:

@@ -6,9 +6,7 @@ from gpuzoo.physics.expressions import Number, Trace
 from gpuzoo.physics.model import AFFINE_BIAS, Model
 
 
-def actuator_forces(
-    t: Trace, m: Model, qpos: list[Number], qvel: list[Number], ctrl: list[Number]
-) -> list[Number]:
+def actuator_forces(t: Trace, m: Model, qpos: list[Number], qvel: list[Number], ctrl: list[Number]) -> list[Number]:
     """``qfrc_actuator``: gear times (gain ctrl + bias), where the bias may depend on length and velocity."""
     out: list[Number] = [0.0] * m.nv
     for i in range(m.nu):

@@ -143,7 +143,11 @@ def touches(m: Model) -> Iterator[Touch]:
         if shapes in ((PLANE, SPHERE), (PLANE, CAPSULE)) and bodies[0] == 0:
             normal, radius = axes[0], float(m.geom_size[g, 0])
             half = float(m.geom_size[g, 1]) if shapes[1] == CAPSULE else 0.0
-            numbers = {"radius": radius, "height": float(dot(normal, m.geom_pos[f])), **_vector("axis", axes[1])} | invweight
+            numbers = {
+                "radius": radius,
+                "height": float(np.dot(normal.astype(float), m.geom_pos[f])),
+                **_vector("axis", axes[1]),
+            } | invweight
             for end in (half, -half) if half else (0.0,):
                 place = _vector("end", constants(m.geom_pos[g]) + axes[1] * end)
                 nearest, alike = _on_plane(normal, half > 0.0), ("on plane", half > 0.0, *normal)
@@ -225,7 +229,9 @@ def _parameters(
     ab, u, v = -dot(a, b), -dot(a, apart), dot(b, apart)
     determinant = t.max(a_square * b_square - ab * ab, 1e-15)
     x = (b_square * u - ab * v) / determinant
-    y = t.select(t.less(1.0, t.abs(x)), (v - ab * t.clamp(x, -1.0, 1.0)) / b_square, (a_square * v - ab * u) / determinant)
+    y = t.select(
+        t.less(1.0, t.abs(x)), (v - ab * t.clamp(x, -1.0, 1.0)) / b_square, (a_square * v - ab * u) / determinant
+    )
     outside = t.less(1.0, t.abs(y))
     y = t.clamp(y, -1.0, 1.0)
     x = t.select(outside, (u - ab * y) / a_square, x)

@@ -71,7 +71,13 @@ def shipped(name: str, watch: tuple[str, ...] = ()) -> str:
 
 
 def _watch(
-    t: Trace, m: Model, watch: tuple[str, ...], k: Kinematics, inertia: list[Inertia], force: list[Number], solver: Solver
+    t: Trace,
+    m: Model,
+    watch: tuple[str, ...],
+    k: Kinematics,
+    inertia: list[Inertia],
+    force: list[Number],
+    solver: Solver,
 ) -> None:
     """Writes what rules want to read."""
     for words in watch:
@@ -171,7 +177,7 @@ def _runge_kutta(m: Model, watch: tuple[str, ...]) -> str:
     t = Trace()
     qpos, qvel, ctrl = _read(t, "qpos", m.nq), _read(t, "qvel", m.nv), _read(t, "ctrl", m.nu)
     warm = [t.variable(f"qacc{d}", f"s.qacc[{d}]") for d in range(m.nv)]
-    mass, force, solver = _forward(t, m, qpos, qvel, ctrl, warm, watch)
+    mass, force, _ = _forward(t, m, qpos, qvel, ctrl, warm, watch)
     for d, x in enumerate(factor(mass, m.nv).solve(force)):
         t.write(f"s.qacc[{d}] = {t.name(x)};")
     signature = "GZ_SELDOM void physics_forward(Physics &s, const Vec *qpos, const Vec *qvel, const Vec *ctrl)"

@@ -36,7 +36,9 @@ class Inertia:
     def __matmul__(self, motion: Array) -> Array:
         """Momentum of a motion."""
         angular, linear = motion[:3], motion[3:]
-        return join(self.tensor @ angular + cross(self.moment, linear), linear * self.mass - cross(self.moment, angular))
+        return join(
+            self.tensor @ angular + cross(self.moment, linear), linear * self.mass - cross(self.moment, angular)
+        )
 
 
 def inertias(m: Model, k: Kinematics) -> list[Inertia]:
@@ -62,7 +64,7 @@ def composite(m: Model, cdof: list[Array], inertia: Iterable[Inertia | Array]) -
             for j in [d, *m.dof_ancestors[d]]:
                 out[d, j] = dot(cdof[j], force)
         parent = int(m.body_parentid[b])
-        total[parent] = total[parent] + total[b]  # type: ignore[operator]
+        total[parent] = total[parent] + total[b]
     return out
 
 

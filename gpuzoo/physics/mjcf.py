@@ -1,6 +1,6 @@
 """Constants of a model, extracted from MJCF by the ``mujoco`` package (``pip install 'gpuzoo[mujoco]'``).
 
-    python -m gpuzoo.physics.mjcf robot.xml "where it is from" > robot.json
+python -m gpuzoo.physics.mjcf robot.xml "where it is from" > robot.json
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Newton's method on the primal problem, with exact line search (``mj_solNewton``).
 
-The cost of an acceleration a is 1/2 (a - a0)' M (a - a0) plus, for each violated row, 1/2 D min(0, J a - aref)^2: convex
-and piecewise quadratic. Once a full step keeps the set of active rows, its end is the exact minimum, and the env is done.
-A contact's part of the Hessian goes through the composite inertia, so the Hessian of a robot on the ground has the
-sparsity of its mass matrix; only bodies of two branches that touch fill it in.
+The cost of an acceleration a is 1/2 (a - a0)' M (a - a0) plus, for each violated row, 1/2 D min(0, J a - aref)^2:
+convex and piecewise quadratic. Once a full step keeps the set of active rows, its end is the exact minimum, and the env
+is done. A contact's part of the Hessian goes through the composite inertia, so the Hessian of a robot on the ground has
+the sparsity of its mass matrix; only bodies of two branches that touch fill it in.
 """
 
 from __future__ import annotations
@@ -112,8 +112,8 @@ class Solver:
         slope = t.abs(dot(gradient, step)) * SLOPE
         alpha, settled = self._search(step, slope, inertial, residuals, done)
         finished, size = done.get(), alpha.get()
-        for x, a, s in zip(warm, qacc, step, strict=True):
-            x.set(t.select(finished, a, a + size * s))  # not times 0: an env that is done keeps its bits
+        for variable, a, s in zip(warm, qacc, step, strict=True):
+            variable.set(t.select(finished, a, a + size * s))  # not times 0: an env that is done keeps its bits
         done.set(t.either(done.get(), settled.get()))
 
     def _update(self, qacc: list[Number]) -> list[Number]:
@@ -127,8 +127,8 @@ class Solver:
             motion, weight = group.motion("cacc", cacc), group.load("weight")
             basis = group.basis()
             rows = [dot(x, motion) + group.load(f"offset{a}") for a, x in enumerate(basis)]
-            for a, row in enumerate(rows):
-                group.store(f"row{a}", row)
+            for a, residual in enumerate(rows):
+                group.store(f"row{a}", residual)
             forces: list[Number] = [0.0] * len(basis)
             for r, (row, direction, copies) in enumerate(group.edges(rows)):
                 group.store(f"active{r}", t.both(t.less(row, 0.0), group.mask("hit")))
@@ -137,7 +137,11 @@ class Solver:
             total = zeros(3)
             for f, x in zip(forces, basis, strict=True):
                 total = total + x * f
-            self._add(group, "wrench", [(i, x) for i, x in enumerate(wrench(group.load_vector("point"), total)) if i in self._live])
+            self._add(
+                group,
+                "wrench",
+                [(i, x) for i, x in enumerate(wrench(group.load_vector("point"), total)) if i in self._live],
+            )
         force = joint_forces(m, p.cdof, self.contact_forces())
         residuals = []
         for i, limit in enumerate(p.limits):
@@ -145,8 +149,8 @@ class Solver:
             t.write(f"on{i} = {t.name(t.both(t.less(row, 0.0), limit.hit))};")
             force[limit.dof] = force[limit.dof] - limit.sign * (t.min(row, 0.0) * limit.weight)
             residuals.append(row)
-        for variable, x in zip(self._force, force, strict=True):
-            variable.set(x)
+        for variable, new in zip(self._force, force, strict=True):
+            variable.set(new)
         return residuals
 
     def contact_forces(self) -> list[Array]:
@@ -180,7 +184,9 @@ class Solver:
             for e, (i, j) in enumerate(self.entries):
                 full[i, j] = full[j, i] = t.read(f"between{e}[{n}]")
             found[link] = full
-        grounded = [sum((x for (a, b), x in found.items() if not a and b == body), zeros(6, 6)) for body in range(m.nbody)]
+        grounded = [
+            sum((x for (a, b), x in found.items() if not a and b == body), zeros(6, 6)) for body in range(m.nbody)
+        ]
         extra = composite(m, p.cdof, grounded)
         out = {key: p.mass[key] + extra[key] for key in p.mass}
         for (first, second), matrix in found.items():
@@ -227,14 +233,14 @@ class Solver:
         """
         t, m, p = self.t, self.m, self.p
         constant, linear = dot(step, inertial), dot(step, multiply(p.mass, step))
-        for x in (slope, constant, linear):
-            t.name(x)
+        for number in (slope, constant, linear):
+            t.name(number)
         cacc = body_accelerations(m, p.cdof, step)
         p.contacts.share("step", cacc)
         for group in p.contacts.each():
             motion = group.motion("step", cacc)
-            for a, x in enumerate(group.basis()):
-                group.store(f"change{a}", dot(x, motion))
+            for a, direction in enumerate(group.basis()):
+                group.store(f"change{a}", dot(direction, motion))
         alpha, low, high = t.variable("alpha", 1.0), t.variable("low", 0.0), t.variable("high", 1e30)
         found, settled = t.variable("found", "done", "PackMask"), t.variable("settled", "PackMask(false)", "PackMask")
         with t.within("for (int point = 0;; ++point)", loop=True):
@@ -243,7 +249,9 @@ class Solver:
             flipped = t.variable("flipped", "PackMask(false)", "PackMask")
             for group in p.contacts.each():
                 self._along(group, x, first, second, flipped)
-            slope_here, curvature, flips = first.get(), second.get(), flipped.get()
+            slope_here: Number = first.get()
+            curvature: Number = second.get()
+            flips = flipped.get()
             for i, limit in enumerate(p.limits):
                 change = limit.sign * step[limit.dof]
                 row = residuals[i] + x * change
@@ -257,7 +265,8 @@ class Solver:
             t.write(f"if (all(found) || point == {SEARCH}) break;")
             ahead = t.less(slope_here, 0.0)
             lower, upper = t.select(ahead, x, low.get()), t.select(ahead, high.get(), x)
-            low.set(lower), high.set(upper)
+            low.set(lower)
+            high.set(upper)
             newton = x - slope_here / curvature
             inside = t.both(t.less(lower, newton), t.less(newton, upper))
             between = (lower + t.min(upper, x * 2.0 + 1.0)) * 0.5
@@ -280,6 +289,7 @@ class Solver:
             one = one + t.min(row, 0.0) * change
             two = two + t.select(active, dot(constants(direction), changes), 0.0) * change
         weight = group.load("weight")
-        first.add(weight * one), second.add(weight * two)
+        first.add(weight * one)
+        second.add(weight * two)
         assert flips is not None
         flipped.set(t.either(flipped.get(), flips))

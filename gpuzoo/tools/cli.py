@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import importlib.util
+import itertools
 import json
 import os
 import re
@@ -515,7 +516,7 @@ def train(
         _fail(unknown("there is no algorithm", algorithm, known), 2)
     if algorithm not in TRAINERS:
         _require("training", "torch")
-        with _errors(), _as_argv(f"gpuzoo train --algorithm {algorithm}", *words):
+        with _errors(), _as_argv(f"gpuzoo train --algorithm {algorithm}", *config_as_json(words)):
             name = f"gpuzoo.baselines.{known[algorithm]}"
             sys.modules.pop(name, None)  # runpy warns where a program has imported it
             runpy.run_module(name, run_name="__main__")
@@ -541,6 +542,32 @@ def train(
 
         module = importlib.import_module(f"gpuzoo.baselines.{algorithm}")
         run.main(getattr(module, algorithm.upper()), module.Args, words)
+
+
+def config_as_json(words: list[str]) -> list[str]:
+    """The words with every ``--config.name value`` in the one ``--config JSON`` that the one-file algorithms take.
+
+    Raises:
+        ValueError: one without a value, or both forms together.
+    """
+    rest, own, left = [], [], iter(words)
+    for word in left:
+        if word.startswith("--config."):
+            own += [word] if "=" in word else [word, *itertools.islice(left, 1)]
+        else:
+            rest.append(word)
+    if not own:
+        return words
+    if any(word.partition("=")[0] == "--config" for word in rest):
+        raise ValueError("give the game's parameters as --config JSON or as --config.NAME VALUE, not as both.")
+    return [*rest, "--config", json.dumps({k: _json_or_text(v) for k, v in (x.split("=", 1) for x in dotted(own))})]
+
+
+def _json_or_text(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
 
 
 def dotted(words: list[str]) -> list[str]:

@@ -66,6 +66,8 @@ class GameReport:
         lanes: lanes per env, by kind of device.
         branchless: whether the CPU's program has loops over envs that a compiler can vectorise.
         obstacles: why not, one sentence each.
+        pack_width: how many envs a register of the CPU holds in packed rules; 0 where rules are not packed, or where
+            there is no compiler.
         loops: what g++ made of these loops; None where that cannot be known.
         unknown: why it cannot.
         compiler: the host's compiler.
@@ -80,6 +82,7 @@ class GameReport:
     lanes: dict[str, int]
     branchless: bool
     obstacles: tuple[str, ...]
+    pack_width: int
     loops: tuple[Loop, ...] | None
     unknown: str
     compiler: str
@@ -91,7 +94,7 @@ class GameReport:
     def vectorised(self) -> bool | None:
         """Whether a CPU steps several envs with one instruction; None where the compiler does not say."""
         if not self.branchless:
-            return False
+            return self.pack_width > 1
         return None if self.loops is None else all(x.vector_bytes for x in self.loops if x.name == "rules")
 
     def as_json(self) -> dict[str, Any]:
@@ -101,6 +104,8 @@ class GameReport:
     def lines(self) -> Iterator[tuple[str, str]]:
         """The report as a table of two columns."""
         answer = {True: "yes", False: "no", None: "cannot be known"}[self.vectorised]
+        if self.pack_width:
+            answer = f"packed rules, {self.pack_width} env{'s' * (self.pack_width > 1)} per register"
         why = [*self.obstacles, *([self.unknown] if self.unknown else [])]
         for loop in self.loops or ():
             how = f"vectors of {loop.vector_bytes} bytes" if loop.vector_bytes else f"env by env: {loop.reason}"
@@ -159,6 +164,14 @@ def _compiler() -> tuple[str, tuple[str, ...], bool]:
     return about[0] if about else command[0], features, "__GNUC__" in macros and "__clang__" not in macros
 
 
+def _pack_width(code: str) -> int:
+    """What packed rules are compiled for on this CPU."""
+    asked = [*find_compiler(), "-march=native", "-dM", "-E", "-x", "c++", "-"]
+    macros = subprocess.run(asked, input=code, capture_output=True, text=True).stdout
+    found = re.search(r"^#define GZ_PACK_WIDTH (\d+)$", macros, re.M)
+    return int(found[1]) if found else 0
+
+
 def read_opt_info(text: str) -> tuple[Loop, ...]:
     """What g++ says of the loops over envs.
 
@@ -210,11 +223,12 @@ def examine(env: EnvDef, **config: Any) -> GameReport:
     form = made.form
     general = program(env, made.cfg)
     seconds: dict[str, float] = {}
-    compiler, features = "", tuple[str, ...]()
+    compiler, features, width = "", tuple[str, ...](), 0
     loops: tuple[Loop, ...] | None = None
     unknown = "There is no C++ compiler: what it makes of the loops over envs cannot be known."
     with contextlib.suppress(RuntimeError, OSError):
         compiler, features, gnu = _compiler()
+        width = _pack_width(made.code) if form.packed else 0
         unknown = f"Only g++ says what it makes of the loops over envs, and this is {compiler}."
     if compiler:
         with empty_cache() as folder:
@@ -236,6 +250,7 @@ def examine(env: EnvDef, **config: Any) -> GameReport:
         lanes={"cpu": made.lanes, "cuda": general.lanes},
         branchless=form.branchless,
         obstacles=form.obstacles,
+        pack_width=width,
         loops=loops,
         unknown=unknown if form.branchless and loops is None else "",
         compiler=compiler,

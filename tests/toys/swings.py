@@ -1,4 +1,4 @@
-"""A toy with packed rules and all that they may have, and its twin with ordinary rules, which must have the same bits."""
+"""A toy with packed rules and all that they may have, and its twin with ordinary rules and the same bits."""
 
 from __future__ import annotations
 

@@ -12,6 +12,13 @@ namespace gz {
 
 enum Mode { NEXT_STEP = 0, SAME_STEP = 1, DISABLED = 2 };
 
+#if !GZ_THREADS
+// A CPU's rows need no help of neighbours, as those of rows.cuh do.
+struct Together {};
+GZ Together of_them(Together all, bool) { return all; }
+template <class E> GZ void observe_together(const Store &, E &e, i64, Together) { observe(e); }
+#endif
+
 // Whether observations are written by a loop over envs of their own (`look` in walk_cpu.cuh).
 constexpr bool APART = GZ_APART && !GZ_THREADS;
 
@@ -98,7 +105,7 @@ enum Reset { NEXT_EPISODE = 0, NEW_SEED = 1, NO_RESET = 2 };
 
 // Few agents, who begin and end together: no branch, so that a loop over envs can be vectorised. An env that waits for
 // its reset computes a step like the others and then keeps what it had.
-template <class Held> GZ void advance_branchless(const Store &s, int max_steps, i64 i) {
+template <class Held> GZ void advance_branchless(const Store &s, int max_steps, i64 i, const Together &all) {
   const bool idle = s.waiting[i];
   Held v = load(s, i);
   const Held before = v;
@@ -122,17 +129,19 @@ template <class Held> GZ void advance_branchless(const Store &s, int max_steps, 
   });
   v = keep(idle, before, v);
   forget(e);
-  if constexpr (!APART) observe(e);
+  if constexpr (!APART) observe_together(s, e, i, all);
   save(s, i, v);
   s.elapsed_steps[i] = t;
   s.ended[i] = terminated | truncated;
 }
 
 // Any number of agents, some of whom may leave before the others.
-template <class Held> GZ void advance_general(const Store &s, bool finals, int max_steps, i64 i) {
+template <class Held>
+GZ void advance_general(const Store &s, bool finals, int max_steps, i64 i, const Together &all) {
   const bool idle = s.waiting[i];
   const int t = s.elapsed_steps[i] + 1;
   const u32 episode = s.episode[i];
+  const Together active = of_them(all, !idle);
   barrier();
   Held v = load(s, i);
   Env e = bind(s, v, i, episode, t, max_steps);
@@ -150,7 +159,7 @@ template <class Held> GZ void advance_general(const Store &s, bool finals, int m
   forget(e);
   step(e);
   forget(e);
-  observe(e);
+  observe_together(s, e, i, active);
   const bool out_of_time = t >= max_steps;
   // bit 0: somebody plays on; bit 1: somebody has just finished
   const int news = reduce<Any>(e, AGENTS, [=](int a) {
@@ -181,11 +190,13 @@ template <class Held> GZ void advance_general(const Store &s, bool finals, int m
   save(s, i, v);
 }
 
-template <class Held = State> GZ void advance(const Store &s, bool finals, int max_steps, i64 i) {
+// On a GPU the threads of `all` call it together, each for its env i.
+template <class Held = State>
+GZ void advance(const Store &s, bool finals, int max_steps, i64 i, const Together &all = {}) {
   if constexpr (GZ_BRANCHLESS)
-    advance_branchless<Held>(s, max_steps, i);
+    advance_branchless<Held>(s, max_steps, i, all);
   else
-    advance_general<Held>(s, finals, max_steps, i);
+    advance_general<Held>(s, finals, max_steps, i, all);
 }
 
 // ---- a step, second half ----

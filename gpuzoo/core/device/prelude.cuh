@@ -83,32 +83,6 @@ template <class Op, int HALF, class T> GZ void fold(T *v) {
   }
 }
 
-// The smallest values seen, in ascending order, with their indices; what came first stays in front of its equals.
-// X and I are float and int, or vectors of them.
-template <int K, class X, class I> struct Smallest {
-  X value[K];
-  I index[K];
-  GZ_MEMBER void clear() {
-    GZ_UNROLL
-    for (int k = 0; k < K; ++k) {
-      value[k] = X{} + infinity();
-      index[k] = I{} - 1;
-    }
-  }
-  GZ_MEMBER void add(const X &x, const I &i) {
-    GZ_UNROLL
-    for (int k = K - 1; k > 0; --k) {
-      auto before = x < value[k - 1], here = x < value[k];
-      index[k] = before ? index[k - 1] : here ? i : index[k];
-      value[k] = before ? value[k - 1] : here ? x : value[k];
-    }
-    auto first = x < value[0];
-    index[0] = first ? i : index[0];
-    value[0] = first ? x : value[0];
-  }
-};
-constexpr int LIST = 10;  // so long a list fits into registers; longer ones are found in several rounds
-
 #if GZ_THREADS
 
 constexpr int WARP = 32;
@@ -209,29 +183,6 @@ template <class Op, class E, class F> GZ auto reduce(const E &e, int n, const F 
   return total;
 }
 
-template <class E, int K, class F, class G> GZ void lanes_smallest(const E &e, int n, int m, Const<K>, F f, G found) {
-  constexpr int L = K < LIST ? K : LIST;
-  for (int a = lane(); a < n; a += LANES) {
-    Smallest<L, float, int> list;
-    float last = -infinity();
-    int last_index = -1;
-    for (int start = 0; start < K; start += L) {
-      list.clear();
-      for (int b = 0; b < m; ++b) {
-        float x = f(a, b);
-        bool later = K <= L || x > last || (x == last && b > last_index);
-        if (later && x < list.value[L - 1]) list.add(x, b);
-      }
-      GZ_UNROLL
-      for (int k = 0; k < L; ++k)
-        if (start + k < K) found(a, start + k, list.index[k]);
-      last = list.value[L - 1];
-      last_index = list.index[L - 1];
-    }
-  }
-  end_region(e);
-}
-
 template <class T> GZ void combine_in(Plus, T &x, T v) { atomicAdd(&x, v); }
 template <class T> GZ void combine_in(Min, T &x, T v) { atomicMin(&x, v); }
 template <class T> GZ void combine_in(Max, T &x, T v) { atomicMax(&x, v); }
@@ -323,66 +274,6 @@ template <class Op, class E, class F> GZ auto reduce(const E &, int n, const F &
   return total;
 }
 
-#ifdef GZ_LANE_ORDER
-constexpr int ROW = 1;
-#else
-constexpr int ROW = 16;
-#endif
-template <int N> struct Vector {
-  typedef float X __attribute__((vector_size(4 * N)));
-  typedef int I __attribute__((vector_size(4 * N)));
-};
-template <> struct Vector<1> {
-  typedef float X;
-  typedef int I;
-};
-
-// For ROW neighbouring values of a at once.
-template <int K, int N, class F, class G> GZ void row_smallest(int a, int m, F f, G found) {
-  using X = typename Vector<N>::X;
-  using I = typename Vector<N>::I;
-  constexpr int L = K < LIST ? K : LIST;
-  Smallest<L, X, I> list;
-  X last = X{} - infinity();
-  I last_index = I{} - 1;
-  for (int start = 0; start < K; start += L) {
-    list.clear();
-    for (int b = 0; b < m; ++b) {
-      float row[N];
-      GZ_INDEPENDENT
-      for (int w = 0; w < N; ++w) row[w] = f(a + w, b);
-      X x;
-      __builtin_memcpy(&x, row, sizeof(X));
-      I index = I{} + b;
-      if constexpr (K > L) {
-        auto later = (x > last) | ((x == last) & (index > last_index));
-        x = later ? x : X{} + infinity();
-      }
-      list.add(x, index);
-    }
-    int indices[L][N];
-    __builtin_memcpy(indices, list.index, sizeof(indices));
-    for (int w = 0; w < N; ++w)
-      for (int k = 0; k < L && start + k < K; ++k) found(a + w, start + k, indices[k][w]);
-    last = list.value[L - 1];
-    last_index = list.index[L - 1];
-  }
-}
-// The last row overlaps the one before it: the same results are found twice.
-template <int K, int N, class F, class G> GZ void rows_smallest(int n, int m, F f, G found) {
-  for (int a = 0; a < n; a += N) row_smallest<K, N>(min(a, n - N), m, f, found);
-}
-template <class E, int K, class F, class G> GZ void lanes_smallest(const E &, int n, int m, Const<K>, F f, G found) {
-  if (n < ROW)
-    each(n, [=](int a) { row_smallest<K, 1>(a, m, f, found); });
-  else
-    rows_smallest<K, ROW>(n, m, f, found);
-}
-template <class E, int A, int K, class F, class G>
-GZ void lanes_smallest(const E &, Const<A>, int m, Const<K>, F f, G found) {
-  rows_smallest<K, A >= ROW ? ROW : A >= 8 ? 8 : A >= 4 ? 4 : 1>(A, m, f, found);
-}
-
 // Volatile, because two iterations may well meet in one place: this loop must stay as it is.
 template <class Op, class T> GZ void combine_in_cell(T &x, T v) {
   volatile T &place = x;
@@ -459,10 +350,6 @@ template <class E, class F> GZ auto broadcast(const E &e, F f) -> decltype(f()) 
   end_region(e);
   return value;
 }
-
-// lanes_smallest(e, n, m, Const<K>(), f, found): for every a in 0..n-1 the K smallest of f(a, 0), ..., f(a, m - 1), in
-// ascending order and with the lowest index first on ties. found(a, k, b) is called for k in 0..K-1, b being the index,
-// or -1 where fewer than K values are below infinity. `found` may be called twice for the same a and k.
 
 // Unsigned integers in the order of the numbers they stand for.
 GZ u32 ordered(int x) { return (u32)x ^ 0x80000000u; }

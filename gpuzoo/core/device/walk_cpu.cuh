@@ -15,7 +15,7 @@ GZ void look(const Store &s, int mode, bool finals, int max_steps, i64 begin, i6
       if (begins && !finals) continue;
       State v = load(s, i);
       Env e = bind(s, v, i, s.episode[i], s.elapsed_steps[i], max_steps);
-      if (begins) see_final(s, e, i);
+      if (begins) see(e, s.final_observation + i * row_size(s));
       forget(e);
       observe(e);
     }

@@ -13,47 +13,58 @@ GZ void act(const Store &s, i64 i) {
   barrier();
 }
 
+// How many blocks an SM is to have registers for, which core/occupancy.py finds out by trial.
+#ifndef GZ_BLOCKS_step
+#define GZ_BLOCKS_step 1
+#endif
+#ifndef GZ_BLOCKS_rollout
+#define GZ_BLOCKS_rollout 1
+#endif
+#define GZ_KERNEL(blocks) extern "C" __global__ void __launch_bounds__(BLOCK, blocks)
+
 // A kernel has its Store by value: its pointers are constants beside the code, which cost no load and no register, and
 // the compiler knows that they point to global memory.
 
-extern "C" __global__ void __launch_bounds__(BLOCK, 1) gz_reset(GZ_STORE s, i64 reset, i64 count) {
+GZ_KERNEL(1) gz_reset(GZ_STORE s, i64 reset, i64 count) {
   const i64 i = env_index();
   if (i < count) reset_env(s, s.control->max_steps, i, (int)reset);
 }
 
 // `envs` is null, or as many indices of envs, all different: then these alone are stepped.
-extern "C" __global__ void __launch_bounds__(BLOCK, 1) gz_step(GZ_STORE s, const i64 *envs, i64 count) {
+GZ_KERNEL(GZ_BLOCKS_step) gz_step(GZ_STORE s, const i64 *envs, i64 count) {
   const i64 k = env_index();
   if (k >= count) return;
   const i64 i = envs ? envs[k] : k;
+  const Together all = together(envs, k, count);
   const int mode = s.control->mode, max_steps = s.control->max_steps;
   const bool finals = finals_after(mode, 0, 1);
-  advance(s, finals, max_steps, i);
+  advance(s, finals, max_steps, i, all);
   keep_last_state(s, finals, max_steps, i);
   settle(s, mode, finals, max_steps, i);
   show_state(s, max_steps, i);
 }
 
-extern "C" __global__ void __launch_bounds__(BLOCK, 1) gz_rollout(GZ_STORE s, i64 steps, i64 count) {
+GZ_KERNEL(GZ_BLOCKS_rollout) gz_rollout(GZ_STORE s, i64 steps, i64 count) {
   const i64 i = env_index();
   if (i >= count) return;
+  const Together all = together(nullptr, i, count);
   const int mode = s.control->mode, max_steps = s.control->max_steps;
   for (i64 k = 0; k < steps; ++k) {
     const bool finals = finals_after(mode, k, steps);
     act(s, i);
-    advance(s, finals, max_steps, i);
+    advance(s, finals, max_steps, i, all);
     keep_last_state(s, finals, max_steps, i);
     settle(s, mode, finals, max_steps, i);
   }
   show_state(s, max_steps, i);
 }
 
-extern "C" __global__ void __launch_bounds__(BLOCK, 1) gz_act(GZ_STORE s, i64, i64 count) {
+GZ_KERNEL(1) gz_act(GZ_STORE s, i64, i64 count) {
   const i64 i = env_index();
   if (i < count) act(s, i);
 }
 
-extern "C" __global__ void __launch_bounds__(BLOCK, 1) gz_state(GZ_STORE s, StateNumber *rows, i64 count) {
+GZ_KERNEL(1) gz_state(GZ_STORE s, StateNumber *rows, i64 count) {
   const i64 i = env_index();
   if (i < count) tell_state(s, rows, i);
 }

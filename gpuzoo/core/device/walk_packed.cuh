@@ -116,18 +116,11 @@ GZ void begin_episode(const Store &s, i64 i, u32 episode, bool silent) {
 
 // ---- the game's own global state ----
 
-// Only a template may name what a game without one does not have.
-template <class S> GZ StateNumber *states(const S &s) {
-  if constexpr (STATE_SIZE > 0) return s.state;
-  return nullptr;
-}
-template <class S> GZ StateNumber *final_states(const S &s) {
-  if constexpr (STATE_SIZE > 0) return s.final_state;
-  return nullptr;
-}
-template <class V> static void tell_states(const Store &s, StateNumber *rows, int max_steps, const Place &at) {
-  if constexpr (STATE_SIZE > 0) {
-    if (!rows) return;
+// Templates, which a game without one does not instantiate.
+template <class S, class T, class V = State>
+GZ void tell_states(const S &s, T *rows, int max_steps, const i64 *envs, i64 count) {
+  for (i64 k = 0; rows && k < count; k += PACK_WIDTH) {
+    const Place at = place_of(envs + k, count - k);
     V v;
     load(s, at, v);
     fetch(v.t, s.elapsed_steps, at);
@@ -138,9 +131,20 @@ template <class V> static void tell_states(const Store &s, StateNumber *rows, in
     write_rows<STATE_SIZE>(rows, STATE_SIZE, at, true, v.state);
   }
 }
-GZ void tell_states(const Store &s, StateNumber *rows, int max_steps, const i64 *envs, i64 count) {
-  if constexpr (STATE_SIZE > 0)
-    for (i64 k = 0; k < count; k += PACK_WIDTH) tell_states<State>(s, rows, max_steps, place_of(envs + k, count - k));
+// Between the halves of a step: the last states of episodes, before the next ones begin.
+template <class S> GZ void keep_last_states(const S &s, bool finals, int max_steps, const i64 *envs, int count) {
+  if constexpr (STATE_SIZE > 0) {
+    if (!finals) return;
+    i64 last[TILE];
+    int ended = 0;
+    for (int k = 0; k < count; ++k)
+      if (s.ended[envs[k]]) last[ended++] = envs[k];
+    tell_states(s, s.final_state, max_steps, last, ended);
+  }
+}
+// Behind a step.
+template <class S> GZ void show_states(const S &s, int max_steps, const i64 *envs, i64 count) {
+  if constexpr (STATE_SIZE > 0) tell_states(s, s.state, max_steps, envs, count);
 }
 
 // ---- batches ----
@@ -165,14 +169,8 @@ static void step_envs(const Store &s, const Envs &envs, int mode, bool finals, i
     count += s.ended[envs.env[k]] | s.waiting[envs.env[k]];
   }
   if (!count) return;
-  int ended = 0, begun = 0;
-  if constexpr (STATE_SIZE > 0)
-    if (finals) {
-      i64 last[TILE];
-      for (int k = 0; k < count; ++k)
-        if (s.ended[news[k]]) last[ended++] = news[k];
-      tell_states(s, final_states(s), max_steps, last, ended);
-    }
+  keep_last_states(s, finals, max_steps, news, count);
+  int begun = 0;
   for (int k = 0; k < count; ++k) {
     const i64 i = news[k];
     const Next now = next(mode, s.ended[i], s.waiting[i]);
@@ -194,10 +192,8 @@ static void run_range(const void *pointer, i64 begin, i64 end) {
       if (call.random) act(s, low, high);
       step_envs(s, Envs(call.envs, low, high), mode, finals_after(mode, step, call.steps), max_steps);
     }
-    if constexpr (STATE_SIZE > 0) {
-      const Envs envs(call.envs, low, high);
-      tell_states(s, states(s), max_steps, envs.env, envs.count);
-    }
+    const Envs envs(call.envs, low, high);
+    show_states(s, max_steps, envs.env, envs.count);
   }
 }
 
@@ -220,17 +216,20 @@ static void reset_range(const void *pointer, i64 begin, i64 end) {
       begin_episode(s, i, call.reset == NEW_SEED ? 0u : s.episode[i] + 1u, true);
     }
     restart(s, envs, count, max_steps, call.reset != NO_RESET);
-    if constexpr (STATE_SIZE > 0) tell_states(s, states(s), max_steps, envs, count);
+    show_states(s, max_steps, envs, count);
   }
 }
 
+template <class S> GZ void tell_range(const S &s, StateNumber *rows, i64 begin, i64 end) {
+  if constexpr (STATE_SIZE > 0)
+    for (i64 low = begin; low < end; low += TILE) {
+      const Envs envs(nullptr, low, low + TILE < end ? low + TILE : end);
+      tell_states(s, rows, s.control->max_steps, envs.env, envs.count);
+    }
+}
 static void state_range(const void *pointer, i64 begin, i64 end) {
   const Call &call = *(const Call *)pointer;
-  const Store s = *call.store;
-  for (i64 low = begin; low < end; low += TILE) {
-    const Envs envs(nullptr, low, low + TILE < end ? low + TILE : end);
-    tell_states(s, (StateNumber *)call.rows, s.control->max_steps, envs.env, envs.count);
-  }
+  tell_range(*call.store, (StateNumber *)call.rows, begin, end);
 }
 
 }  // namespace gz

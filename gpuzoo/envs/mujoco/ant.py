@@ -36,19 +36,19 @@ class Ant(Robot):
 
     **Actions.** `Box(8)` in [-1, 1]: torques of hip and ankle of the fourth, first, second and third leg.
 
-    **Observation.** `Box(105)`, float32: `qpos` without x and y (height, orientation as a quaternion, eight joints), `qvel`
-    (three velocities, three angular velocities in the torso's frame, eight joints), and `cfrc_ext` of the 13 bodies (torque
-    and force of contacts, along the world's axes, about the centre of mass), clipped to [-1, 1].
+    **Observation.** `Box(105)`, float32: `qpos` without x and y (height, orientation as a quaternion, eight joints),
+    `qvel` (three velocities, three angular velocities in the torso's frame, eight joints), and `cfrc_ext` of the 13
+    bodies (torque and force of contacts, along the world's axes, about the centre of mass), clipped to [-1, 1].
 
     **Motion.** MuJoCo's, 5 steps of 0.01 s.
 
-    **Reward.** `healthy_reward` in a healthy state, plus `forward_reward_weight` times the torso's velocity in x over the
-    step, less `ctrl_cost_weight` times the sum of squared actions, less `contact_cost_weight` times the sum of squares of
-    the clipped contact forces. As in MuJoCo's data after a step, the torso's place and the forces are
-    those of the last evaluation of the dynamics, just before the state.
+    **Reward.** `healthy_reward` in a healthy state, plus `forward_reward_weight` times the torso's velocity in x over
+    the step, less `ctrl_cost_weight` times the sum of squared actions, less `contact_cost_weight` times the sum of
+    squares of the clipped contact forces. As in MuJoCo's data after a step, the torso's place and the forces are those
+    of the last evaluation of the dynamics, just before the state.
 
-    **Start.** The model's own position and rest, with uniform noise of `reset_noise_scale` in `qpos` and normal noise in
-    `qvel`.
+    **Start.** The model's own position and rest, with uniform noise of `reset_noise_scale` in `qpos` and normal noise
+    in `qvel`.
 
     **End.** The height is not in [0.2, 1]. Time limit: 1000 steps.
     """

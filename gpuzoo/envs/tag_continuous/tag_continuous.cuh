@@ -23,10 +23,7 @@ GZ float choice(int k, int n, float low, float high) {
   return k == 0 ? 0.f : x + (fma(-x, steps, sum) + rest) / steps;
 }
 
-GZ float distance(Env e, int a, int b) {
-  float dx = e.x[a] - e.x[b], dy = e.y[a] - e.y[b];
-  return sqrt(dx * dx + dy * dy);
-}
+GZ Point place(Env e, int a) { return {e.x[a], e.y[a]}; }
 
 GZ void reset(Env e) {
   lanes(e, AGENTS, [=](int a) {
@@ -63,11 +60,12 @@ GZ void move(Env e, int a) {
 
 GZ void step(Env e) {
   lanes(e, AGENTS, [=](int a) { move(e, a); });
-  lanes_smallest(
-      e, RUNNERS, TAGGERS, Const<1>(), [=](int r, int tagger) { return distance(e, FIRST_RUNNER + r, tagger); },
+  lanes_nearest(
+      e, RUNNERS, TAGGERS, Const<1>(), [=](int r) { return place(e, FIRST_RUNNER + r); },
+      [=](int tagger) { return place(e, tagger); },
       [=](int r, int, int tagger) {
         int a = FIRST_RUNNER + r;
-        bool near = distance(e, a, tagger) < e.cfg.tagging_distance * e.cfg.grid_length;
+        bool near = distance(place(e, a), place(e, tagger)) < e.cfg.tagging_distance * e.cfg.grid_length;
         if (e.alive[a]) e.tagged_by[r] = near ? tagger : -1;
       });
   bool last = e.t == e.max_steps;
@@ -106,10 +104,9 @@ GZ void observe_all(Env e) {
 }
 
 GZ void observe_nearest(Env e) {
-  lanes_smallest(
-      e, AGENTS, AGENTS, NEIGHBOURS,
-      [=](int a, int b) { return (a != b) & (e.alive[b] != 0) ? distance(e, a, b) : infinity(); },
-      [=](int a, int k, int b) { e.nearest(a, k) = e.alive[a] ? b : -1; });
+  lanes_nearest_others(
+      e, AGENTS, NEIGHBOURS, [=](int a) { return e.alive[a] ? place(e, a) : nowhere(); },
+      [=](int a, int k, int b) { e.nearest(a, k) = b; });
   lanes(e, AGENTS, NEIGHBOURS, [=](int a, int k) {
     Row row = e.observation[a];
     int other = e.nearest(a, k), b = max(other, 0);

@@ -82,7 +82,10 @@ def test_a_step_of_an_env_is_gymnasiums(robot):
         for _ in range(6):
             off = (x * (1 + rng.choice([-ULP, ULP], x.shape)) for x in (qpos, qvel, actions))
             changed, reward, terminated, _ = theirs_after(env, *off)
-            moved, earned = np.maximum(moved, largest(changed - observations)), np.maximum(earned, abs(reward - rewards))
+            moved, earned = (
+                np.maximum(moved, largest(changed - observations)),
+                np.maximum(earned, abs(reward - rewards)),
+            )
             unsure |= terminated != terminations
 
         sim = Simulator(gpuzoo.get(robot), n, device="cpu", autoreset_mode=AutoresetMode.DISABLED, threads=1, **options)
@@ -108,9 +111,10 @@ def test_a_step_of_an_env_is_gymnasiums(robot):
 
 def test_unsupported_elements_are_named():
     m = mujoco.MjModel.from_xml_string(
-        "<mujoco><option cone='elliptic'/><worldbody><body><joint frictionloss='1'/><geom size='1'/></body></worldbody></mujoco>"
+        "<mujoco><option cone='elliptic'/><worldbody><body><joint frictionloss='1'/><geom size='1'/></body>"
+        "</worldbody></mujoco>"
     )
-    with pytest.raises(ValueError, match="robot.xml: not supported: friction loss; elliptic friction cones"):
+    with pytest.raises(ValueError, match=r"robot\.xml: not supported: friction loss; elliptic friction cones"):
         extract(m, "robot.xml")
 
 

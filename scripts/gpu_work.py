@@ -1,0 +1,368 @@
+"""The parts of scripts/gpu.sh that are Python: each prints rows of JSON, one a line, as they come.
+
+    python scripts/gpu_work.py smoke|equal|compile|headlines|steps|training|profile ... --device cuda
+
+They run on any device, so that they can be tried where there is no GPU: on a CPU a capture is left out, and on
+``simt`` the kernels are those of a GPU.
+"""
+
+from __future__ import annotations
+
+import argparse
+import concurrent.futures
+import contextlib
+import csv
+import json
+import os
+import sys
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from gpu_figures import read_rows
+
+import gpuzoo
+from gpuzoo import Simulator
+from gpuzoo.core import nvrtc
+from gpuzoo.core.backend import make_backend
+from gpuzoo.core.codegen import program
+from gpuzoo.testing.tools import assert_same, read
+from gpuzoo.tools import bench
+
+Row = dict[str, Any]
+
+WIDE = "TagContinuous-v0"
+#: what a game's configuration is called in `EnvDef.benchmarks`, how many envs there are, and what is measured: single
+#: steps in a CUDA graph, or the time of a million frames of `rollout`
+HEADLINES = (
+    ("CartPole-v1", "default", 2**21, "graph"),
+    ("CartPole-v1", "default", 2000, "frames"),
+    ("Breakout-MinAtar-v1", "default", 2000, "frames"),
+    ("TagGridWorld-v0", "1000 agents, partial observation", 2000, "graph"),
+    ("TagContinuous-v0", "1024 agents", 2000, "graph"),
+    ("TagContinuous-v0", "default", 2000, "graph"),
+    ("SimpleSpread-v0", "default", 2**18, "graph"),
+    ("Breakout-MinAtar-v1", "default", 2**18, "graph"),
+)
+FRAMES = 1_000_000
+IN_A_GRAPH = 32
+#: what Nsight Compute is asked for, and what the rows call it
+METRICS = {
+    "gpu__time_duration.sum": "nanoseconds",
+    "dram__throughput.avg.pct_of_peak_sustained_elapsed": "dram_percent",
+    "dram__bytes.sum": "dram_bytes",
+    "sm__throughput.avg.pct_of_peak_sustained_elapsed": "sm_percent",
+    "sm__warps_active.avg.pct_of_peak_sustained_active": "occupancy_percent",
+    "launch__registers_per_thread": "registers",
+    "launch__shared_mem_per_block_static": "shared_bytes",
+    "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum": "load_sectors",
+    "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum": "load_requests",
+    "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum": "store_sectors",
+    "l1tex__t_requests_pipe_lsu_mem_global_op_st.sum": "store_requests",
+}
+
+
+def say(row: Row) -> None:
+    print(json.dumps(row), flush=True)
+
+
+def found(kind: str, name: str, work: Callable[[], Row | None]) -> bool:
+    """Does one piece of work, and says what came of it. The others go on if it fails."""
+    start, row = time.perf_counter(), {"kind": kind, "id": name}
+    try:
+        row |= {"ok": True} | (work() or {})
+    except Exception as error:
+        traceback.print_exc()
+        lines = str(error).splitlines() or [""]
+        row |= {"ok": False, "error": f"{type(error).__name__}: {lines[0][:300]}"}
+    say(row | {"seconds": round(time.perf_counter() - start, 3)})
+    return bool(row["ok"])
+
+
+def case_of(env_id: str, name: str) -> bench.Case:
+    return next(case for case in bench.cases() if (case.env.id, case.name) == (env_id, name))
+
+
+# ---- right or wrong ----
+
+
+def equal(env_id: str, device: str, num_envs: int, steps: int) -> None:
+    """The bits of a reset, a rollout, and single steps are the CPU's."""
+    sims = [
+        Simulator(gpuzoo.get(env_id), num_envs, device=d, autoreset_mode="same_step", max_episode_steps=max(2, steps))
+        for d in ("cpu", device)
+    ]
+    for sim in sims:
+        sim.reset(seed=3)
+        sim.rollout(steps)
+        for _ in range(2):
+            sim.random_actions()
+            sim.step()
+    assert_same(env_id, *map(read, sims))
+
+
+@contextlib.contextmanager
+def captured(sim: Simulator, count: int) -> Iterator[Callable[[], None]]:
+    """So many steps as a CUDA graph, or one after another where there is no GPU."""
+    if not sim.device.startswith("cuda"):
+        yield lambda: [sim.step() for _ in range(count)] and None
+        return
+    import torch
+
+    sim.step()
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        for _ in range(count):
+            sim.step()
+    yield graph.replay
+
+
+def capture(env_id: str, device: str) -> Row:
+    """A graph of two steps, replayed, does what six steps on a CPU do."""
+    sims = [Simulator(gpuzoo.get(env_id), 300, device=d, autoreset_mode="same_step") for d in ("cpu", device)]
+    with captured(sims[1], 2) as replay:
+        for sim in sims:
+            sim.reset(seed=1)
+            sim.random_actions()
+        for _ in range(3):
+            replay()
+            sims[0].step()
+            sims[0].step()
+    assert_same(env_id, *map(read, sims))
+    return {"graph": sims[1].device.startswith("cuda")}
+
+
+def train_once(device: str) -> Row:
+    """One iteration of PPO."""
+    from gpuzoo.baselines import ppo
+    from gpuzoo.baselines.executors import choose
+
+    device = "cpu" if device == "simt" else device
+    args = ppo.Args(game="CartPole-v1", num_envs=64, num_steps=32, total_steps=2048, device=device)
+    trainer = ppo.PPO(args, choose(args.executor, args.device))
+    log = trainer.iterate()
+    trainer.close()
+    return {"log": {name: value for name, value in (log or {}).items() if isinstance(value, (int, float))}}
+
+
+def smoke(args: argparse.Namespace) -> bool:
+    say(bench.machine(make_backend(args.device)))
+    good = [
+        found("equal", WIDE, lambda: equal(WIDE, args.device, 3, 8)),
+        found("capture", "CartPole-v1", lambda: capture("CartPole-v1", args.device)),
+        found("training", "CartPole-v1", lambda: train_once(args.device)),
+    ]
+    return all(good)
+
+
+def equals(args: argparse.Namespace) -> bool:
+    return all([
+        found("equal", name, lambda name=name: equal(name, args.device, args.num_envs or 33, args.steps))  # type: ignore[misc]
+        for name in args.games
+    ])  # fmt: skip
+
+
+# ---- compiling ahead ----
+
+
+def cubin(case: tuple[str, str, str]) -> str:
+    env_id, name, arch = case
+    chosen = case_of(env_id, name)
+    made = program(chosen.env, chosen.env.Config(**chosen.config))
+    return str(nvrtc.cached_cubin(made.code, env_id, arch, made.block))
+
+
+def compile_all(args: argparse.Namespace) -> bool:
+    """Fills the cache with the kernels of the benchmarks, by all cores; it needs NVRTC, and no GPU."""
+    arch = args.arch
+    if arch == "auto":
+        import cupy
+
+        arch = f"sm_{cupy.cuda.Device().compute_capability}"
+    start = time.perf_counter()
+    cases = [(case.env.id, case.name, arch) for case in bench.cases(args.only)]
+    failed: list[str] = []
+    with concurrent.futures.ProcessPoolExecutor(args.jobs or os.cpu_count()) as pool:
+        futures = {pool.submit(cubin, case): case for case in cases}
+        for future in concurrent.futures.as_completed(futures):
+            if future.exception() is not None:
+                failed.append(f"{' '.join(futures[future])}: {future.exception()}")
+    row = {"kind": "compile", "arch": arch, "nvrtc": nvrtc.version(), "programs": len(cases), "failed": failed}
+    say(row | {"seconds": round(time.perf_counter() - start, 3)})
+    return not failed
+
+
+# ---- figures ----
+
+
+def headline(case: bench.Case, num_envs: int, what: str, device: str, seconds: float, copy: bench.Copy) -> Row:
+    sim = Simulator(case.env, num_envs, device=device, autoreset_mode="same_step", **case.config)
+    sim.reset(seed=0)
+    sim.rollout(8)
+    sim.random_actions()
+    row: Row = {
+        "case": case.name, "config": case.config, "device": sim.device, "num_envs": num_envs,
+        "agents": sim.layout.agents, "what": what,
+    }  # fmt: skip
+    turn = seconds / (bench.REPEATS + 1)
+    if what == "frames":
+        steps = -(-FRAMES // num_envs)
+
+        def roll_out(times: int) -> None:
+            for _ in range(times):
+                sim.rollout(steps)
+            sim.synchronize()
+
+        clock = bench.Clock(roll_out, turn)
+        bench.take_turns([clock])
+        sim.close()
+        rate = {"steps_per_second": steps * num_envs / clock.seconds}
+        return row | {"frames": steps * num_envs, "frames_seconds": clock.seconds, "spread": clock.spread} | rate
+    with captured(sim, IN_A_GRAPH) as replay:
+
+        def play(times: int) -> None:
+            for _ in range(times):
+                replay()
+            sim.synchronize()
+
+        clocks = [bench.Clock(play, turn / 2), bench.Clock(copy, turn / 2)]
+        bench.take_turns(clocks)
+    step, moved = clocks[0].seconds / IN_A_GRAPH, bench.step_bytes(sim.program)
+    bandwidth = copy.bytes / clocks[1].seconds
+    sim.close()
+    return row | {
+        "graph": device.startswith("cuda"),
+        "steps_per_second": num_envs / step,
+        "agent_steps_per_second": num_envs * row["agents"] / step,
+        "step_bytes": moved,
+        "copy_bandwidth": bandwidth,
+        "roofline_fraction": moved * num_envs / step / bandwidth,
+        "spread": clocks[0].spread,
+    }
+
+
+def headlines(args: argparse.Namespace) -> bool:
+    backend = make_backend(args.device)
+    say(bench.machine(backend) | {"seconds": args.seconds})
+    copy = bench.Copy(backend)
+    good = [
+        found("headline", env_id, lambda e=env_id, c=name, n=num_envs, w=what: headline(  # type: ignore[misc]
+            case_of(e, c), min(n, args.num_envs or n), w, args.device, args.seconds, copy
+        ))
+        for env_id, name, num_envs, what in HEADLINES
+    ]  # fmt: skip
+    return all(good)
+
+
+def steps(args: argparse.Namespace) -> bool:
+    """Single steps and nothing else, for a profiler to look at."""
+    for name in args.games:
+        env_id, _, case = name.partition(":")
+        chosen = case_of(env_id, case or "default")
+        num_envs = args.num_envs or (2000 if chosen.env.lanes(chosen.env.Config(**chosen.config)) > 1 else 2**18)
+        sim = Simulator(chosen.env, num_envs, device=args.device, autoreset_mode="same_step", **chosen.config)
+        sim.reset(seed=0)
+        sim.random_actions()
+        for _ in range(args.steps):
+            sim.step()
+        sim.synchronize()
+        say({"kind": "steps", "id": env_id, "case": chosen.name, "num_envs": num_envs, "steps": args.steps})
+        sim.close()
+    return True
+
+
+def training_rows(args: argparse.Namespace) -> bool:
+    """A training's own log as one row: its speed over all, and once it runs."""
+    for folder in map(Path, args.games):
+        rows = read_rows(folder / "progress.jsonl")
+        run = json.loads((folder / "run.json").read_text())
+        if not rows:
+            say({"kind": "training", "id": run["game"], "ok": False, "error": "no iteration was finished"})
+            return False
+        last = rows[-1]
+        early = next((row for row in rows if row["steps"] >= last["steps"] / 5), rows[0])
+        taken = last["seconds"] - early["seconds"]
+        members = run["population"]
+        say({
+            "kind": "training", "id": run["game"], "device": run["device"], "num_envs": run["num_envs"],
+            "num_steps": run["num_steps"], "population": members, "iterations": last["iteration"],
+            "steps": last["steps"] * members, "seconds": last["seconds"],
+            "ok": last["steps"] > run["total_steps"] - run["num_envs"] * run["num_steps"],
+            "steps_per_second": last["steps"] * members / last["seconds"],
+            "steady_steps_per_second": (last["steps"] - early["steps"]) * members / taken if taken > 0 else None,
+            "returns": {name: value for name, value in last.items() if name.startswith("return/")},
+        })  # fmt: skip
+    return True
+
+
+def profile_rows(args: argparse.Namespace) -> bool:
+    """Nsight Compute's CSV as a row for each kernel. A file is called GAME.csv, or GAME:CASE.csv."""
+    good = True
+    for path in map(Path, args.games):
+        env_id, _, case = path.stem.partition(":")
+        lines = path.read_text(errors="replace").splitlines()
+        start = next((k for k, line in enumerate(lines) if line.startswith('"ID"')), len(lines))
+        kernels: dict[str, Row] = {}
+        for entry in csv.DictReader(lines[start:]):
+            row = kernels.setdefault(entry["ID"], {
+                "kind": "profile", "id": env_id, "case": case or "default", "kernel": entry.get("Kernel Name"),
+                "block": entry.get("Block Size"), "grid": entry.get("Grid Size"),
+            })  # fmt: skip
+            with contextlib.suppress(KeyError, ValueError, AttributeError, TypeError):
+                row[METRICS[entry["Metric Name"]]] = float(entry["Metric Value"].replace(",", ""))
+        for row in kernels.values():
+            say(row)
+        if not kernels:
+            good = False
+            say(
+                {
+                    "kind": "profile",
+                    "id": env_id,
+                    "case": case or "default",
+                    "ok": False,
+                    "error": "no kernel was profiled",
+                }
+            )
+    return good
+
+
+COMMANDS: dict[str, Callable[[argparse.Namespace], bool]] = {
+    "smoke": smoke,
+    "equal": equals,
+    "compile": compile_all,
+    "headlines": headlines,
+    "steps": steps,
+    "training": training_rows,
+    "profile": profile_rows,
+}
+
+
+def parse(words: list[str] | None = None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("command", choices=[*COMMANDS, "metrics"])
+    parser.add_argument("games", nargs="*", help="games, GAME:CASE, or files")
+    parser.add_argument("--device", default="cuda")
+    parser.add_argument("--num-envs", type=int)
+    parser.add_argument("--steps", type=int, default=20)
+    parser.add_argument("--seconds", type=float, default=2.0)
+    parser.add_argument("--arch", default="auto")
+    parser.add_argument("--only", default="")
+    parser.add_argument("--jobs", type=int)
+    return parser.parse_args(words)
+
+
+def main(words: list[str] | None = None) -> int:
+    args = parse(words)
+    if args.command == "metrics":
+        print(",".join(METRICS))
+        return 0
+    return 0 if COMMANDS[args.command](args) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,489 @@
+"""On a GPU everything happens on the stream that torch has made current, and a capture holds what it can hold.
+
+On the stand-in for a GPU, which notes each operation with its stream.
+"""
+
+from __future__ import annotations
+
+import copy
+import gc
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from gpu_stand_in import WORK, DriverError, driver, installed, kernels  # noqa: E402
+from toys.glide import Glide  # noqa: E402
+from toys.herd import Herd  # noqa: E402
+from toys.nim import Nim  # noqa: E402
+
+import gpuzoo  # noqa: E402
+from gpuzoo import Simulator, VectorEnv, make_pool, make_vec  # noqa: E402
+from gpuzoo.core import nvrtc  # noqa: E402
+from gpuzoo.core.host import to_host  # noqa: E402
+from gpuzoo.testing.tools import assert_same, leaves_of, read  # noqa: E402
+from gpuzoo.testing.tools import to_host as read_out  # noqa: E402
+
+OUTPUTS = ("numpy", "torch", "cupy")
+MODES = ("next_step", "same_step", "disabled")
+
+
+@pytest.fixture
+def gpu():
+    with installed() as driver:
+        yield driver
+    assert driver.failures == []
+
+
+@pytest.fixture
+def stream(gpu):
+    """torch's current stream during the test. At its end nothing has been on another one."""
+    own = torch.cuda.Stream()
+    with torch.cuda.stream(own):
+        yield own
+    assert gpu.streams() <= {own.cuda_stream}, [e for e in gpu.entries(*WORK) if e.stream != own.cuda_stream][:5]
+
+
+def sent(output, actions):
+    """NumPy actions in the kind that goes with an output."""
+    with driver.unwatched():
+        if output == "torch":
+            return torch.as_tensor(actions).cuda()
+        return sys.modules["cupy"].asarray(actions) if output == "cupy" else actions
+
+
+def seen(value):
+    """NumPy of what a call returned."""
+    with driver.unwatched():
+        return to_host(value)
+
+
+def all_seen(value):
+    """The arrays in what a call returned."""
+    with driver.unwatched():
+        return leaves_of(read_out(value))
+
+
+# ---- interfaces ----
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("output", OUTPUTS)
+@pytest.mark.parametrize(
+    "options", [{}, {"group": "sheep"}, {"group": "wolf", "masks": "info"}], ids=["all", "group", "masks"]
+)
+def test_vector_env(gpu, output, mode, options):
+    """Rows of all agents, of a group, with padded observations and masks: on the stream, and as on a CPU."""
+    options = {"num_worlds": 3, "autoreset_mode": mode, "max_episode_steps": 4, "statistics": True, **options}
+    cpu = make_vec(Herd, device="cpu", **options)
+    own = torch.cuda.Stream()
+    with torch.cuda.stream(own):
+        env = make_vec(Herd, device="cuda", output=output, **options)
+        cpu.action_space.seed(1)
+        assert_same("reset", leaves_of(cpu.reset(seed=1)), all_seen(env.reset(seed=1)))
+        for step in range(6):
+            actions = cpu.action_space.sample()
+            want, got = cpu.step(actions), env.step(sent(output, actions))
+            assert_same(f"step {step}", leaves_of(want[:4]), all_seen(got[:4]))
+            assert want[4].keys() == got[4].keys() or output != "numpy"
+            assert_same("prev_done", {"p": cpu.prev_done}, {"p": seen(env.prev_done)})
+            if mode == "disabled" and step == 4:
+                mask = np.ones(env.num_envs, bool)
+                for one in (cpu, env):
+                    one.reset(options={"reset_mask": sent(output, mask) if one is env else mask})
+        action_mask = seen(env.action_mask)
+        assert_same("masks", {"m": cpu.action_mask}, {"m": action_mask})
+        env.close()
+    assert gpu.streams() == {own.cuda_stream}
+
+
+@pytest.mark.parametrize("output", OUTPUTS)
+@pytest.mark.parametrize("rules", [Herd, Nim])
+def test_opponents(gpu, output, rules):
+    """Whom a function plays, at the same time and in turns."""
+    group = "sheep" if rules is Herd else "player_0"
+    kinds = {"numpy": np.ndarray, "torch": torch.Tensor, "cupy": sys.modules["cupy"].ndarray}
+
+    def policy(observations, masks):
+        assert isinstance(observations, kinds[output])
+        legal = seen(observations if masks is None else masks)[..., :3].argmax(-1).astype(np.int32)
+        return sent(output, legal)
+
+    def plain(observations, masks):
+        return seen(observations if masks is None else masks)[..., :3].argmax(-1)
+
+    options = {"num_worlds": 3, "group": group, "autoreset_mode": "same_step", "max_episode_steps": 5}
+    cpu = make_vec(rules, device="cpu", opponents=plain, **options)
+    own = torch.cuda.Stream()
+    with torch.cuda.stream(own):
+        env = make_vec(rules, device="cuda", output=output, opponents=policy, **options)
+        cpu.action_space.seed(1)
+        assert_same("reset", leaves_of(cpu.reset(seed=1)), all_seen(env.reset(seed=1)))
+        for step in range(6):
+            actions = cpu.action_space.sample()
+            want, got = cpu.step(actions), env.step(sent(output, actions))
+            assert_same(f"step {step}", leaves_of(want[:4]), all_seen(got[:4]))
+        twin = copy.deepcopy(env)
+        want, got = env.step(sent(output, actions)), twin.step(sent(output, actions))
+        assert_same("a copy", all_seen(want[:4]), all_seen(got[:4]))
+    assert gpu.streams() == {own.cuda_stream}
+
+
+@pytest.mark.parametrize("output", OUTPUTS)
+def test_batch_env(stream, output):
+    cpu = gpuzoo.make(Herd, 3, device="cpu", max_episode_steps=4, copy=True)
+    env = gpuzoo.make(Herd, 3, device="cuda", max_episode_steps=4, output=output, copy=True)
+    assert_same("reset", leaves_of(cpu.reset(seed=1)), all_seen(env.reset(seed=1)))
+    for step in range(5):
+        want, got = cpu.step(cpu.random_actions()), env.step(env.random_actions())
+        assert_same(f"step {step}", leaves_of(want), all_seen(got))
+    assert_same("state", {"s": cpu.state()}, {"s": seen(env.state())})
+
+
+@pytest.mark.parametrize("output", OUTPUTS)
+def test_pool(gpu, output):
+    """Each batch on a stream of its own, behind and before the current one."""
+    cpu = make_pool(Glide, 6, batch_size=2, device="cpu", max_episode_steps=4)
+    env = make_pool(Glide, 6, batch_size=2, device="cuda", output=output, max_episode_steps=4)
+    gpu.log.clear()
+    found = [{}, {}]
+    for which, pool in enumerate((cpu, env)):
+        rng = np.random.default_rng(0)
+        actions = {k: rng.uniform(-1, 1, (9, 2)).astype(np.float32) for k in range(6)}
+        pool.async_reset()
+        times = dict.fromkeys(range(6), 0)
+        for _ in range(18):
+            observation, reward, *_, infos = pool.recv()
+            ids = infos["env_id"]
+            for k, env_id in enumerate(ids):
+                found[which][int(env_id), times[int(env_id)]] = (seen(observation)[k], seen(reward)[k])
+            action = np.stack([actions[int(i)][times[int(i)] % 9] for i in ids])
+            for i in ids:
+                times[int(i)] += 1
+            pool.send(sent(output, action) if pool is env else action, ids)
+    common = found[0].keys() & found[1].keys()
+    assert len(common) > 20
+    for key in common:
+        for left, right in zip(found[0][key], found[1][key], strict=True):
+            assert left.tobytes() == right.tobytes()
+    launches = {entry.stream for entry in gpu.entries("launch") if entry.what == "gz_step"}
+    assert len(launches) >= 2
+    assert 0 not in launches
+    env.close()
+
+
+# ---- what callers give and read ----
+
+
+def test_masks_indices_seeds_and_parameters(stream):
+    """Of NumPy, CuPy and torch, for a reset, a step and what concerns the state."""
+    wind = np.linspace(0, 1, 6, dtype=np.float32)
+    options = {"wind": wind, "max_episode_steps": 9, "autoreset_mode": "same_step"}
+    mask, where = np.array([True, False, True, False, False, True]), np.array([4, 1])
+    for kind in OUTPUTS:
+        cpu, sim = (Simulator(Glide, 6, device=device, **options) for device in ("cpu", "cuda"))
+        for one in (cpu, sim):
+
+            def given(x, kind=kind if one is sim else "numpy"):
+                return sent(kind, x)
+
+            one.reset(seed=given(np.arange(6)))
+            one.step(given(where))
+            one.reset(mask=given(mask), params={"wind": given(np.full(3, 0.5, np.float32))})
+            one.set_params(given(mask), wind=0.25)
+            one.set_params(given(where), wind=given(np.array([0.5, 0.75], np.float32)))
+            one.step(given(mask))
+            one.set_state({name: given(seen(x)) for name, x in one.state(given(where)).items()}, given(where))
+            one.restore(one.snapshot(given(where)), given(where), seed=given(np.array([5, 6])))
+        assert_same(kind, read(cpu), read(sim))
+        assert_same(kind, cpu.params, sim.params)
+        host = sim.snapshot().numpy().arrays
+        assert_same(kind, cpu.snapshot().numpy().arrays, host)
+        env = VectorEnv(Glide, 6, device="cuda", output="torch", wind=wind)
+        env.reset(seed=sent(kind, np.arange(6)))
+        env.reset(options={"reset_mask": sent(kind, mask), "params": {"wind": 0.5}})
+        assert env.simulator.params["wind"].tolist() == pytest.approx(np.where(mask, 0.5, wind).tolist())
+        pool = make_pool(Glide, 6, device="cuda", output="numpy")
+        pool.reset()
+        pool.reset(options={"reset_mask": sent(kind, mask)})
+        assert sorted(pool.recv_rows()[0].tolist() if pool._queue.in_flight else [0, 2, 5]) == [0, 2, 5]
+
+
+def test_copies_and_pickles(stream):
+    env = make_vec(Herd, num_worlds=2, device="cuda", output="torch", autoreset_mode="same_step")
+    env.reset(seed=0)
+    actions = torch.zeros(env.num_envs, dtype=torch.int64, device="cuda")
+    env.step(actions)
+    twin = copy.deepcopy(env)
+    left, right = env.step(actions), twin.step(actions)
+    assert_same("a copy", leaves_of(left[:4]), leaves_of(right[:4]))
+    assert left[1].data_ptr() != right[1].data_ptr()
+
+
+# ---- one launch ----
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_step_is_one_launch(gpu, mode):
+    """Of a simulator, and of the interfaces whose arrays are its memory: no allocation, no copy, no wait."""
+    sim = Simulator(Herd, 3, device="cuda", autoreset_mode=mode)
+    sim.reset(seed=0)
+    sim.step()
+    with gpu.watched() as entries:
+        sim.step()
+    assert [(e.kind, e.what) for e in entries] == [("launch", "gz_step")]
+    batch = gpuzoo.make(Herd, 3, device="cuda", autoreset_mode=mode)
+    batch.reset(seed=0)
+    actions = {group: action.clone() for group, action in batch.random_actions().items()}
+    batch.step(actions)
+    with gpu.watched() as entries:
+        batch.step(actions)
+    asked = {e.kind for e in entries}
+    assert asked == {"launch", "torch"}, entries
+    assert {e.what for e in entries if e.kind == "torch"} == {"copy_"}, entries
+    assert sum(e.kind == "launch" for e in entries) == 1
+
+
+def test_numpy_from_a_gpu_waits_once(gpu):
+    """All that a step returns comes through one place in pinned memory."""
+    vector = make_vec(Herd, num_worlds=3, device="cuda", autoreset_mode="same_step", statistics=True)
+    batch = gpuzoo.make(Herd, 3, device="cuda", output="numpy")
+    for env in (vector, batch):
+        env.reset(seed=0)
+        whole = env.simulator.arrays["action"]
+        actions = env.action_space.sample() if env is vector else np.ones(whole.shape[:2], np.int64)
+        env.step(actions)
+        with gpu.watched() as entries:
+            env.step(actions)
+        assert sum(e.kind == "synchronize" for e in entries) == 1, entries
+        assert not [e for e in entries if e.kind in ("allocate", "compiled")], entries
+    kept = [vector.step(actions) for actions in (vector.action_space.sample(), vector.action_space.sample())]
+    assert not np.shares_memory(kept[0][1], kept[1][1])
+
+
+def test_no_fill_or_copy_is_compiled(gpu):
+    """CuPy compiles its own kernels at first use, which takes a second: making, resetting and stepping need none."""
+    env = make_vec(Glide, 6, device="cuda", output="torch", wind=np.linspace(0, 1, 6, dtype=np.float32))
+    env.reset(seed=3)
+    env.reset(seed=list(range(6)))
+    env.reset(options={"reset_mask": np.arange(6) < 3})
+    sim = env.simulator
+    env.step(np.zeros((6, 2), np.float64))
+    env.step(torch.zeros((6, 2), device="cuda"))
+    sim.step(np.arange(3))
+    sim.rollout(3)
+    sim.set_params(wind=0.5)
+    sim.autoreset_mode, sim.max_episode_steps = "same_step", 7
+    for array in sim.arrays.values():
+        sim.backend.to_numpy(array)
+    copy.deepcopy(sim)
+    numpy_env = VectorEnv(Glide, 6, device="cuda")
+    numpy_env.reset(seed=1)
+    numpy_env.step(numpy_env.action_space.sample())
+    assert gpu.entries("compiled") == []
+
+
+# ---- captures ----
+
+
+def graph_of(function):
+    """A captured function, after a call that loads its kernels."""
+    function()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        function()
+    return graph
+
+
+def test_opponents_can_be_captured(gpu):
+    """Their observations are exported once: an export orders streams, and an index from the host is a copy."""
+
+    def policy(observations, masks):
+        return (
+            (observations["observation"] if isinstance(observations, dict) else observations)
+            .flatten(2)[..., 0]
+            .gt(0)
+            .int()
+        )
+
+    options = {"group": "sheep", "opponents": policy, "output": "torch", "autoreset_mode": "same_step"}
+    env, eager = (VectorEnv(Herd, 6, device="cuda", copy=False, **options) for _ in range(2))
+    actions = torch.ones(6, dtype=torch.int64, device="cuda")
+    env.reset(seed=0)
+    graph = graph_of(lambda: env.step(actions))
+    with gpu.watched() as entries:
+        env.step(actions)
+    assert not [e for e in entries if e.kind in ("record", "wait", "upload", "export")], entries
+    for one in (env, eager):
+        one.reset(seed=0)
+    for _ in range(9):
+        graph.replay()
+        eager.step(actions)
+    assert_same("9 replays", read(eager.simulator), read(env.simulator))
+
+
+def test_views_are_exported_without_order(gpu):
+    """Within a capture too, where an event of another stream could not be waited for."""
+    env = gpuzoo.make(Herd, 3, device="cuda")
+    env.reset(seed=0)
+    actions = {group: action.clone() for group, action in env.random_actions().items()}
+    env.simulator.step()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        env.step(actions)  # its views are made here
+    assert gpu.entries("export")
+
+
+def test_closing_in_a_capture_waits_for_nothing(gpu):
+    """By hand or by the garbage collector. The memory is kept until somebody can wait."""
+    from gpuzoo.core import backend_cuda
+
+    kept = Simulator(Glide, 3, device="cuda")
+    envs = [VectorEnv(Glide, 3, device="cuda", output="torch") for _ in range(2)]
+    pool = make_pool(Glide, 4, batch_size=2, device="cuda")
+    pool.async_reset()
+    kept.reset(seed=0)
+    kept.step()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        kept.step()
+        envs.pop().close()
+        pool.close()
+        envs.clear()
+        gc.collect()
+    assert backend_cuda._held
+    with gpu.watched() as entries:
+        kept.close()
+    assert [e.kind for e in entries] == ["synchronize"]
+    assert not backend_cuda._held
+
+
+def test_the_stand_in_refuses(gpu):
+    """What a driver would: so the tests above can fail."""
+    sim = Simulator(Glide, 3, device="cuda")
+    sim.reset(seed=0)
+    array = sim.arrays["reward"]
+    with pytest.raises(TypeError, match="Implicit conversion"):
+        np.asarray(array)
+    with pytest.raises(TypeError, match="Unsupported type"):
+        array + np.ones((3, 1), np.float32)
+    with pytest.raises(ValueError, match="fill"):
+        array[...] = np.ones((3, 1), np.float32)
+    tensor = torch.zeros(3, device="cuda")
+    with pytest.raises(TypeError, match="can't convert cuda:0"):
+        np.asarray(tensor)
+    with pytest.raises(RuntimeError, match="same device"):
+        tensor + torch.zeros(3)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        for forbidden in (tensor.sum().item, array.get, sim.synchronize, lambda: torch.zeros(3).cuda()):
+            with pytest.raises(DriverError):
+                forbidden()
+    with pytest.raises(TypeError, match="a type with a size"):
+        sim._kernels.launches["step"](3, 0, 3, 0)
+    with pytest.raises(DriverError, match="threads for"):
+        sim.backend.launch(sim._kernels.launches["step"].args[0], (2,), (128,), (sim._store, np.int64(0), np.int64(3)))
+    gpu.failures.clear()
+
+
+# ---- who uses what ----
+
+
+def test_a_batch_leaves_torchs_cuda_alone(gpu):
+    """Where torch is installed and does not use CUDA, the stream is CuPy's."""
+    cupy = sys.modules["cupy"]
+    sim = Simulator(Glide, 3, device="cuda")
+    with cupy.cuda.Stream(non_blocking=True) as own:
+        gpu.log.clear()
+        sim.reset(seed=0)
+        sim.step()
+        sim.snapshot().numpy()
+    assert not gpu.torch_is_initialized
+    assert gpu.streams() == {own.ptr}
+
+
+def test_tensors_take_their_memory_from_torch(gpu):
+    """There is one pool where tensors are asked for."""
+    for make in (
+        lambda: VectorEnv(Glide, 3, device="cuda", output="torch"),
+        lambda: gpuzoo.make(Glide, 3, device="cuda"),
+        lambda: make_pool(Glide, 3, device="cuda"),
+    ):
+        with installed() as driver:
+            make()
+            assert {e.what for e in driver.entries("allocate")} == {"zeros"}
+            assert [e.kind for e in driver.log if e.what == "zeros"].count("torch")
+
+
+def test_several_devices():
+    """Each batch on its own device and on torch's stream of that one, whichever is current."""
+    with installed(devices=2) as driver:
+        sims = [Simulator(Glide, 3, device=f"cuda:{k}") for k in range(2)]
+        streams = [torch.cuda.Stream(f"cuda:{k}") for k in range(2)]
+        with torch.cuda.stream(streams[0]), torch.cuda.stream(streams[1]):
+            driver.log.clear()
+            for k, sim in enumerate(sims):
+                with driver.watched() as entries:
+                    sim.reset(seed=0)
+                    sim.step()
+                    read(sim)
+                    sim.snapshot().numpy()
+                assert {e.stream for e in entries if e.kind in WORK} == {streams[k].cuda_stream}
+        assert driver.failures == []
+
+
+def test_a_second_thread_is_refused(gpu):
+    """While one thread is in a call of a pool; a stream that it works on is not the other's."""
+    pool = make_pool(Glide, 6, batch_size=2, device="cuda", output="numpy")
+    pool.async_reset()
+    ids = pool.recv()[-1]["env_id"]
+    backend, inside, go_on = pool.simulator.backend, threading.Event(), threading.Event()
+    step, found = pool.simulator.step, []
+
+    def slow(envs=None):
+        inside.set()
+        assert go_on.wait(30)
+        step(envs)
+
+    pool.simulator.step = slow
+    sender = threading.Thread(target=lambda: pool.send(np.zeros((2, 2), np.float32), ids))
+    sender.start()
+    assert inside.wait(30)
+    try:
+        with pytest.raises(RuntimeError, match="another thread is in send"):
+            pool.recv()
+        found.append(backend.stream())
+    finally:
+        go_on.set()
+        sender.join()
+    assert found == [None]  # not the one that the other thread works on
+    assert len(pool.recv()[-1]["env_id"]) == 2
+
+
+def test_programs_are_compiled_for_the_driver(gpu, monkeypatch):
+    asked, compile_one = [], nvrtc.cached_cubin
+    monkeypatch.setattr(nvrtc, "cached_cubin", lambda *x: asked.append(x[2:]) or compile_one(*x))
+    gpu.version = 12040
+    Simulator(Glide, 3, device="cuda")
+    assert [(x[0], x[-1]) for x in asked] == [("sm_90", 12040)]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="NVIDIA has no NVRTC for other systems' CPUs")
+def test_arguments_are_as_long_as_the_kernels_say(gpu):
+    """Each launch, against the parameters in the PTX that NVRTC makes of the same code."""
+    sim = Simulator(Nim, 3, device="cuda")
+    binary = sim._kernels.launches["step"].args[0]._binary
+    binary.sizes = kernels.parameter_sizes(nvrtc.compile_ptx(sim.program.code, "Nim", "compute_90"))
+    assert binary.sizes.keys() >= {"gz_step", "gz_reset", "gz_rollout", "gz_act"}
+    sim.reset(seed=0)
+    sim.step()
+    sim.step([1])
+    sim.random_actions()
+    sim.rollout(2)
+    binary.sizes["gz_step"] = [8, 8, 8]
+    with pytest.raises(DriverError, match="arguments of"):
+        sim.step()
+    gpu.failures.clear()

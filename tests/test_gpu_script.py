@@ -1,0 +1,328 @@
+"""scripts/gpu.sh and scripts/gpu_figures.py, with stand-ins for what only a machine with a GPU has."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import tarfile
+import time
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+import typer.main
+
+from gpuzoo.tools import bench
+from gpuzoo.tools.cli import app
+
+pytest.importorskip("torch")
+
+from baselines import ppo, run
+
+ROOT = Path(__file__).parents[1]
+PHASES = ("smoke", "bits", "sanitize", "bench", "train", "profile")
+ROWS = {"smoke", "bench", "train", "profile"}
+GPU = "NVIDIA H200"
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the script is for Linux")
+
+#: notes what it is asked for; sleeps where $HANG says so; else prints two rows, the second cut off
+PYTHON = f"""#!/usr/bin/env bash
+printf '%q ' "$@" >> "$CALLS"; echo >> "$CALLS"
+[[ ${{HANG:-}} && "$*" == *"$HANG"* ]] && exec sleep 60
+case "$*" in
+  scripts/gpu_figures.py*) exec {sys.executable} "$@" ;;
+  *metrics) echo one,two ;;
+  *) echo '{{"kind": "game", "id": "X-v0", "device": "cuda:0", "steps_per_second": 5}}'; printf '{{"kind": "ga' ;;
+esac
+"""
+#: a tool that runs the command behind its options
+TOOL = """#!/usr/bin/env bash
+echo "${0##*/} $*" >> "$CALLS"
+while [[ $1 != "$PYTHON" ]]; do shift; done
+exec "$@"
+"""
+
+
+class Machine:
+    """A copy of the scripts, beside a python and tools that only take notes."""
+
+    def __init__(self, folder: Path, tools: tuple[str, ...] = ("ncu", "compute-sanitizer", "nvidia-smi")) -> None:
+        self.folder, self.out, self.calls = folder, folder / "out", folder / "calls"
+        shutil.copytree(ROOT / "scripts", folder / "scripts", ignore=shutil.ignore_patterns("__pycache__"))
+        (folder / "tests").symlink_to(ROOT / "tests")
+        (folder / "bin").mkdir()
+        for name in ("python", *tools):
+            text = {"python": PYTHON, "nvidia-smi": "#!/usr/bin/env bash\necho stand-in\n"}.get(name, TOOL)
+            (folder / "bin" / name).write_text(text)
+            (folder / "bin" / name).chmod(0o755)
+
+    def run(self, phase: str, **variables: str) -> subprocess.CompletedProcess[str]:
+        self.calls.write_text("")
+        own = {"PATH": f"{self.folder}/bin:/usr/bin:/bin", "PYTHON": f"{self.folder}/bin/python"}
+        environment = {**os.environ, **own, "OUT": str(self.out), "CALLS": str(self.calls), **variables}
+        command = ["bash", str(self.folder / "scripts/gpu.sh"), phase]
+        return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
+
+    def logs(self) -> list[str]:
+        with tarfile.open(self.out / "logs.tar.gz") as archive:
+            return archive.getnames()
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    return Machine(tmp_path)
+
+
+def script(name: str, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.syspath_prepend(str(ROOT / "scripts"))
+    return importlib.import_module(name)
+
+
+# ---- phases ----
+
+
+@pytest.mark.parametrize("phase", PHASES)
+def test_a_phase_leaves_rows_and_one_archive(machine, phase):
+    done = machine.run(phase)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"== {phase}, at most " in done.stdout
+    assert any(name.startswith(f"logs/{phase}/") for name in machine.logs())
+    assert {path.name for path in machine.out.iterdir()} == {"logs.tar.gz"} | (
+        {f"{phase}.jsonl"} if phase in ROWS else set()
+    )
+    if phase in ROWS:
+        assert "`X-v0`" in done.stdout  # the table
+        for line in (machine.out / f"{phase}.jsonl").read_text().splitlines():
+            assert line in ("", '{"kind": "ga') or json.loads(line)["id"] == "X-v0"  # a cut row spoils no other
+
+
+def test_all_phases_share_the_time(machine):
+    done = machine.run("all", TOTAL="90")
+    assert done.returncode == 0, done.stdout + done.stderr
+    limits = [int(line.split("at most ")[1].split()[0]) for line in done.stdout.splitlines() if line.startswith("== ")]
+    assert len(limits) == len(PHASES)
+    assert 80 <= sum(limits) <= 90
+    assert len(list(machine.out.iterdir())) <= 8  # few files come back from a machine that is lent
+
+
+def test_a_phase_ends_in_time(machine):
+    start = time.monotonic()
+    done = machine.run("smoke", HANG="gpu_work.py", LIMIT="4")
+    assert time.monotonic() - start < 20
+    assert done.returncode == 1
+    assert "smoke/work" in done.stdout
+    assert "cut off" in done.stdout
+    assert "smoke/doctor: no time left" in done.stdout
+    assert "logs/smoke/work.log" in machine.logs()
+
+
+@pytest.mark.parametrize(("phase", "tool"), [("sanitize", "compute-sanitizer"), ("profile", "ncu")])
+def test_a_missing_tool_is_named(tmp_path, phase, tool):
+    done = Machine(tmp_path, ()).run(phase, PATH="/usr/bin:/bin")
+    assert done.returncode == 0
+    assert f"{phase}: there is no {tool} on this machine" in done.stdout
+
+
+def test_an_unknown_phase_is_refused(machine):
+    done = machine.run("everything")
+    assert done.returncode == 2
+    assert "smoke|bits|sanitize|bench|train|profile" in done.stderr.replace(" ", "|")
+    assert machine.calls.read_text() == ""
+
+
+def test_every_command_of_every_phase_exists(machine, monkeypatch, capsys):
+    """Trainers, benchmarks and pytest get options that they have, games that exist, and files that are there."""
+    work = script("gpu_work", monkeypatch)
+    monkeypatch.chdir(ROOT)
+    for device in ("cuda", "cpu"):
+        machine.run("all", DEVICE=device, SMALL="" if device == "cuda" else "1")
+        seen = set()
+        for line in machine.calls.read_text().splitlines():
+            words = shlex.split(line)
+            match words:
+                case ["-m", "baselines.ppo", *options] | ["scripts/bench_phases.py", *options]:
+                    run.parse(ppo.Args, options, "")
+                case ["-m", "gpuzoo", name, *options]:
+                    command = typer.main.get_command(app).commands[name]  # type: ignore[attr-defined]
+                    command.make_context(name, list(options))
+                    assert name != "bench" or bench.cases(options[-1])
+                case ["scripts/gpu_work.py", *options]:
+                    args = work.parse(options)
+                    games = args.games if args.command in ("equal", "steps") else ()
+                    assert all(work.case_of(*(game.split(":") + ["default"])[:2]) for game in games)
+                case ["-m", "pytest", *options]:
+                    files = [word for word in options if word.endswith(".py")]
+                    assert files
+                    assert all((ROOT / file).is_file() for file in files)
+                    assert any("mark.gpu" in (ROOT / file).read_text() for file in files)
+            seen.add(" ".join(words[:2]))
+        assert {"-m baselines.ppo", "-m gpuzoo", "-m pytest", "scripts/gpu_work.py headlines"} <= seen
+    for env_id, case, *_ in work.HEADLINES:
+        assert work.case_of(env_id, case)
+
+
+# ---- work ----
+
+
+def test_what_is_wrong_is_said_and_the_rest_goes_on(monkeypatch, capsys):
+    work = script("gpu_work", monkeypatch)
+    monkeypatch.setattr(work, "equal", lambda *_: (_ for _ in ()).throw(AssertionError("bits differ\nhere")))
+    monkeypatch.setattr(work, "capture", lambda *_: {"graph": False})
+    monkeypatch.setattr(work, "train_once", lambda *_: {})
+    assert work.main(["smoke", "--device", "cpu"]) == 1
+    machine, equal, capture, training = map(json.loads, capsys.readouterr().out.splitlines())
+    assert machine["kind"] == "machine"
+    assert not equal["ok"]
+    assert equal["error"] == "AssertionError: bits differ"
+    assert capture["ok"]
+    assert training["ok"]
+
+
+def test_equality_and_captures_on_stand_ins(monkeypatch, capsys):
+    """The thread form has the CPU's bits; without a GPU a capture is left out, and the row says so."""
+    work = script("gpu_work", monkeypatch)
+    assert work.main(["equal", "CartPole-v1", "--device", "simt", "--num-envs", "5", "--steps", "4"]) == 0
+    assert not work.capture("CartPole-v1", "cpu")["graph"]
+    different = work.read
+    monkeypatch.setattr(work, "read", lambda sim: {"x": different(sim)["reward"] + (sim.device == "simt")})
+    assert work.main(["equal", "CartPole-v1", "--device", "simt", "--num-envs", "5", "--steps", "4"]) == 1
+
+
+def test_headlines_on_a_cpu(monkeypatch, capsys):
+    work = script("gpu_work", monkeypatch)
+    monkeypatch.setattr(work, "HEADLINES", [h for h in work.HEADLINES if h[0] == "CartPole-v1"])
+    assert work.main(["headlines", "--device", "cpu", "--num-envs", "256", "--seconds", "0.02"]) == 0
+    _, graph, frames = map(json.loads, capsys.readouterr().out.splitlines())
+    assert graph["what"] == "graph"
+    assert not graph["graph"]
+    assert min(graph["steps_per_second"], graph["roofline_fraction"]) > 0
+    assert frames["frames"] >= 1_000_000
+    assert frames["frames"] == pytest.approx(frames["steps_per_second"] * frames["frames_seconds"])
+
+
+def test_a_training_is_a_row(monkeypatch, capsys, tmp_path):
+    work = script("gpu_work", monkeypatch)
+    about = {
+        "game": "CartPole-v1",
+        "device": "cuda",
+        "num_envs": 4,
+        "num_steps": 10,
+        "population": 3,
+        "total_steps": 200,
+    }
+    (tmp_path / "run.json").write_text(json.dumps(about))
+    lines = [json.dumps({"iteration": k, "steps": 40 * k, "seconds": 1.0 + k}) for k in range(1, 6)]
+    (tmp_path / "progress.jsonl").write_text("\n".join(lines) + '\n{"iterat')
+    assert work.main(["training", str(tmp_path)]) == 0
+    row = json.loads(capsys.readouterr().out)
+    assert row["ok"]
+    assert row["steps"] == 600
+    assert row["steps_per_second"] == 100
+    assert row["steady_steps_per_second"] == 120  # without the first fifth, in which kernels are captured
+    (tmp_path / "progress.jsonl").write_text("")
+    assert work.main(["training", str(tmp_path)]) == 1
+
+
+def test_a_profile_is_a_row(monkeypatch, capsys, tmp_path):
+    work, path = script("gpu_work", monkeypatch), tmp_path / "CartPole-v1.csv"
+    entries = {"gpu__time_duration.sum": "1,234.5", "launch__registers_per_thread": "48", "unknown": "7"}
+    entries |= {
+        "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum": "32",
+        "l1tex__t_requests_pipe_lsu_mem_global_op_st.sum": "8",
+    }
+    lines = [f'"0","gz_step","(128, 1, 1)","{name}","u","{value}"' for name, value in entries.items()]
+    head = '"ID","Kernel Name","Block Size","Metric Name","Metric Unit","Metric Value"'
+    path.write_text("\n".join(["==PROF== Connected", head, *lines, '"0","gz_st']))
+    assert work.main(["profile", str(path)]) == 0
+    row = json.loads(capsys.readouterr().out)
+    assert (row["id"], row["kernel"], row["nanoseconds"], row["registers"]) == ("CartPole-v1", "gz_step", 1234.5, 48)
+    path.write_text("==ERROR== no counters")
+    assert work.main(["profile", str(path)]) == 1
+
+
+# ---- figures ----
+
+MACHINE = {
+    "kind": "machine",
+    "gpu": GPU,
+    "cupy": "14.2.0",
+    "python": "3.12.3",
+    "commit": "abc",
+    "time": "2026-11-04T01:02:03Z",
+}
+MEASURED = {
+    "smoke": [{"kind": "equal", "id": "TagContinuous-v0", "ok": True, "seconds": 1.5}],
+    "bench": [
+        MACHINE | {"device": "cuda:0"},
+        {
+            "kind": "headline", "id": "CartPole-v1", "case": "default", "device": "cuda:0", "agents": 1,
+            "num_envs": 2**21, "steps_per_second": 3.1e10, "roofline_fraction": 0.71,
+        },
+        {"kind": "headline", "id": "CartPole-v1", "case": "default", "device": "cuda:0", "frames_seconds": 0.0018},
+        {"kind": "game", "id": "Pong-v0", "case": "default", "device": "cuda:0", "error": "out of memory"},
+        {"kind": "game", "id": "OnlyCpu-v0", "case": "default", "device": "cpu", "steps_per_second": 1.0},
+    ],
+    "train": [{"game": "Pong-v0", "device": "cuda", "num_envs": 4, "steps_per_second": 5e6, "share": {"env": 0.25}}],
+    "profile": [{"kind": "profile", "id": "CartPole-v1", "registers": 48.0, "store_sectors": 32, "store_requests": 8}],
+}  # fmt: skip
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Path:
+    """The two pages, with rows of a GPU beside them."""
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "out").mkdir()
+    for page in ("gpu.md", "benchmarks.md"):
+        shutil.copy(ROOT / "docs" / page, tmp_path / "docs")
+    for phase, rows in MEASURED.items():
+        (tmp_path / f"out/{phase}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return tmp_path
+
+
+def test_figures_go_into_the_documentation(site, monkeypatch):
+    figures = script("gpu_figures", monkeypatch)
+    before = (site / "docs/benchmarks.md").read_text()
+    for _ in range(2):  # what stands there is replaced
+        figures.write(site / "out", site)
+        benchmarks, gpu = ((site / f"docs/{name}.md").read_text() for name in ("benchmarks", "gpu"))
+        assert f"| {GPU} | 1 of 1 first checks, 0 cases of `gpuzoo bench`, 0 trainings, 1 profiles" in gpu
+        assert "none yet" not in gpu
+        assert gpu.count(GPU) == 1
+        assert "| `CartPole-v1` | default | 1 | 2097152 | 31 G | 71 % |  |\n" in benchmarks
+        assert "| 1.8 |" in benchmarks
+        assert "| 48 | 4.00 |" in benchmarks
+        assert "out of memory" in benchmarks
+        assert "| `Pong-v0` | 4 | 5 M | 25 % |" in benchmarks
+        assert "OnlyCpu" not in benchmarks
+        assert "No figure of a GPU yet" not in benchmarks
+    assert benchmarks.partition("### On a GPU")[0] == before.partition("### On a GPU")[0]
+
+
+def test_truncated_files_break_nothing(site, monkeypatch, capsys):
+    figures = script("gpu_figures", monkeypatch)
+    whole = (site / "out/bench.jsonl").read_bytes()
+    first = whole.index(b"\n") + 1
+    for length in range(0, len(whole), 41):
+        (site / "out/bench.jsonl").write_bytes(whole[:length])
+        figures.show(site / "out", figures.PHASES)
+        if length >= first:
+            figures.write(site / "out", site)
+    for phase in figures.PHASES:
+        (site / f"out/{phase}.jsonl").unlink(missing_ok=True)
+    figures.show(site / "out", figures.PHASES)
+    assert "no rows in" in capsys.readouterr().out
+
+
+def test_figures_of_a_cpu_are_not_written(site, monkeypatch):
+    figures = script("gpu_figures", monkeypatch)
+    (site / "out/bench.jsonl").write_text(json.dumps(MACHINE | {"gpu": None, "device": "cpu"}))
+    pages = {page: page.read_text() for page in (site / "docs").iterdir()}
+    with pytest.raises(SystemExit, match=r"no rows of a GPU: run scripts/gpu\.sh there first"):
+        figures.write(site / "out", site)
+    assert pages == {page: page.read_text() for page in (site / "docs").iterdir()}
