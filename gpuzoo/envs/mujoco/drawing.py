@@ -68,7 +68,8 @@ def draw(m: Model, state: Mapping[str, NDArray[Any]], canvas: Canvas, height: fl
     for n, (_, a, b, radius) in sorted(
         enumerate(found), key=lambda x: (x[1][1][far] + x[1][2][far]) * (1 if above else -1)
     ):
-        _capsule(canvas, a[[0, across]], b[[0, across]], radius, _COLOURS[n % len(_COLOURS)])
+        colour = _COLOURS[n % len(_COLOURS)] if m.geom_bodyid[found[n][0]] else "grey"  # what is of the world
+        _capsule(canvas, a[[0, across]], b[[0, across]], radius, colour)
     canvas.hud(
         left=f"x {float(state['qpos'][0]):.2f}" if _travels(m) else "", right=f"step {int(state['elapsed_steps'])}"
     )
