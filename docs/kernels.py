@@ -33,7 +33,9 @@ def _cells(row: Mapping[str, Any]) -> list[str]:
         _by_bytes(row["loads"]),
         _by_bytes(row["stores"]),
     ]
-    if row["kernel"] == "step":
+    if row["kernel"] == "step" and "row_sectors" not in row:
+        cells += [""] * 4
+    elif row["kernel"] == "step":
         cells += [f"{row['sectors_per_load']:.1f}, {row['sectors_per_store']:.1f}", f"{row['row_sectors']:.2f}"]
         cells += [f"{row['bytes']:.0f}, {row['fewest_bytes']}", _rate(row["predicted_steps_per_second"])]
     return [*cells, _rate(row.get("measured_steps_per_second"))]
@@ -41,7 +43,7 @@ def _cells(row: Mapping[str, Any]) -> list[str]:
 
 def substitutions() -> dict[str, str]:
     """The tables of steps, of rollouts, and of games below half occupancy."""
-    rows = json.loads(FILE.read_text())
+    rows = [row for row in json.loads(FILE.read_text()) if row["id"] in gpuzoo.ids()]
     head = ["game", "case", "lanes", "registers", "shared", "occupancy", "loads", "stores"]
     heads = {"step": [*head, "sectors", "rows", "bytes", "model", "measured"], "rollout": [*head, "measured"]}
     made = {
