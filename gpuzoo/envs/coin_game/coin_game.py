@@ -67,7 +67,7 @@ class CoinGame(EnvDef):
     invalid_action = 4
     reference = "jaxmarl 0.2.0 coin_game"
     exempt: ClassVar = {
-        "half_occupancy": "The compiler makes all 72 bytes of the observations in registers and then stores them by eights."
+        "half_occupancy": "The compiler makes all 72 bytes of the observations in registers, and stores them by eights."
     }
     render_fps = 4
 
