@@ -36,7 +36,7 @@ GZ_KERNEL(GZ_BLOCKS_step) gz_step(GZ_STORE s, const i64 *envs, i64 count) {
   const i64 k = env_index();
   if (k >= count) return;
   const i64 i = envs ? envs[k] : k;
-  const Together all = together(envs, k, count);
+  const Together all = rows::neighbours(envs, k, count);
   const int mode = s.control->mode, max_steps = s.control->max_steps;
   const bool finals = finals_after(mode, 0, 1);
   advance(s, finals, max_steps, i, all);
@@ -48,7 +48,7 @@ GZ_KERNEL(GZ_BLOCKS_step) gz_step(GZ_STORE s, const i64 *envs, i64 count) {
 GZ_KERNEL(GZ_BLOCKS_rollout) gz_rollout(GZ_STORE s, i64 steps, i64 count) {
   const i64 i = env_index();
   if (i >= count) return;
-  const Together all = together(nullptr, i, count);
+  const Together all = rows::neighbours(nullptr, i, count);
   const int mode = s.control->mode, max_steps = s.control->max_steps;
   for (i64 k = 0; k < steps; ++k) {
     const bool finals = finals_after(mode, k, steps);
