@@ -29,6 +29,14 @@ from gpuzoo.core.host import to_host  # noqa: E402
 from gpuzoo.testing.tools import assert_same, leaves_of, read  # noqa: E402
 from gpuzoo.testing.tools import to_host as read_out  # noqa: E402
 
+from gpuzoo.wrappers.sb3 import SB3VecEnv  # noqa: E402
+from gpuzoo.wrappers.vector import (  # noqa: E402
+    FrameStackObservation,
+    NormalizeObservation,
+    NormalizeReward,
+    RecordEpisodeStatistics,
+)
+
 OUTPUTS = ("numpy", "torch", "cupy")
 MODES = ("next_step", "same_step", "disabled")
 
@@ -175,6 +183,37 @@ def test_pool(gpu, output):
     assert len(launches) >= 2
     assert 0 not in launches
     env.close()
+
+
+def test_single_envs(stream):
+    """Gymnasium's, PettingZoo's, dm_env's and Stable-Baselines3's: NumPy on both sides."""
+    for make, play in (
+        (lambda d: gpuzoo.SingleEnv(Glide, device=d), lambda e: e.step(np.array([0.5, -0.5], np.float32))),
+        (lambda d: gpuzoo.parallel_env(Herd, device=d), lambda e: e.step(dict.fromkeys(e.agents, 1))),
+        (lambda d: SB3VecEnv(Glide, 3, device=d), lambda e: e.step(np.full((3, 2), 0.5, np.float32))),
+    ):
+        cpu, env = make("cpu"), make("cuda")
+        for one in (cpu, env):
+            one.seed(1) if isinstance(one, SB3VecEnv) else None
+        first = [one.reset(**({} if isinstance(one, SB3VecEnv) else {"seed": 1})) for one in (cpu, env)]
+        assert_same("reset", *map(leaves_of, first))
+        for _ in range(3):
+            assert_same("step", *(leaves_of(play(one)[:2]) for one in (cpu, env)))
+    time_steps = [make_pool(Glide, 3, device=d, env_type="dm").reset() for d in ("cpu", "cuda")]
+    assert_same("dm", *(leaves_of(x.observation.obs) for x in time_steps))
+
+
+def test_wrappers_of_tensors(stream):
+    options = {"output": "torch", "autoreset_mode": "same_step", "max_episode_steps": 4}
+    cpu, env = (VectorEnv(Glide, 3, device=device, **options) for device in ("cpu", "cuda"))
+    chain = [RecordEpisodeStatistics, NormalizeObservation, NormalizeReward, lambda e: FrameStackObservation(e, 2)]
+    for wrapper in chain:
+        cpu, env = wrapper(cpu), wrapper(env)
+    assert_same("reset", all_seen(cpu.reset(seed=1)[0]), all_seen(env.reset(seed=1)[0]))
+    for _ in range(6):
+        actions = np.full((3, 2), 0.25, np.float32)
+        want, got = cpu.step(torch.as_tensor(actions)), env.step(sent("torch", actions))
+        assert_same("step", all_seen(want), all_seen(got))
 
 
 # ---- what callers give and read ----
