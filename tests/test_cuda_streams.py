@@ -28,7 +28,6 @@ from gpuzoo.core.backend_cuda import block_size  # noqa: E402
 from gpuzoo.core.host import to_host  # noqa: E402
 from gpuzoo.testing.tools import assert_same, leaves_of, read  # noqa: E402
 from gpuzoo.testing.tools import to_host as read_out  # noqa: E402
-
 from gpuzoo.wrappers.sb3 import SB3VecEnv  # noqa: E402
 from gpuzoo.wrappers.vector import (  # noqa: E402
     FrameStackObservation,
