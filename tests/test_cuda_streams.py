@@ -295,7 +295,8 @@ def test_numpy_from_a_gpu_waits_once(gpu):
         env.reset(seed=0)
         whole = env.simulator.arrays["action"]
         actions = env.action_space.sample() if env is vector else np.ones(whole.shape[:2], np.int64)
-        env.step(actions)
+        for _ in range(2):  # pinned memory for what goes there is of two pieces
+            env.step(actions)
         with gpu.watched() as entries:
             env.step(actions)
         assert sum(e.kind == "synchronize" for e in entries) == 1, entries
@@ -377,6 +378,35 @@ def test_views_are_exported_without_order(gpu):
     assert gpu.entries("export")
 
 
+def test_what_a_capture_cannot_hold_is_said(gpu):
+    """And the capture goes on."""
+    env = VectorEnv(Glide, 3, device="cuda", output="torch", copy=False)
+    numpy_env = VectorEnv(Glide, 3, device="cuda")
+    for one in (env, numpy_env):
+        one.reset(seed=0)
+        one.step(torch.zeros((3, 2), device="cuda"))
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        with pytest.raises(RuntimeError, match="a CUDA graph is being captured: values from host memory"):
+            env.step(np.zeros((3, 2), np.float32))
+        with pytest.raises(RuntimeError, match="a CUDA graph is being captured: arrays in host memory"):
+            numpy_env.step(torch.zeros((3, 2), device="cuda"))
+        env.step(torch.zeros((3, 2), device="cuda"))
+
+
+def test_host_memory_can_be_written_after_a_call(gpu):
+    """What is uploaded was copied before: the device may read it later."""
+    env = VectorEnv(Glide, 3, device="cuda")
+    env.reset(seed=0)
+    actions = np.full((3, 2), 0.5, np.float32)
+    with gpu.watched() as entries:
+        env._slot.write(actions)
+    (upload,) = [e for e in entries if e.kind == "upload"]
+    assert upload.what == "set"
+    assert not any(np.shares_memory(actions, memory) for memory, _ in env.simulator.backend._uploads._pieces)
+    assert to_host(env.simulator.arrays["action"]).ravel().tolist() == [0.5] * 6
+
+
 def test_closing_in_a_capture_waits_for_nothing(gpu):
     """By hand or by the garbage collector. The memory is kept until somebody can wait."""
     from gpuzoo.core import backend_cuda
@@ -454,7 +484,7 @@ def test_tensors_take_their_memory_from_torch(gpu):
     ):
         with installed() as driver:
             make()
-            assert {e.what for e in driver.entries("allocate")} == {"zeros"}
+            assert {e.what for e in driver.entries("allocate")} - {"pinned"} == {"zeros"}
             assert [e.kind for e in driver.log if e.what == "zeros"].count("torch")
 
 

@@ -10,6 +10,7 @@ import math
 import sys
 import threading
 import warnings
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import ModuleType, TracebackType
 from typing import Any
@@ -157,6 +158,30 @@ class _Ordered:
             context.__exit__(kind, error, trace)
 
 
+class _Uploads:
+    """Copies from the host through pinned memory, of two pieces in turn.
+
+    From any other memory a copy may go on after the call, while its owner writes there.
+    """
+
+    def __init__(self, cupy: ModuleType) -> None:
+        self._cupy = cupy
+        self._pieces: deque[tuple[Any, Any]] = deque((np.zeros(0, np.uint8), None) for _ in range(2))
+
+    def send(self, host: np.ndarray[Any, Any], target: Any) -> None:
+        memory, event = self._pieces[0]
+        if event is not None and not event.done:
+            event.synchronize()
+        if len(memory) < host.nbytes:
+            memory = np.frombuffer(self._cupy.cuda.alloc_pinned_memory(host.nbytes), np.uint8)
+        piece = memory[: host.nbytes].view(host.dtype).reshape(host.shape)
+        piece[...] = host
+        target.set(piece)
+        self._pieces[0] = memory, event or self._cupy.cuda.Event(disable_timing=True)
+        self._pieces[0][1].record()
+        self._pieces.rotate(-1)
+
+
 class CudaBackend:
     """One NVIDIA GPU.
 
@@ -188,6 +213,7 @@ class CudaBackend:
         self._torch_stream: Callable[[int], int] | None = None  # once torch uses CUDA
         self._thread = _Thread()
         self._staging: Any = None
+        self._uploads = _Uploads(cupy)
 
     # ---- streams ----
 
@@ -261,6 +287,10 @@ class CudaBackend:
         self.synchronize()
         _held.clear()
 
+    def _refuse_capture(self, why: str) -> None:
+        if self._captures():
+            raise RuntimeError(f"a CUDA graph is being captured: {why}.")
+
     # ---- arrays ----
 
     def zeros(self, shape: tuple[int, ...], dtype: str) -> Any:
@@ -290,12 +320,13 @@ class CudaBackend:
     def upload(self, array: Any, values: Any) -> None:
         host = np.broadcast_to(np.asarray(values, array.dtype), array.shape)
         with self.ordered():
+            self._refuse_capture("values from host memory cannot be part of it; give arrays or tensors on the device")
             order = _as_it_lies(array)
-            plain, host = array.transpose(order), np.ascontiguousarray(host.transpose(order))
+            plain, host = array.transpose(order), host.transpose(order)
             if plain.flags.c_contiguous:
-                plain.set(host)
+                self._uploads.send(host, plain)
             else:  # a part of an array, such as one group's actions
-                plain[...] = self.xp.asarray(host)
+                plain[...] = self.xp.asarray(np.ascontiguousarray(host))
 
     def fill(self, array: Any, byte: int) -> None:
         with self.ordered():
@@ -315,6 +346,7 @@ class CudaBackend:
             places.append(end)
             end += -(-array.nbytes // 64) * 64
         with self.ordered():
+            self._refuse_capture("arrays in host memory cannot be part of it; ask for output='torch'")
             if self._staging is None or len(self._staging) < end:
                 self._staging = np.frombuffer(self.xp.cuda.alloc_pinned_memory(max(1, end)), np.uint8)
             found = []

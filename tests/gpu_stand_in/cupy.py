@@ -65,6 +65,13 @@ def _changed(kind: str, what: str, work: Callable[[], None]) -> None:
     driver.give(kind, what, driver.cupy_stream(), work)
 
 
+def _bases(array: Any) -> Iterator[Any]:
+    """What an array's memory belongs to."""
+    while array is not None:
+        yield array
+        array = getattr(array, "base", None) if isinstance(array, np.ndarray) else getattr(array, "obj", None)
+
+
 class _Pointer:
     def __init__(self, array: ndarray) -> None:
         self._array, self.ptr, self.device_id = array, array._a.ctypes.data, array.device.id
@@ -166,6 +173,8 @@ class ndarray:  # noqa: N801 CuPy's name
         handle = driver.cupy_stream() if stream is None else stream.ptr
         if handle in driver.graphs:
             raise RuntimeError("the current stream is capturing, so H2D transfers are disallowed")
+        if not any(isinstance(memory, _Pinned) for memory in _bases(arr)):
+            driver.refuse("an asynchronous copy from memory that is not pinned")
         driver.give("upload", "set", handle, lambda: np.copyto(self._a, arr))
 
     def fill(self, value: Any) -> None:
