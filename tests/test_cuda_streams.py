@@ -403,7 +403,7 @@ def test_host_memory_can_be_written_after_a_call(gpu):
         env._slot.write(actions)
     (upload,) = [e for e in entries if e.kind == "upload"]
     assert upload.what == "set"
-    assert not any(np.shares_memory(actions, memory) for memory, _ in env.simulator.backend._uploads._pieces)
+    assert not any(np.shares_memory(actions, memory) for memory, _ in env.simulator.backend._pinned._pieces)
     assert to_host(env.simulator.arrays["action"]).ravel().tolist() == [0.5] * 6
 
 

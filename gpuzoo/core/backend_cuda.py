@@ -10,7 +10,6 @@ import math
 import sys
 import threading
 import warnings
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import ModuleType, TracebackType
 from typing import Any
@@ -21,6 +20,7 @@ from gpuzoo.core import nvrtc
 from gpuzoo.core.backend import KERNELS, Event, Kernels, Launch, Stream, Unit
 from gpuzoo.core.codegen import Program
 from gpuzoo.core.definition import Shapes
+from gpuzoo.core.pinned import Pinned
 
 #: what was closed while a graph was captured, until somebody can wait for the device
 _held: list[Any] = []
@@ -158,30 +158,6 @@ class _Ordered:
             context.__exit__(kind, error, trace)
 
 
-class _Uploads:
-    """Copies from the host through pinned memory, of two pieces in turn.
-
-    From any other memory a copy may go on after the call, while its owner writes there.
-    """
-
-    def __init__(self, cupy: ModuleType) -> None:
-        self._cupy = cupy
-        self._pieces: deque[tuple[Any, Any]] = deque((np.zeros(0, np.uint8), None) for _ in range(2))
-
-    def send(self, host: np.ndarray[Any, Any], target: Any) -> None:
-        memory, event = self._pieces[0]
-        if event is not None and not event.done:
-            event.synchronize()
-        if len(memory) < host.nbytes:
-            memory = np.frombuffer(self._cupy.cuda.alloc_pinned_memory(host.nbytes), np.uint8)
-        piece = memory[: host.nbytes].view(host.dtype).reshape(host.shape)
-        piece[...] = host
-        target.set(piece)
-        self._pieces[0] = memory, event or self._cupy.cuda.Event(disable_timing=True)
-        self._pieces[0][1].record()
-        self._pieces.rotate(-1)
-
-
 class CudaBackend:
     """One NVIDIA GPU.
 
@@ -212,8 +188,7 @@ class CudaBackend:
         self._streams: dict[int, Any] = {}
         self._torch_stream: Callable[[int], int] | None = None  # once torch uses CUDA
         self._thread = _Thread()
-        self._staging: Any = None
-        self._uploads = _Uploads(cupy)
+        self._pinned = Pinned(cupy)
 
     # ---- streams ----
 
@@ -324,7 +299,7 @@ class CudaBackend:
             order = _as_it_lies(array)
             plain, host = array.transpose(order), host.transpose(order)
             if plain.flags.c_contiguous:
-                self._uploads.send(host, plain)
+                self._pinned.send(host, plain)
             else:  # a part of an array, such as one group's actions
                 plain[...] = self.xp.asarray(np.ascontiguousarray(host))
 
@@ -341,21 +316,9 @@ class CudaBackend:
         return np.ascontiguousarray(host.transpose(np.argsort(order)))
 
     def staged(self, arrays: Sequence[Any]) -> list[np.ndarray[Any, Any]]:
-        places, end = [], 0
-        for array in arrays:
-            places.append(end)
-            end += -(-array.nbytes // 64) * 64
         with self.ordered():
             self._refuse_capture("arrays in host memory cannot be part of it; ask for output='torch'")
-            if self._staging is None or len(self._staging) < end:
-                self._staging = np.frombuffer(self.xp.cuda.alloc_pinned_memory(max(1, end)), np.uint8)
-            found = []
-            for array, place in zip(arrays, places, strict=True):
-                host = self._staging[place : place + array.nbytes].view(array.dtype).reshape(array.shape)
-                array.get(out=host, blocking=False)
-                found.append(host)
-            self.xp.cuda.get_current_stream().synchronize()
-        return found
+            return self._pinned.receive(arrays)
 
     # ---- kernels ----
 

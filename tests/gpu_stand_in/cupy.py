@@ -1,4 +1,7 @@
-"""In CuPy's place: arrays in host memory that refuse what CuPy's refuse, and note each operation with its stream."""
+"""In CuPy's place: arrays in host memory that refuse what CuPy's refuse, and note each operation with its stream.
+
+One file, as it takes the place of one module.
+"""
 
 from __future__ import annotations
 
