@@ -356,12 +356,12 @@ class VectorEnv(BatchAttributes, gymnasium.vector.VectorEnv[Any, Any, Any]):
             if self._brings:
                 self._bring()
             rows = tuple(self._rows_of(name) for name in _RETURNED)
+            if self._bare:
+                self._brought = {}
         observations, rewards, terminations, truncations = rows
         if self._bare:
             if self._dtype is not None:
                 observations = self._converted(observations)
-            if self._brings:
-                self._brought = {}
             return observations, rewards, terminations, truncations, {}
         infos = self._infos(terminations, truncations)
         observations = self._presented(observations, "action_mask")

@@ -31,9 +31,25 @@ def installed(devices: int = 1, version: int = 13000) -> Iterator[Driver]:
     from . import cuda_torch
 
     restart(devices, version)
-    with pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch, _no_units_of_others():
         patch.setitem(sys.modules, "cupy", cupy)
         patch.setattr(nvrtc, "cached_cubin", kernels.cubin)
         cuda_torch.put_in_place(patch)
         with cuda_torch.Cuda():
             yield driver
+
+
+@contextlib.contextmanager
+def _no_units_of_others() -> Iterator[None]:
+    """The trainers' compiled units are kept by device: those of the stand-in are not another test's."""
+
+    def forget() -> None:
+        units = sys.modules.get("gpuzoo.baselines.fast.units")
+        if units is not None:
+            units.compile_unit.cache_clear()
+
+    forget()
+    try:
+        yield
+    finally:
+        forget()
