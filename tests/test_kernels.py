@@ -70,11 +70,14 @@ def test_address_spaces_are_known(game, kernel_report):
 
 @pytest.mark.rotates
 def test_rows_are_stored_in_few_sectors(game, kernel_report):
-    for case in cases(game):
+    """Those of games with one lane; with several, the rules themselves say which lane writes which number."""
+    for case, (name, made) in zip(cases(game), programs(game), strict=True):
+        if made.lanes > 1:
+            continue
         sim = kernel_report.simulator(case)
         row = kernel_report.traced(sim)
         sim.close()
-        assert row["row_bytes"] < 16 or row["row_sectors"] <= 1.2, f"{case.name}: {row['row_sectors']}"
+        assert row["row_bytes"] < 16 or row["row_sectors"] <= 1.2, f"{name}: {row['row_sectors']}"
 
 
 # ---- the report itself ----
