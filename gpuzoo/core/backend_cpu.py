@@ -45,7 +45,7 @@ class _Memory(np.ndarray[Any, Any]):
 
 def _zeros(size: int) -> tuple[_Memory, int, int]:
     """Memory, where its first cache line begins, and the address of that: vectors across two take twice as long."""
-    block = _Memory(size + LINE, np.uint8)
+    block = _Memory(-(-size // LINE) * LINE + LINE, np.uint8)  # whole lines, which nothing else shares
     block.fill(0)
     address = block.ctypes.data
     start = -address % LINE
@@ -251,7 +251,7 @@ class CpuBackend:
 
     def compile(self, program: Program) -> Kernels:
         flags = (*self._flags, "--param=vect-epilogues-nomask=1") if program.form.remainders else self._flags
-        flags = (*flags, "-O1") if program.debug else flags  # compiled in a third of the time
+        flags = (*flags, "-Og") if program.debug else flags  # compiled in a quarter of the time
         places = tuple(map(os.environ.get, ("CXX", "PATH", "GPUZOO_CACHE_DIR", "HOME")))
         return _CpuKernels(_compiled(program.code, program.env.id, flags, *places), self.threads)
 
