@@ -39,8 +39,8 @@ def backend(kind: str) -> CpuBackend:
     return CpuBackend(simt=kind == "simt", flags=flags.get(kind, (f"-DGZ_PACK_WIDTH={kind}", "-O1")))
 
 
-def played(game, mode: str, steps: int, burst: int, **options):
-    """All arrays after each of some steps, in which all happens that may happen to a batch; rollouts have `burst`."""
+def played(game, mode: str, steps: int, **options):
+    """All arrays after each of some steps, in which all happens that may happen to a batch."""
     own = {"spring": np.linspace(1, 3, ENVS)} if issubclass(game, Swings) else {}
     sim = Simulator(game, ENVS, autoreset_mode=mode, max_episode_steps=7, **own, **options)
     sim.reset(seed=3)
@@ -56,7 +56,7 @@ def played(game, mode: str, steps: int, burst: int, **options):
         elif step % 3 == 1:
             sim.step()
         else:
-            sim.rollout(burst)
+            sim.rollout(2)
         if step % 7 == 6:
             sim.reset(mask=chance.random(ENVS) < 0.4)
         if step % 9 == 8 and issubclass(game, Swings):
@@ -72,8 +72,8 @@ X86 = platform.machine() in ("x86_64", "AMD64")
 def test_bits_are_those_of_ordinary_rules(toy, twin, kind):
     """In each mode, with some envs stepped, reset and written, and actions that are no numbers."""
     for mode in ("next_step", "same_step", "disabled"):
-        length = (15, 1) if kind == "simt" else (45, 2)
-        pair = played(twin, mode, *length, device="cpu"), played(toy, mode, *length, backend=backend(kind))
+        steps = 15 if kind == "simt" else 45
+        pair = played(twin, mode, steps, device="cpu"), played(toy, mode, steps, backend=backend(kind))
         for step, (one, packed) in enumerate(zip(*pair, strict=True)):
             assert_same(f"ordinary and packed rules, {mode}, step {step}", one, packed)
     assert one["final_length"].any(), "no episode ended"
