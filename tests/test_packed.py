@@ -67,7 +67,10 @@ def played(game, mode: str, steps: int, **options):
 X86 = platform.machine() in ("x86_64", "AMD64")
 
 
-@pytest.mark.parametrize("kind", ["native", "shuffled", "simt", "1", "4", "8", "16", *["avx2"] * X86])
+WIDTHS = [pytest.param(width, marks=pytest.mark.rotates) for width in ("1", "4", "8", "16")]
+
+
+@pytest.mark.parametrize("kind", ["native", "shuffled", "simt", *["avx2"] * X86, *WIDTHS])
 @pytest.mark.parametrize(("toy", "twin"), TWINS)
 def test_bits_are_those_of_ordinary_rules(toy, twin, kind):
     """In each mode, with some envs stepped, reset and written, and actions that are no numbers."""
@@ -103,7 +106,7 @@ def test_it_keeps_the_promises(toy):
 
 def test_drawn_parameters():
     drawn = gpuzoo.Uniform(1.0, 3.0)
-    sims = [Simulator(game, 21, device="cpu", spring=drawn) for game in (Swings, OneSwings)]
+    sims = [Simulator(game, 21, backend=CpuBackend(flags=("-O1",)), spring=drawn) for game in (Swings, OneSwings)]
     for sim in sims:
         sim.reset(seed=1)
         sim.rollout(60)
@@ -152,7 +155,7 @@ def test_an_index_out_of_range_is_named(tmp_path):
 
 
 def test_doctor_says_how_many_envs_a_register_holds():
-    report = examine(Swings())
+    report = examine(Rafts())
     longest = next((n for n, name in ((16, "AVX-512"), (8, "AVX2"), (4, "NEON")) if name in report.features), 1)
     assert report.pack_width == longest
     assert report.vectorised == (longest > 1)
