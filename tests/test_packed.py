@@ -286,6 +286,19 @@ def test_declarations_that_packs_cannot_hold(attributes, message):
 # ---- double precision ----
 
 
+def test_literals_beside_doubles_stay_in_double_precision():
+    headers = "".join((DEVICE / f"{name}.cuh").read_text() for name in ("base", "math", "rng", "packed"))
+    code = f"""#define GZ_PACKED_DOUBLE
+    {headers} namespace gz {{ extern "C" double run(double x) {{
+      const Pack y = fma(x, 0.5f, x) + fma(2.f, 0.25f, x) + min(x, 9.f) + max(-9.f, x) + clamp(x, -9.f, 9.f);
+      return select(is_nan(y), 0.f, y + copysign(x, 1.f) + mod(x, 7.f) + pow(x, 2.f) + atan2(1.f, x));
+    }} }}"""
+    library = ctypes.CDLL(str(compile_host(code, "literals")))
+    library.run.restype, library.run.argtypes = ctypes.c_double, [ctypes.c_double]
+    x = 1 / 3
+    assert abs(library.run(x) - (1.5 * x + 0.5 + x + 3 * x + x + x + x**2 + np.arctan2(1, x))) < 1e-14
+
+
 def test_the_same_text_in_double_precision():
     """Against NumPy in float64: what is left is the rounding of double precision."""
     rules = "".join(piece.text for piece in inline_includes(Swings.source()))
