@@ -184,7 +184,7 @@ def test_accepted(case, tmp_path):
 
 
 def test_all_games_keep_the_dialect(game):
-    check_rules(inline_includes(game.source()))
+    check_rules(inline_includes(game.source()), packed=game.packed)
 
 
 def test_includes_are_inlined_once_with_their_own_lines(tmp_path):
