@@ -1,4 +1,5 @@
-"""A model's generated step as a function on arrays: without an engine, in any width, in float32 or in double precision."""
+"""A model's generated step as a function on arrays: without an engine, in any width, in float32 or in double
+precision."""
 
 from __future__ import annotations
 

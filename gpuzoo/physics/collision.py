@@ -145,7 +145,7 @@ def touches(m: Model) -> Iterator[Touch]:
             half = float(m.geom_size[g, 1]) if shapes[1] == CAPSULE else 0.0
             numbers = {
                 "radius": radius,
-                "height": float(dot(normal, m.geom_pos[f])),
+                "height": float(np.dot(normal.astype(float), m.geom_pos[f])),
                 **_vector("axis", axes[1]),
             } | invweight
             for end in (half, -half) if half else (0.0,):

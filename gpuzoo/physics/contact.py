@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
+from typing import Any
 
 import numpy as np
 
@@ -209,10 +210,10 @@ class Contacts:
             return
         bodies, t = sorted(self._looped), self.trace
         for place in np.ndindex(np.shape(arrays[0])):
-            parts = [arrays[b][place] for b in bodies]
+            parts: list[Any] = [arrays[b][place] for b in bodies]
             if len({x if isinstance(x, float) else id(x) for x in parts}) > 1 or isinstance(parts[0], Expr):
                 label = f"b_{name}_{'_'.join(map(str, place))}"
-                t.write(f"const Vec {label}[] = {{{', '.join(t.name(x) for x in parts)}}};")
+                t.write(f"const Vec {label}[] = {{{', '.join(map(t.name, parts))}}};")
 
     def shared(self, name: str, arrays: Sequence[Array], index: str) -> Array:
         """What `share` wrote, of the body with an index."""
@@ -238,13 +239,13 @@ class Contacts:
 
     def detect(self) -> Expr | None:
         """Finds all contacts and their constraints' constants. Returns the mask of envs that have any, or None."""
-        t, m, k = self.trace, self.model, self.kinematics
+        t, k = self.trace, self.kinematics
         if not self.groups:
             return None
         for name, arrays in (("xpos", k.xpos), ("xmat", k.xmat), ("cvel", k.cvel)):
             self.share(name, arrays)
-        for x in k.origin:
-            t.name(x)
+        for number in k.origin:
+            t.name(number)
         touching = t.variable("touching", "PackMask(false)", "PackMask")
         for group in self.each(guarded=False):
             touch = group.touch

@@ -3,9 +3,9 @@
 A number is a Python float, known when the code is generated, or an `Expr`, known when it runs. Both mix in NumPy arrays
 of objects, with ``+ - * / @``. A sum with a product is one ``fma``.
 
-A block is a scope of the generated code: its body, a loop or a guarded part. An expression belongs to the block in which
-it was made, or to the one around a loop where nothing in it changes from round to round. It is written when somebody
-needs its name, so what nobody needs costs nothing.
+A block is a scope of the generated code: its body, a loop or a guarded part. An expression belongs to the block in
+which it was made, or to the one around a loop where nothing in it changes from round to round. It is written when
+somebody needs its name, so what nobody needs costs nothing.
 """
 
 from __future__ import annotations
@@ -184,7 +184,7 @@ class Trace:
                 return self.multiply(a * b.operands[0], b.operands[1])
         if _is(a, "neg"):
             return self.negate(self.multiply(a.operands[0], b))  # type: ignore[union-attr]
-        if _is(b, "neg"):
+        if isinstance(b, Expr) and b.operation == "neg":
             return self.negate(self.multiply(a, b.operands[0]))
         return self.apply("*", a, b)
 

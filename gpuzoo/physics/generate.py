@@ -15,13 +15,14 @@ from gpuzoo.physics.actuation import actuator_forces
 from gpuzoo.physics.bias import bias_forces
 from gpuzoo.physics.constraint import limits
 from gpuzoo.physics.contact import Contacts
-from gpuzoo.physics.expressions import Number, Trace, Variable
-from gpuzoo.physics.inertia import Sparse, factor, inertias, mass_matrix
+from gpuzoo.physics.expressions import Array, Number, Trace, Variable, zeros
+from gpuzoo.physics.inertia import Inertia, Sparse, factor, inertias, mass_matrix
 from gpuzoo.physics.integrator import RUNGE_KUTTA, advance, implicit_damping, rates
 from gpuzoo.physics.kinematics import Kinematics, kinematics
 from gpuzoo.physics.model import RK4, Model, load
 from gpuzoo.physics.passive import passive_forces
 from gpuzoo.physics.solver import Problem, Solver
+from gpuzoo.physics.spatial import cross, join
 
 _HEAD = """\
 // Generated from {source}, compiled by MuJoCo {version}.
@@ -46,7 +47,11 @@ def generate(m: Model, watch: tuple[str, ...] = ()) -> str:
     Raises:
         ValueError: something of the model is not supported; the message names it.
     """
-    watched = [(name.replace(" ", "_"), 1 if name.startswith("qfrc") else 3) for name in watch]
+    sizes = {"xpos": 3, "site_xpos": 3, "qfrc_constraint": 1, "cfrc_ext": 6 * m.nbody}
+    for words in watch:
+        if words.split()[0] not in sizes:
+            raise ValueError(f"{words!r} cannot be watched: {', '.join(sizes)} can.")
+    watched = [(words.replace(" ", "_"), sizes[words.split()[0]]) for words in watch]
     head = Path(__file__).with_name("words.cuh").read_text() + _HEAD.format(
         source=m.source,
         version=m.version,
@@ -65,10 +70,18 @@ def shipped(name: str, watch: tuple[str, ...] = ()) -> str:
     return generate(load(name), watch)
 
 
-def _watch(t: Trace, m: Model, watch: tuple[str, ...], k: Kinematics, force: list[Number]) -> None:
+def _watch(
+    t: Trace,
+    m: Model,
+    watch: tuple[str, ...],
+    k: Kinematics,
+    inertia: list[Inertia],
+    force: list[Number],
+    solver: Solver,
+) -> None:
     """Writes what rules want to read."""
     for words in watch:
-        kind, name = words.split()
+        kind, _, name = words.partition(" ")
         if kind == "xpos":
             values = k.origin + k.xpos[m.index("body", name)]
         elif kind == "site_xpos":
@@ -77,9 +90,24 @@ def _watch(t: Trace, m: Model, watch: tuple[str, ...], k: Kinematics, force: lis
         elif kind == "qfrc_constraint":
             values = np.array([force[m.jnt_dofadr[m.index("jnt", name)]]], object)
         else:
-            raise ValueError(f"{kind!r} cannot be watched: xpos, site_xpos and qfrc_constraint can.")
+            values = np.concatenate(_about_centres(m, inertia, solver.contact_forces()))
         for i, x in enumerate(values):
-            t.write(f"s.{kind}_{name}[{i}] = {t.name(x)};")
+            t.write(f"s.{words.replace(' ', '_')}[{i}] = {t.name(x)};")
+
+
+def _about_centres(m: Model, inertia: list[Inertia], forces: list[Array]) -> list[Array]:
+    """Spatial forces about the centre of mass of each body's tree (``subtree_com``), where MuJoCo has them."""
+    trees: dict[int, Inertia] = {}
+    for b in range(1, m.nbody):
+        root = int(m.body_rootid[b])
+        trees[root] = trees[root] + inertia[b] if root in trees else inertia[b]
+    centres = {root: tree.moment * (1.0 / tree.mass) for root, tree in trees.items()}
+    out = []
+    for b, force in enumerate(forces):
+        torque, push = force[:3], force[3:]
+        # MuJoCo leaves the world's at zero.
+        out.append(join(torque - cross(centres[int(m.body_rootid[b])], push), push) if b else zeros(6))
+    return out
 
 
 def _read(t: Trace, name: str, count: int) -> list[Number]:
@@ -123,7 +151,7 @@ def _forward(
     solver = Solver(t, m, Problem(k.cdof, mass, smooth, bounds, contacts, contacts.detect()))
     solver.write(warm)
     force = solver.force
-    _watch(t, m, watch, k, force)
+    _watch(t, m, watch, k, inertia, force, solver)
     return mass, [a + b for a, b in zip(smooth, force, strict=True)], solver
 
 
@@ -149,7 +177,7 @@ def _runge_kutta(m: Model, watch: tuple[str, ...]) -> str:
     t = Trace()
     qpos, qvel, ctrl = _read(t, "qpos", m.nq), _read(t, "qvel", m.nv), _read(t, "ctrl", m.nu)
     warm = [t.variable(f"qacc{d}", f"s.qacc[{d}]") for d in range(m.nv)]
-    mass, force, solver = _forward(t, m, qpos, qvel, ctrl, warm, watch)
+    mass, force, _ = _forward(t, m, qpos, qvel, ctrl, warm, watch)
     for d, x in enumerate(factor(mass, m.nv).solve(force)):
         t.write(f"s.qacc[{d}] = {t.name(x)};")
     signature = "GZ_SELDOM void physics_forward(Physics &s, const Vec *qpos, const Vec *qvel, const Vec *ctrl)"

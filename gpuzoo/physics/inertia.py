@@ -64,7 +64,7 @@ def composite(m: Model, cdof: list[Array], inertia: Iterable[Inertia | Array]) -
             for j in [d, *m.dof_ancestors[d]]:
                 out[d, j] = dot(cdof[j], force)
         parent = int(m.body_parentid[b])
-        total[parent] = total[parent] + total[b]  # type: ignore[operator]
+        total[parent] = total[parent] + total[b]
     return out
 
 

@@ -14,6 +14,8 @@ from gpuzoo.physics.expressions import Array, Number, Trace, constants, dot, zer
 from gpuzoo.physics.model import BALL, FREE, HINGE, SLIDE, Model
 from gpuzoo.physics.spatial import constant_rotation, cross, join, motion_cross, rotation, turn
 
+_ZERO: Number = 0.0
+
 
 @dataclasses.dataclass
 class Kinematics:
@@ -37,7 +39,8 @@ class Kinematics:
 
     def point(self, body: int, local: Array) -> Array:
         """Where a point of a body's frame is, from the origin."""
-        return self.xpos[body] + self.xmat[body] @ constants(local)
+        out: Array = self.xpos[body] + self.xmat[body] @ constants(local)
+        return out
 
 
 def moving_root(m: Model) -> int | None:
@@ -77,6 +80,8 @@ def kinematics(t: Trace, m: Model, qpos: list[Number], qvel: list[Number]) -> Ki
         vel, acc = out.cvel[parent].copy(), out.cacc[parent].copy()
         if b == centre:
             out.origin, pos = pos, zeros(3)
+        steady: list[Array]
+        turning: list[Array]
         for j in range(m.body_jntadr[b], m.body_jntadr[b] + m.body_jntnum[b]):
             kind, d, a = m.jnt_type[j], int(m.jnt_dofadr[j]), int(m.jnt_qposadr[j])
             axis, offset = constants(m.jnt_axis[j]), constants(m.jnt_pos[j])
@@ -116,7 +121,8 @@ def kinematics(t: Trace, m: Model, qpos: list[Number], qvel: list[Number]) -> Ki
                 out.cdof[d + i] = column
                 acc = acc + motion_cross(before, column) * qvel[d + i]
                 vel = vel + column * qvel[d + i]
-        out.xpos.append(pos), out.xmat.append(mat), out.cvel.append(vel), out.cacc.append(acc)
+        for found, x in ((out.xpos, pos), (out.xmat, mat), (out.cvel, vel), (out.cacc, acc)):
+            found.append(x)
     return out
 
 
@@ -133,7 +139,7 @@ def body_accelerations(m: Model, cdof: list[Array], qacc: list[Number]) -> list[
 
 def joint_forces(m: Model, cdof: list[Array], forces: list[Array]) -> list[Number]:
     """Generalised force of spatial forces on the bodies (the Jacobian's transpose times the forces)."""
-    total, out = list(forces), [0.0] * m.nv
+    total, out = list(forces), [_ZERO] * m.nv
     for b in range(m.nbody - 1, 0, -1):
         for d in m.body_dofs[b]:
             out[d] = dot(cdof[d], total[b])

@@ -25,7 +25,8 @@ class Model:
     """What the generator reads of ``MjModel``. Fields have the names and shapes of MuJoCo's.
 
     Those of ``MjModel.opt`` begin with ``opt_``. ``<kind>_names`` are the names of bodies, joints, geoms, sites and
-    actuators, empty where there is none. ``source`` says where the MJCF comes from, ``version`` which MuJoCo compiled it.
+    actuators, empty where there is none. ``source`` says where the MJCF comes from, ``version`` which MuJoCo compiled
+    it.
     """
 
     source: str
@@ -40,6 +41,7 @@ class Model:
     body_names: tuple[str, ...]
     body_parentid: Ints
     body_weldid: Ints
+    body_rootid: Ints
     body_jntnum: Ints
     body_jntadr: Ints
     body_pos: Floats
@@ -175,9 +177,10 @@ class Model:
         Raises:
             TypeError: a constant is missing or unknown.
         """
-        convert = {"Floats": _floats, "Ints": _ints, "float": float, "int": int, "str": str, "tuple[str, ...]": tuple}
+        convert: dict[str, Any] = {"Floats": _floats, "Ints": _ints, "float": float, "int": int, "str": str}
+        convert["tuple[str, ...]"] = tuple
         kinds = {field.name: str(field.type) for field in dataclasses.fields(cls)}
-        return cls(**{name: convert[kinds[name]](value) if name in kinds else value for name, value in values.items()})
+        return cls(**{name: convert[kinds.get(name, "str")](value) for name, value in values.items()})
 
 
 def _floats(x: Any) -> Floats:

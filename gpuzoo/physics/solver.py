@@ -1,9 +1,9 @@
 """Newton's method on the primal problem, with exact line search (``mj_solNewton``).
 
-The cost of an acceleration a is 1/2 (a - a0)' M (a - a0) plus, for each violated row, 1/2 D min(0, J a - aref)^2: convex
-and piecewise quadratic. Once a full step keeps the set of active rows, its end is the exact minimum, and the env is done.
-A contact's part of the Hessian goes through the composite inertia, so the Hessian of a robot on the ground has the
-sparsity of its mass matrix; only bodies of two branches that touch fill it in.
+The cost of an acceleration a is 1/2 (a - a0)' M (a - a0) plus, for each violated row, 1/2 D min(0, J a - aref)^2:
+convex and piecewise quadratic. Once a full step keeps the set of active rows, its end is the exact minimum, and the env
+is done. A contact's part of the Hessian goes through the composite inertia, so the Hessian of a robot on the ground has
+the sparsity of its mass matrix; only bodies of two branches that touch fill it in.
 """
 
 from __future__ import annotations
@@ -65,6 +65,7 @@ class Solver:
         live = {i for s in problem.cdof for i in range(6) if isinstance(s[i], Expr) or s[i] != 0.0}
         #: entries of a symmetric 6 x 6 matrix that matter: in a planar model, those of three directions
         self.entries = [(i, j) for i in range(6) for j in range(i, 6) if {i, j} <= live]
+        self._live = sorted({i for pair in self.entries for i in pair})
         self._force: list[Variable] = []
 
     @property
@@ -80,6 +81,8 @@ class Solver:
     def write(self, warm: list[Variable]) -> None:
         """Replaces ``warm``, where the search starts, by the constrained acceleration."""
         t, p = self.t, self.p
+        for i in self._live if self.p.contacts.groups else ():
+            t.write(f"Vec wrench{i}[{len(p.contacts.links)}] = {{}};")
         if self.hit is None:
             return
         self._force = [t.variable(f"force{d}", 0.0) for d in range(self.m.nv)]
@@ -109,8 +112,8 @@ class Solver:
         slope = t.abs(dot(gradient, step)) * SLOPE
         alpha, settled = self._search(step, slope, inertial, residuals, done)
         finished, size = done.get(), alpha.get()
-        for x, a, s in zip(warm, qacc, step, strict=True):
-            x.set(t.select(finished, a, a + size * s))  # not times 0: an env that is done keeps its bits
+        for variable, a, s in zip(warm, qacc, step, strict=True):
+            variable.set(t.select(finished, a, a + size * s))  # not times 0: an env that is done keeps its bits
         done.set(t.either(done.get(), settled.get()))
 
     def _update(self, qacc: list[Number]) -> list[Number]:
@@ -118,15 +121,14 @@ class Solver:
         t, m, p = self.t, self.m, self.p
         cacc = body_accelerations(m, p.cdof, qacc)
         p.contacts.share("cacc", cacc)
-        live = sorted({i for pair in self.entries for i in pair})
-        for i in live if p.contacts.groups else ():
-            t.write(f"Vec wrench{i}[{len(p.contacts.links)}] = {{}};")
+        for i in self._live if p.contacts.groups else ():
+            t.write(f"for (Vec &x : wrench{i}) x = num(0.0);")
         for group in p.contacts.each():
             motion, weight = group.motion("cacc", cacc), group.load("weight")
             basis = group.basis()
             rows = [dot(x, motion) + group.load(f"offset{a}") for a, x in enumerate(basis)]
-            for a, row in enumerate(rows):
-                group.store(f"row{a}", row)
+            for a, residual in enumerate(rows):
+                group.store(f"row{a}", residual)
             forces: list[Number] = [0.0] * len(basis)
             for r, (row, direction, copies) in enumerate(group.edges(rows)):
                 group.store(f"active{r}", t.both(t.less(row, 0.0), group.mask("hit")))
@@ -136,26 +138,31 @@ class Solver:
             for f, x in zip(forces, basis, strict=True):
                 total = total + x * f
             self._add(
-                group, "wrench", [(i, x) for i, x in enumerate(wrench(group.load_vector("point"), total)) if i in live]
+                group,
+                "wrench",
+                [(i, x) for i, x in enumerate(wrench(group.load_vector("point"), total)) if i in self._live],
             )
-        on_bodies = [zeros(6) for _ in range(m.nbody)]
-        for n, (first, second) in enumerate(p.contacts.links):
-            found = zeros(6)
-            for i in live:
-                found[i] = t.read(f"wrench{i}[{n}]")
-            on_bodies[second] = on_bodies[second] + found
-            if first:
-                on_bodies[first] = on_bodies[first] - found
-        force = joint_forces(m, p.cdof, on_bodies)
+        force = joint_forces(m, p.cdof, self.contact_forces())
         residuals = []
         for i, limit in enumerate(p.limits):
             row = limit.sign * qacc[limit.dof] + limit.offset
             t.write(f"on{i} = {t.name(t.both(t.less(row, 0.0), limit.hit))};")
             force[limit.dof] = force[limit.dof] - limit.sign * (t.min(row, 0.0) * limit.weight)
             residuals.append(row)
-        for variable, x in zip(self._force, force, strict=True):
-            variable.set(x)
+        for variable, new in zip(self._force, force, strict=True):
+            variable.set(new)
         return residuals
+
+    def contact_forces(self) -> list[Array]:
+        """Spatial forces of all contacts on each body, the world included."""
+        out = [zeros(6) for _ in range(self.m.nbody)]
+        for n, (first, second) in enumerate(self.p.contacts.links):
+            found = zeros(6)
+            for i in self._live:
+                found[i] = self.t.read(f"wrench{i}[{n}]")
+            out[second] = out[second] + found
+            out[first] = out[first] - found
+        return out
 
     def _add(self, group: Group, name: str, parts: list[tuple[int, Number]]) -> None:
         """Adds to what all contacts of a pair of bodies do together."""
@@ -226,14 +233,14 @@ class Solver:
         """
         t, m, p = self.t, self.m, self.p
         constant, linear = dot(step, inertial), dot(step, multiply(p.mass, step))
-        for x in (slope, constant, linear):
-            t.name(x)
+        for number in (slope, constant, linear):
+            t.name(number)
         cacc = body_accelerations(m, p.cdof, step)
         p.contacts.share("step", cacc)
         for group in p.contacts.each():
             motion = group.motion("step", cacc)
-            for a, x in enumerate(group.basis()):
-                group.store(f"change{a}", dot(x, motion))
+            for a, direction in enumerate(group.basis()):
+                group.store(f"change{a}", dot(direction, motion))
         alpha, low, high = t.variable("alpha", 1.0), t.variable("low", 0.0), t.variable("high", 1e30)
         found, settled = t.variable("found", "done", "PackMask"), t.variable("settled", "PackMask(false)", "PackMask")
         with t.within("for (int point = 0;; ++point)", loop=True):
@@ -242,7 +249,9 @@ class Solver:
             flipped = t.variable("flipped", "PackMask(false)", "PackMask")
             for group in p.contacts.each():
                 self._along(group, x, first, second, flipped)
-            slope_here, curvature, flips = first.get(), second.get(), flipped.get()
+            slope_here: Number = first.get()
+            curvature: Number = second.get()
+            flips = flipped.get()
             for i, limit in enumerate(p.limits):
                 change = limit.sign * step[limit.dof]
                 row = residuals[i] + x * change
@@ -256,7 +265,8 @@ class Solver:
             t.write(f"if (all(found) || point == {SEARCH}) break;")
             ahead = t.less(slope_here, 0.0)
             lower, upper = t.select(ahead, x, low.get()), t.select(ahead, high.get(), x)
-            low.set(lower), high.set(upper)
+            low.set(lower)
+            high.set(upper)
             newton = x - slope_here / curvature
             inside = t.both(t.less(lower, newton), t.less(newton, upper))
             between = (lower + t.min(upper, x * 2.0 + 1.0)) * 0.5
@@ -279,6 +289,7 @@ class Solver:
             one = one + t.min(row, 0.0) * change
             two = two + t.select(active, dot(constants(direction), changes), 0.0) * change
         weight = group.load("weight")
-        first.add(weight * one), second.add(weight * two)
+        first.add(weight * one)
+        second.add(weight * two)
         assert flips is not None
         flipped.set(t.either(flipped.get(), flips))

@@ -66,5 +66,6 @@ def turn(axis: Array, sine: Number, cosine: Number) -> Array:
     k = skew(constants(axis))
     if np.count_nonzero(k) == 2:  # about an axis of the frame: nothing to multiply
         square = np.round((k @ k).astype(float)).astype(object)
-        return np.eye(3).astype(object) + square - square * cosine + k * sine
+        out: Array = np.eye(3).astype(object) + square - square * cosine + k * sine
+        return out
     return np.eye(3).astype(object) + k * sine + (k @ k) * (1.0 - cosine)

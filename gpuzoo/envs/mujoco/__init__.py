@@ -1,1 +1,1 @@
-"""MuJoCo's robots: what Gymnasium's environments of version 5 do, computed for many envs at once; exact against MuJoCo."""
+"""MuJoCo's robots, as in Gymnasium's environments of version 5; exact against MuJoCo."""

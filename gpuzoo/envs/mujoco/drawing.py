@@ -65,9 +65,14 @@ def draw(m: Model, state: Mapping[str, NDArray[Any]], canvas: Canvas, height: fl
                 canvas.rect(x * step, low, (x + 1) * step, 0.0, fill=mix("sand", "brown", 0.12))
         canvas.line(left, 0.0, left + 1.6 * height, 0.0, colour="brown", width=2)
     far = 2 if above else 1
-    for n, (_, a, b, radius) in sorted(enumerate(found), key=lambda x: (x[1][1][far] + x[1][2][far]) * (1 if above else -1)):
-        _capsule(canvas, a[[0, across]], b[[0, across]], radius, _COLOURS[n % len(_COLOURS)])
-    canvas.hud(left=f"x {float(state['qpos'][0]):.2f}" if _travels(m) else "", right=f"step {int(state['elapsed_steps'])}")
+    for n, (_, a, b, radius) in sorted(
+        enumerate(found), key=lambda x: (x[1][1][far] + x[1][2][far]) * (1 if above else -1)
+    ):
+        colour = _COLOURS[n % len(_COLOURS)] if m.geom_bodyid[found[n][0]] else "grey"  # what is of the world
+        _capsule(canvas, a[[0, across]], b[[0, across]], radius, colour)
+    canvas.hud(
+        left=f"x {float(state['qpos'][0]):.2f}" if _travels(m) else "", right=f"step {int(state['elapsed_steps'])}"
+    )
 
 
 def _travels(m: Model) -> bool:

@@ -28,16 +28,16 @@ class HalfCheetah(Robot):
 
     **Actions.** `Box(6)` in [-1, 1]: torques of the back thigh, shin and foot and the front thigh, shin and foot.
 
-    **Observation.** `Box(17)`, float32: `qpos` without x (height, pitch, six joints), then `qvel` (x, height, pitch, six
-    joints).
+    **Observation.** `Box(17)`, float32: `qpos` without x (height, pitch, six joints), then `qvel` (x, height, pitch,
+    six joints).
 
     **Motion.** MuJoCo's, 5 steps of 0.01 s.
 
     **Reward.** `forward_reward_weight` times the velocity in x over the step, less `ctrl_cost_weight` times the sum of
     squared actions.
 
-    **Start.** The model's own position and rest, with uniform noise of `reset_noise_scale` in `qpos` and normal noise in
-    `qvel`.
+    **Start.** The model's own position and rest, with uniform noise of `reset_noise_scale` in `qpos` and normal noise
+    in `qvel`.
 
     **End.** Never, unless the state diverges. Time limit: 1000 steps.
     """

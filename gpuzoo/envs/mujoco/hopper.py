@@ -36,7 +36,8 @@ class Hopper(Robot):
 
     **Actions.** `Box(3)` in [-1, 1]: torques of thigh, leg and foot.
 
-    **Observation.** `Box(11)`, float32: `qpos` without x (height, pitch, three joints), then `qvel` clipped to [-10, 10].
+    **Observation.** `Box(11)`, float32: `qpos` without x (height, pitch, three joints), then `qvel` clipped to [-10,
+    10].
 
     **Motion.** MuJoCo's, 4 steps of 0.002 s.
 
@@ -45,8 +46,8 @@ class Hopper(Robot):
 
     **Start.** The model's own position and rest, with uniform noise of `reset_noise_scale` in `qpos` and `qvel`.
 
-    **End.** The state is unhealthy: height, pitch or another number of the state is outside of its range. Time limit: 1000
-    steps.
+    **End.** The state is unhealthy: height, pitch or another number of the state is outside of its range. Time limit:
+    1000 steps.
     """
 
     id = "Hopper-v5"

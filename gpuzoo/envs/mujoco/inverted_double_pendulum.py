@@ -31,9 +31,9 @@ class InvertedDoublePendulum(Robot):
 
     **Motion.** MuJoCo's, 5 steps of 0.01 s.
 
-    **Reward.** `healthy_reward` while the tip is high, less 0.01 x² + (y - 2)², the tip being at x and at the height y, and
-    less 0.001 and 0.005 times the squared velocities of the two angles. As in MuJoCo's data after a step, the tip and the
-    force are those of the last evaluation of the dynamics, just before the state.
+    **Reward.** `healthy_reward` while the tip is high, less 0.01 x² + (y - 2)², the tip being at x and at the height y,
+    and less 0.001 and 0.005 times the squared velocities of the two angles. As in MuJoCo's data after a step, the tip
+    and the force are those of the last evaluation of the dynamics, just before the state.
 
     **Start.** Upright and at rest, with uniform noise of `reset_noise_scale` in positions, normal noise in velocities.
 

@@ -26,14 +26,14 @@ class Reacher(Robot):
 
     **Actions.** `Box(2)` in [-1, 1]: torques of the two joints.
 
-    **Observation.** `Box(10)`, float32: cosines of the two angles; their sines; the target's x and y; velocities of the two
-    angles; x and y from the target to the fingertip.
+    **Observation.** `Box(10)`, float32: cosines of the two angles; their sines; the target's x and y; velocities of the
+    two angles; x and y from the target to the fingertip.
 
     **Motion.** MuJoCo's, 2 steps of 0.01 s.
 
     **Reward.** Less `reward_dist_weight` times the distance from the fingertip to the target, and less
-    `reward_control_weight` times the sum of squared actions. As in MuJoCo's data after a step, the fingertip is where the
-    last evaluation of the dynamics had it, just before the state.
+    `reward_control_weight` times the sum of squared actions. As in MuJoCo's data after a step, the fingertip is where
+    the last evaluation of the dynamics had it, just before the state.
 
     **Start.** Angles uniform in ±0.1 and their velocities in ±0.005; the target uniform in the disc of radius 0.2.
 

@@ -1,0 +1,84 @@
+"""Ant."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, ClassVar
+
+import numpy as np
+from gymnasium import spaces
+
+from gpuzoo.core.definition import Config, Field, param
+from gpuzoo.envs.mujoco.robot import Robot
+
+
+@dataclasses.dataclass(frozen=True)
+class AntConfig(Config):
+    """Options of Gymnasium's Ant-v5; its ranges are two numbers each."""
+
+    frame_skip: int = param(5, low=1, doc="steps of time, of 0.01 seconds, for each step of the env")
+    forward_reward_weight: float = param(1.0, doc="weight of the velocity in the reward")
+    ctrl_cost_weight: float = param(0.5, doc="weight of the actions' cost")
+    contact_cost_weight: float = param(5e-4, doc="weight of the contact forces' cost")
+    healthy_reward: float = param(1.0, doc="reward of each step in a healthy state")
+    terminate_when_unhealthy: bool = param(True, doc="whether the episode ends in an unhealthy state")
+    healthy_z_low: float = param(0.2, doc="the lowest healthy height")
+    healthy_z_high: float = param(1.0, doc="the greatest healthy height")
+    contact_force_low: float = param(-1.0, doc="contact forces are clipped to this at least")
+    contact_force_high: float = param(1.0, doc="contact forces are clipped to this at most")
+    reset_noise_scale: float = param(0.1, low=0.0, doc="noise of the first state")
+    exclude_current_positions_from_observation: bool = param(True, doc="whether x and y are not observed")
+    include_cfrc_ext_in_observation: bool = param(True, doc="whether contact forces are observed")
+
+
+class Ant(Robot):
+    """A robot with four legs walks in the direction of x as fast as it can.
+
+    **Actions.** `Box(8)` in [-1, 1]: torques of hip and ankle of the fourth, first, second and third leg.
+
+    **Observation.** `Box(105)`, float32: `qpos` without x and y (height, orientation as a quaternion, eight joints),
+    `qvel` (three velocities, three angular velocities in the torso's frame, eight joints), and `cfrc_ext` of the 13
+    bodies (torque and force of contacts, along the world's axes, about the centre of mass), clipped to [-1, 1].
+
+    **Motion.** MuJoCo's, 5 steps of 0.01 s.
+
+    **Reward.** `healthy_reward` in a healthy state, plus `forward_reward_weight` times the torso's velocity in x over
+    the step, less `ctrl_cost_weight` times the sum of squared actions, less `contact_cost_weight` times the sum of
+    squares of the clipped contact forces. As in MuJoCo's data after a step, the torso's place and the forces are those
+    of the last evaluation of the dynamics, just before the state.
+
+    **Start.** The model's own position and rest, with uniform noise of `reset_noise_scale` in `qpos` and normal noise
+    in `qvel`.
+
+    **End.** The height is not in [0.2, 1]. Time limit: 1000 steps.
+    """
+
+    id = "Ant-v5"
+    Config = AntConfig
+    max_episode_steps = 1000
+    reward_threshold = 6000.0
+    reference = "gymnasium==1.4.0 Ant-v5 with mujoco==4.0.0"
+    render_fps = 20
+    model = "ant"
+    watch = ("xpos torso", "cfrc_ext")
+    view_height = 2.4
+    parts: ClassVar = {
+        "lag_x": "from the torso to where its velocity was last measured",
+        "lag_y": "from the torso to where its velocity was last measured",
+        "x_velocity": "velocity in x over the last step",
+        "y_velocity": "velocity in y over the last step",
+        "reward_forward": "part of the last reward",
+        "reward_ctrl": "part of the last reward",
+        "reward_contact": "part of the last reward",
+        "reward_survive": "part of the last reward",
+    }
+
+    def fields(self, cfg: AntConfig) -> dict[str, Field]:
+        return {**super().fields(cfg), "cfrc_ext": Field("float32", (13, 6), "clipped contact forces on the bodies")}
+
+    def observation_space(self, cfg: AntConfig, group: str) -> spaces.Box:
+        size = 29 - 2 * cfg.exclude_current_positions_from_observation + 78 * cfg.include_cfrc_ext_in_observation
+        return spaces.Box(-np.inf, np.inf, (size,), np.float32)
+
+    def constants(self, cfg: Any) -> dict[str, int]:
+        return {"BODIES": 14}

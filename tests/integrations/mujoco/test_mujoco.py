@@ -1,0 +1,122 @@
+"""Generated physics against MuJoCo, and the robots against Gymnasium's environments with MuJoCo's default solver.
+
+What float32 may do wrong is said in ``tests/test_physics.py``; here the exact steps that measure it are MuJoCo's own.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium
+import mujoco
+import numpy as np
+import pytest
+from gymnasium.vector import AutoresetMode
+from physics_steps import Steps
+from reference.record_mujoco import ASSETS, FILES, compiled, stepped, visited, wild
+
+import gpuzoo
+from gpuzoo import Simulator
+from gpuzoo.envs.mujoco.robot import Robot
+from gpuzoo.physics.mjcf import extract
+from gpuzoo.physics.model import load
+
+ULP, CHAIN = 2.0**-23, 64
+mujoco.set_mju_user_warning(lambda message: None)  # of states that explode
+GAMES = sorted(id for id in gpuzoo.ids() if isinstance(gpuzoo.get(id), Robot))
+STATES = 4096
+
+
+def largest(x: np.ndarray) -> np.ndarray:
+    return np.abs(x).max(1)
+
+
+@pytest.mark.parametrize("name", sorted(FILES))
+def test_the_file_is_what_mujoco_compiles(name):
+    assert extract(compiled(name), load(name).source).to_json() == load(name).to_json()
+
+
+@pytest.mark.parametrize("name", sorted(FILES))
+def test_a_step_from_thousands_of_states(name):
+    rng, m = np.random.default_rng(1), compiled(name)
+    qpos, qvel = (np.concatenate(x) for x in zip(wild(m, STATES, rng), visited(m, STATES // 4, rng), strict=True))
+    ctrl = rng.uniform(*m.actuator_ctrlrange.T, (len(qpos), m.nu))
+    next_qpos, next_qvel = stepped(m, qpos, qvel, ctrl)
+    fine = largest(next_qvel) < 1e6  # MuJoCo resets what explodes
+    assert fine.mean() > 0.99
+    ours_qpos, ours_qvel, _ = Steps(load(name), double=True, optimise="-O1")(qpos, qvel, ctrl)
+    scale = 1 + largest(qvel) + largest(next_qvel)
+    assert np.all((largest(ours_qvel - next_qvel) < 1e-10 * scale)[fine])
+    assert np.all((largest(ours_qpos - next_qpos) < 1e-10 * scale)[fine])
+
+
+def theirs_after(env: Any, qpos: np.ndarray, qvel: np.ndarray, actions: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Observations, rewards, terminations of Gymnasium's env a step after each state; and whether MuJoCo gave up."""
+    found = []
+    for q, v, action in zip(qpos, qvel, actions, strict=True):
+        mujoco.mj_resetData(env.model, env.data)
+        env.set_state(q, v)
+        observation, reward, terminated, _, _ = env.step(action)
+        found.append((observation, reward, terminated, any(warning.number for warning in env.data.warning)))
+    observations, rewards, terminations, unstable = zip(*found, strict=True)
+    return np.array(observations), np.array(rewards, float), np.array(terminations, bool), np.array(unstable, bool)
+
+
+def options_of(game: str) -> list[dict[str, Any]]:
+    """The options, and others of those that change observations."""
+    names = {f for f in gpuzoo.get(game).Config.__dataclass_fields__ if f.startswith(("exclude", "include"))}
+    return [{}, dict.fromkeys(names, False)] if names else [{}]
+
+
+@pytest.mark.parametrize("robot", GAMES)
+def test_a_step_of_an_env_is_gymnasiums(robot):
+    for options in options_of(robot):
+        env = gymnasium.make(robot, **options).unwrapped
+        m, rng, n = env.model, np.random.default_rng(2), 128
+        qpos, qvel = (np.concatenate(x) for x in zip(wild(m, n // 2, rng), visited(m, n // 2, rng), strict=True))
+        actions = rng.uniform(*m.actuator_ctrlrange.T, (n, m.nu))
+        qpos, qvel, actions = (x.astype(np.float32).astype(float) for x in (qpos, qvel, actions))
+        observations, rewards, terminations, unstable = theirs_after(env, qpos, qvel, actions)
+        moved, earned = np.zeros(n), np.zeros(n)
+        unsure = np.zeros(n, bool)
+        for _ in range(6):
+            off = (x * (1 + rng.choice([-ULP, ULP], x.shape)) for x in (qpos, qvel, actions))
+            changed, reward, terminated, _ = theirs_after(env, *off)
+            moved, earned = (
+                np.maximum(moved, largest(changed - observations)),
+                np.maximum(earned, abs(reward - rewards)),
+            )
+            unsure |= terminated != terminations
+
+        sim = Simulator(gpuzoo.get(robot), n, device="cpu", autoreset_mode=AutoresetMode.DISABLED, threads=1, **options)
+        sim.reset(seed=0)
+        fresh = {k: np.zeros_like(v) for k, v in sim.state().items() if k.startswith("lag_") or k == "qacc"}
+        sim.set_state({"qpos": qpos.astype(np.float32), "qvel": qvel.astype(np.float32), **fresh})
+        sim.arrays["action"][...] = actions.reshape(sim.arrays["action"].shape)
+        sim.step()
+        # What explodes within the step is reset by MuJoCo; ours ends.
+        fine = ~unstable & (largest(observations) < 1e4)
+        assert fine.mean() > 0.8
+        assert not sim.arrays["diverged"][fine].any()
+        ended = sim.arrays["terminated"][:, 0].copy()
+        np.testing.assert_array_equal(ended[fine & ~unsure], terminations[fine & ~unsure])
+        seen = sim.arrays["observation"][:, 0]
+        scale = 1 + largest(observations) + largest(qvel)
+        wrong = largest(seen - observations) / (moved + ULP * scale)
+        assert np.quantile(wrong[fine], 0.99) < CHAIN, (robot, options, np.sort(wrong[fine])[-5:])
+        per_step = 1 / (m.opt.timestep * env.frame_skip)
+        wrong = abs(sim.arrays["reward"][:, 0] - rewards) / (earned + ULP * (1 + abs(rewards) + per_step * 0.1))
+        assert np.quantile(wrong[fine], 0.99) < CHAIN, (robot, options, np.sort(wrong[fine])[-5:])
+
+
+def test_unsupported_elements_are_named():
+    m = mujoco.MjModel.from_xml_string(
+        "<mujoco><option cone='elliptic'/><worldbody><body><joint frictionloss='1'/><geom size='1'/></body>"
+        "</worldbody></mujoco>"
+    )
+    with pytest.raises(ValueError, match=r"robot\.xml: not supported: friction loss; elliptic friction cones"):
+        extract(m, "robot.xml")
+
+
+def test_assets_are_there():
+    assert all((ASSETS / file).is_file() for file in FILES.values())
