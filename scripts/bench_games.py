@@ -112,8 +112,8 @@ PAIRS = (
     gymnax("FourRooms-v0", "FourRooms-misc"),
     gymnax("MetaMaze-v0", "MetaMaze-misc"),
     gymnax("PointRobot-v0", "PointRobot-misc"),
-    gymnax("Reacher-v0", "Reacher-misc"),
-    gymnax("Swimmer-v0", "Swimmer-misc"),
+    gymnax("Reacher-misc-v0", "Reacher-misc"),
+    gymnax("Swimmer-misc-v0", "Swimmer-misc"),
     gymnax("Pong-v0", "Pong-misc"),
     Pair("Pong-v0", {"use_visual_obs": False}, {"pufferlib": "pong.pong:Pong"}),  # it has numbers, no picture
 )

@@ -25,7 +25,7 @@ set -uo pipefail
 cd "$(dirname "$0")/.."
 
 phases=(smoke bits sanitize bench train profile)
-declare -A limits=([smoke]=60 [bits]=180 [sanitize]=90 [bench]=240 [train]=240 [profile]=90 [prepare]=3000)
+declare -A limits=([smoke]=60 [bits]=240 [sanitize]=90 [bench]=240 [train]=240 [profile]=90 [prepare]=3000)
 
 out=${OUT:-out}
 python=${PYTHON:-python3}
@@ -42,11 +42,12 @@ status=0
 
 say() { echo "$@" | tee -a "$logs/summary.txt"; }
 
-# part NAME SECONDS log|rows COMMAND...: runs the command for so long at most. What it prints goes to its log; with
-# `rows` it prints rows of JSON, which go to the phase's file.
+# part NAME SECONDS log|rows COMMAND...: runs the command for so long at most, or for as much less as the phase has less
+# than its own time. What it prints goes to its log; with `rows` it prints rows of JSON, which go to the phase's file.
 part() {
-  local name=$1 limit=$2 sink=$3 start=$SECONDS log="$logs/$phase/$1.log" code word=ok
+  local name=$1 limit=$(( $2 * shorter / 100 )) sink=$3 start=$SECONDS log="$logs/$phase/$1.log" code word=ok
   shift 3
+  (( limit < 5 )) && limit=5
   (( limit > deadline - SECONDS )) && limit=$(( deadline - SECONDS ))
   if (( limit < 3 )); then
     say "$phase/$name: no time left"
@@ -65,7 +66,8 @@ part() {
   (( code == 124 || code == 137 )) && word="cut off"
   say "$(printf '%-36s %-10s %4d s' "$phase/$name" "$word" $(( SECONDS - start )))"
   (( code == 0 )) || tail -n 5 "$log"
-  tar -czf "$out/logs.tar.gz" -C "$folder" logs # now, as the machine may be gone in a minute
+  # Now, as the machine may be gone in a minute.
+  tar -czf "$out/logs.new" -C "$folder" logs && mv "$out/logs.new" "$out/logs.tar.gz"
   return "$code"
 }
 
@@ -84,9 +86,10 @@ bits() {
   mapfile -t files < <(grep -lE 'mark\.gpu' tests/test_*.py)
   tests=(env TEST_TURN=all "$python" -m pytest -m gpu -q -rfE -p no:cacheprovider --continue-on-collection-errors)
   "$python" -c 'import xdist' 2> /dev/null && tests+=(-n "$(nproc)" --dist worksteal)
+  [[ $device == cuda* ]] && part compile 60 log "${work[@]}" compile # or several processes would compile the same game
   part first 120 log "${tests[@]}" tests/test_gpu.py tests/test_fast_capture.py -k "$first"
   part rest 170 log "${tests[@]}" "${files[@]}" -k "not ($first)"
-  for file in "$logs"/bits/*.log; do say "$(tail -n 1 "$file")"; done
+  for file in "$logs"/bits/{first,rest}.log; do say "$(tail -n 1 "$file")"; done
 }
 
 sanitize() {
@@ -155,6 +158,7 @@ prepare() {
 run() {
   phase=$1
   deadline=$(( SECONDS + $2 ))
+  shorter=$(( $2 < limits[$phase] ? 100 * $2 / limits[$phase] : 100 ))
   rm -rf "${logs:?}/$phase" "$out/$phase.jsonl"
   mkdir -p "$logs/$phase" "$out"
   say "== $phase, at most $2 s, $(date -u +%FT%TZ)"

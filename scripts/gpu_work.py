@@ -107,7 +107,7 @@ def equal(env_id: str, device: str, num_envs: int, steps: int) -> None:
 
 @contextlib.contextmanager
 def captured(sim: Simulator, count: int) -> Iterator[Callable[[], None]]:
-    """So many steps as a CUDA graph, or one after another where there is no GPU."""
+    """So many steps as a CUDA graph, or one after another where there is no GPU. The batch has begun."""
     if not sim.device.startswith("cuda"):
         yield lambda: [sim.step() for _ in range(count)] and None
         return
@@ -125,6 +125,7 @@ def captured(sim: Simulator, count: int) -> Iterator[Callable[[], None]]:
 def capture(env_id: str, device: str) -> Row:
     """A graph of two steps, replayed, does what six steps on a CPU do."""
     sims = [Simulator(gpuzoo.get(env_id), 300, device=d, autoreset_mode="same_step") for d in ("cpu", device)]
+    sims[1].reset(seed=0)
     with captured(sims[1], 2) as replay:
         for sim in sims:
             sim.reset(seed=1)
@@ -170,28 +171,28 @@ def equals(args: argparse.Namespace) -> bool:
 # ---- compiling ahead ----
 
 
-def cubin(case: tuple[str, str, str]) -> str:
-    env_id, name, arch = case
+def cubin(case: tuple[str, str, str, int | None]) -> str:
+    env_id, name, arch, driver = case
     chosen = case_of(env_id, name)
     made = program(chosen.env, chosen.env.Config(**chosen.config))
-    return str(nvrtc.cached_cubin(made.code, env_id, arch, made.block))
+    return str(nvrtc.cached_cubin(made.code, env_id, arch, made.block, driver))
 
 
 def compile_all(args: argparse.Namespace) -> bool:
     """Fills the cache with the kernels of the benchmarks, by all cores; it needs NVRTC, and no GPU."""
-    arch = args.arch
+    arch, driver = args.arch, None
     if arch == "auto":
         import cupy
 
-        arch = f"sm_{cupy.cuda.Device().compute_capability}"
+        arch, driver = f"sm_{cupy.cuda.Device().compute_capability}", cupy.cuda.runtime.driverGetVersion()
     start = time.perf_counter()
-    cases = [(case.env.id, case.name, arch) for case in bench.cases(args.only)]
+    cases = [(case.env.id, case.name, arch, driver) for case in bench.cases(args.only)]
     failed: list[str] = []
     with concurrent.futures.ProcessPoolExecutor(args.jobs or os.cpu_count()) as pool:
         futures = {pool.submit(cubin, case): case for case in cases}
         for future in concurrent.futures.as_completed(futures):
             if future.exception() is not None:
-                failed.append(f"{' '.join(futures[future])}: {future.exception()}")
+                failed.append(f"{' '.join(futures[future][:2])}: {future.exception()}")
     row = {"kind": "compile", "arch": arch, "nvrtc": nvrtc.version(), "programs": len(cases), "failed": failed}
     say(row | {"seconds": round(time.perf_counter() - start, 3)})
     return not failed

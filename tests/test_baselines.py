@@ -690,7 +690,7 @@ def test_every_configuration_is_known() -> None:
     assert ppo.Args.of("TagContinuous-v0", num_envs=3, config={"num_runners": 4}).num_envs == 3
 
 
-@pytest.mark.parametrize("name", ["ppo", "a2c"])
+@pytest.mark.parametrize("name", ["ppo", pytest.param("a2c", marks=pytest.mark.rotates)])
 def test_a_program(name: str, tmp_path: Path) -> None:
     """What it prints, what it leaves, and that the library goes on with it."""
     line = f"CartPole-v1 --num-envs 8 --num-steps 16 --total-steps 256 --out {tmp_path} --device cpu --hidden 8"

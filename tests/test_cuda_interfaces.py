@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 from gpu_stand_in import installed
 from test_gpu import (  # noqa: F401 the same tests
-    test_a_step_allocates_nothing,
     test_batch_env,
     test_cuda_graph_of_a_vector_env,
     test_cuda_graph_of_the_simulator,

@@ -18,11 +18,13 @@ torch = pytest.importorskip("torch")
 from gpu_stand_in import WORK, DriverError, driver, installed, kernels  # noqa: E402
 from toys.glide import Glide  # noqa: E402
 from toys.herd import Herd  # noqa: E402
+from toys.lamps import Lamps  # noqa: E402
 from toys.nim import Nim  # noqa: E402
 
 import gpuzoo  # noqa: E402
 from gpuzoo import Simulator, VectorEnv, make_pool, make_vec  # noqa: E402
 from gpuzoo.core import nvrtc  # noqa: E402
+from gpuzoo.core.backend_cuda import block_size  # noqa: E402
 from gpuzoo.core.host import to_host  # noqa: E402
 from gpuzoo.testing.tools import assert_same, leaves_of, read  # noqa: E402
 from gpuzoo.testing.tools import to_host as read_out  # noqa: E402
@@ -487,3 +489,20 @@ def test_arguments_are_as_long_as_the_kernels_say(gpu):
     with pytest.raises(DriverError, match="arguments of"):
         sim.step()
     gpu.failures.clear()
+
+
+def test_small_batches_have_small_blocks(gpu):
+    """So that no multiprocessor is idle; what is computed does not depend on it."""
+    sizes = {n: block_size(n, 128, 132) for n in (1, 4096, 4224, 4225, 8448, 8449, 16896, 10**6)}
+    assert sizes == {1: 32, 4096: 32, 4224: 32, 4225: 64, 8448: 64, 8449: 128, 16896: 128, 10**6: 128}
+    found = []
+    for gpu.multiprocessors in (1, 2, 132):
+        sims = [Simulator(game, 77, device="cuda", autoreset_mode="same_step") for game in (Lamps, Nim)]
+        for sim in sims:
+            sim.reset(seed=0)
+            sim.rollout(9)
+            sim.random_actions()
+            sim.step()
+        found.append({f"{k} {name}": x for k, sim in enumerate(sims) for name, x in read(sim).items()})
+    assert_same("64 and 128 threads", found[0], found[1])
+    assert_same("32 and 128 threads", found[0], found[2])

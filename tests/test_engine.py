@@ -28,7 +28,7 @@ from gpuzoo.testing.tools import assert_same, leaves_of, read
 def assert_simt_equals_cpu(game, lanes, num_envs, steps, mode="same_step", **config):
     options = {"autoreset_mode": mode, "max_episode_steps": 5, **config}
     cpu = Simulator(game, num_envs, device="cpu", **options)
-    simt = Simulator(game, num_envs, backend=CpuBackend(simt=True, flags=("-O1",)), lanes=lanes, **options)
+    simt = Simulator(game, num_envs, backend=CpuBackend(simt=True, flags=("-Og",)), lanes=lanes, **options)
     for sim in (cpu, simt):
         sim.reset(seed=11)
     assert_same("reset", read(cpu), read(simt))
@@ -192,7 +192,7 @@ def test_snapshot_between_modes_and_forms():
     assert source.arrays["waiting"].any()
     snapshot = source.snapshot()
     simt = Simulator(
-        Herd, 4, backend=CpuBackend(simt=True, flags=("-O1",)), autoreset_mode="next_step", max_episode_steps=6
+        Herd, 4, backend=CpuBackend(simt=True, flags=("-Og",)), autoreset_mode="next_step", max_episode_steps=6
     )
     simt.restore(snapshot.numpy())
     one = Simulator(Herd, 4, device="cpu", lanes=1, autoreset_mode="next_step", max_episode_steps=6)

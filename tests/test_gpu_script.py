@@ -16,7 +16,10 @@ from types import ModuleType
 
 import pytest
 import typer.main
+from gpu_stand_in import installed
 
+import gpuzoo
+from gpuzoo import Simulator
 from gpuzoo.tools import bench
 from gpuzoo.tools.cli import app
 
@@ -161,6 +164,8 @@ def test_every_command_of_every_phase_exists(machine, monkeypatch, capsys):
                     assert files
                     assert all((ROOT / file).is_file() for file in files)
                     assert any("mark.gpu" in (ROOT / file).read_text() for file in files)
+                case [name, *_]:
+                    assert name in ("-c", "scripts/gpu_figures.py", "compute-sanitizer", "ncu"), line
             seen.add(" ".join(words[:2]))
         assert {"-m baselines.ppo", "-m gpuzoo", "-m pytest", "scripts/gpu_work.py headlines"} <= seen
     for env_id, case, *_ in work.HEADLINES:
@@ -204,6 +209,37 @@ def test_headlines_on_a_cpu(monkeypatch, capsys):
     assert min(graph["steps_per_second"], graph["roofline_fraction"]) > 0
     assert frames["frames"] >= 1_000_000
     assert frames["frames"] == pytest.approx(frames["steps_per_second"] * frames["frames_seconds"])
+
+
+def test_steps_in_a_graph_of_a_stand_in(monkeypatch, capsys):
+    """Where there is a GPU, headlines and smoke take steps out of a CUDA graph; here the driver is a stand-in."""
+    work = script("gpu_work", monkeypatch)
+
+    class Copy:
+        bytes = 1000
+
+        def __call__(self, count: int) -> None:
+            time.sleep(1e-4 * count)
+
+    with installed():
+        assert work.capture("CartPole-v1", "cuda")["graph"]
+        case = work.case_of("CartPole-v1", "default")
+        row = work.headline(case, 64, "graph", "cuda", 0.02, Copy())
+    assert row["graph"]
+    assert row["device"] == "cuda:0"
+    assert row["steps_per_second"] > 0
+
+
+def test_what_is_compiled_ahead_is_what_a_gpu_asks_for(monkeypatch):
+    work, asked = script("gpu_work", monkeypatch), []
+    with installed():
+        build = work.nvrtc.cached_cubin
+        monkeypatch.setattr(work.nvrtc, "cached_cubin", lambda *given: asked.append(given) or build(*given))
+        Simulator(gpuzoo.get("CartPole-v1"), 3, device="cuda").close()
+        (_, _, arch, _, driver), *_ = asked
+        work.cubin(("CartPole-v1", "default", arch, driver))
+    assert len(asked) == 2
+    assert asked[0] == asked[1]
 
 
 def test_a_training_is_a_row(monkeypatch, capsys, tmp_path):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import re
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -12,9 +13,9 @@ from toys.rafts import OneRafts, Rafts
 from toys.swings import OneSwings, Swings
 
 import gpuzoo
-from gpuzoo import Simulator
+from gpuzoo import Simulator, make_pool
 from gpuzoo.core import nvrtc
-from gpuzoo.core.backend_cpu import CpuBackend, compile_host
+from gpuzoo.core.backend_cpu import CpuBackend, _CpuKernels, compile_host
 from gpuzoo.core.codegen import DEVICE, program
 from gpuzoo.core.definition import Field
 from gpuzoo.core.dialect import DialectError, inline_includes
@@ -152,6 +153,54 @@ def test_doctor_says_how_many_envs_a_register_holds():
     assert report.pack_width == longest
     assert report.vectorised == (longest > 1)
     assert dict(report.lines())["Vectorised on a CPU"].startswith(f"packed rules, {longest} env")
+
+
+def test_a_pool_gives_whole_packs_to_the_rules(monkeypatch):
+    """Though a first run tells that an env alone takes long: a pack takes no longer."""
+    runs = []
+
+    @ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_longlong, ctypes.c_int)
+    def slow(store, envs, count, threads):
+        runs.append(count)
+        time.sleep(1e-4)
+
+    width = Simulator(Swings, 1, device="cpu")._kernels.pack_width
+    monkeypatch.setattr(_CpuKernels, "address", lambda self, kernel: ctypes.cast(slow, ctypes.c_void_p).value)
+    pool = make_pool(Swings, 4 * width, 2 * width, 1, device="cpu")
+    pool.async_reset()
+    for _ in range(20):
+        envs = pool.recv()[-1]["env_id"]
+        pool.send(np.zeros((len(envs), 2), np.float32), envs)
+    while sum(runs) < 20 * 2 * width:
+        time.sleep(1e-3)
+    pool.close()
+    assert set(runs[1:]) == {width}
+
+
+def test_any_order_of_a_pool_has_the_bits_of_stepping_together():
+    want = Simulator(Swings, 50, device="cpu")
+    pool = make_pool(Swings, 50, 17, 2, device="cpu", seed=3)
+    want.reset(seed=3)
+    chance, steps, seen = np.random.default_rng(0), 12, np.zeros(50, int)
+    actions = chance.uniform(-1, 2, (steps + 1, 50, 2)).astype(np.float32)
+    observations = [want.arrays["observation"][:, 0].copy()]
+    for step in range(steps):
+        want.arrays["action"][:, 0] = actions[step]
+        want.step()
+        observations.append(want.arrays["observation"][:, 0].copy())
+    pool.async_reset()
+    left = 50 * (steps + 1)
+    while left:
+        observation, *_, info = pool.recv()
+        envs = info["env_id"]
+        left -= len(envs)
+        assert np.array_equal(observation, np.array(observations)[seen[envs], envs])
+        going = envs[seen[envs] < steps]
+        chance.shuffle(going)
+        if len(going):
+            pool.send(actions[seen[going], going], going)
+        seen[going] += 1
+    pool.close()
 
 
 # ---- what is refused ----

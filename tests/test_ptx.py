@@ -14,6 +14,7 @@ import pytest
 from ptx.exact import INSTRUCTION, fused, inexact, unwritten_fusions
 from ptx.host import OPTIONS, PtxBackend, ptx_of
 from test_compile import nvrtc_missing
+from toys.glide import Glide
 from toys.herd import Herd
 
 import gpuzoo
@@ -105,6 +106,18 @@ def test_a_fault_that_only_a_gpu_would_have_is_found(name, old, new):
     game = Herd if name == Herd.id else type(gpuzoo.get(name))
     with pytest.raises(AssertionError, match="on one side and"):
         assert_ptx_equals_cpu(game, 17, "same_step", 9, 2, backend=Faulty)
+
+
+@pytest.mark.rotates
+@pytest.mark.parametrize("toy", [Glide, Herd])
+def test_the_checked_form(toy):
+    """With ``debug=True``, where PTX has functions that are called."""
+    cpu = Simulator(toy, 17, device="cpu", max_episode_steps=7, autoreset_mode="same_step")
+    ptx = Simulator(toy, 17, backend=PtxBackend(), debug=True, max_episode_steps=7, autoreset_mode="same_step")
+    for sim in (cpu, ptx):
+        sim.reset(seed=4)
+        sim.rollout(15)
+    assert_same("without and with debug=True", read(cpu), read(ptx))
 
 
 # ---- instructions ----

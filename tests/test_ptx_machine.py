@@ -236,6 +236,27 @@ def test_an_indexed_branch_atomics_and_votes():
     assert run_in_all_orders(kernel(body), 3, 32) == [[17 * 10 - 10 + 20 * 8 + 30 * 8, 30, 0x22222222]] * 3
 
 
+def test_functions():
+    """With arguments and a result, called by another function, and with a barrier inside."""
+    module = """.shared .align 4 .b8 cells[256];
+    .func (.param .b32 back) swapped(.param .b32 index, .param .align 8 .b8 pair[16]);
+    .func (.param .b32 back) swapped(.param .b32 index, .param .align 8 .b8 pair[16]) {
+      .reg .b32 %r<9>; ld.param.u32 %r1, [index]; ld.param.u32 %r6, [pair+12]; shl.b32 %r1, %r1, 2; mov.u32 %r2, cells;
+      add.s32 %r3, %r2, %r1; st.shared.u32 [%r3], %r6; bar.sync 0; xor.b32 %r4, %r1, 4; add.s32 %r3, %r2, %r4;
+      ld.shared.u32 %r5, [%r3]; st.param.b32 [back], %r5; ret;
+    }
+    .func stored(.param .b64 place, .param .b32 index) {
+      .reg .b32 %r<9>; .reg .b64 %d<9>; ld.param.u32 %r1, [index]; ld.param.u64 %d1, [place]; cvt.u64.u32 %d2, %r1;
+      { .param .b32 first; st.param.b32 [first], %r1;
+        .param .align 8 .b8 second[16]; st.param.v2.b32 [second+8], {%r1, %r1};
+        .param .b32 result; call.uni (result), swapped, (first, second); ld.param.b32 %r2, [result]; }
+      mul.lo.s64 %d2, %d2, 4; add.s64 %d1, %d1, %d2; st.u32 [%d1], %r2; ret;
+    }"""
+    body = """{ .param .b64 first; st.param.b64 [first], %d0; .param .b32 second; st.param.b32 [second], %r0;
+                call.uni stored, (first, second); }"""
+    assert run_in_all_orders(kernel(body, module=module), 64, 64) == [[k ^ 1 for k in range(64)]] * 3
+
+
 # ---- faults ----
 
 
@@ -243,7 +264,7 @@ def test_an_indexed_branch_atomics_and_votes():
     "add.f32 %f1, %f2, %f3;", "add.rn.ftz.f32 %f1, %f2, %f3;", "div.approx.f32 %f1, %f2, %f3;",
     "fma.rn.f64 %d1, %d2, %d3, %d4;", "cvt.sat.f32.f32 %f1, %f2;", "atom.global.add.f32 %f1, [%d0], %f2;",
     "cp.async.ca.shared.global [%r1], [%d0], 16;", "bar.sync 1;", "mov.u32 %r1, %clock;", "ld.global.u32 %r1, [%x];",
-    "call.uni foo, ();", "add.s32 %r1, %r2;",
+    "call.uni vprintf, ();", "add.s32 %r1, %r2;",
 ])  # fmt: skip
 def test_an_unknown_instruction_is_named(line):
     with pytest.raises(UnknownInstructionError) as error:

@@ -20,7 +20,7 @@ VOTERS, CELLS = 100, 7
 
 
 def backend(kind: str) -> CpuBackend:
-    flags = {"backward": ("-DGZ_LANE_ORDER=1", "-O1"), "shuffled": ("-DGZ_LANE_ORDER=2", "-O1"), "simt": ("-O1",)}
+    flags = {"backward": ("-DGZ_LANE_ORDER=1", "-Og"), "shuffled": ("-DGZ_LANE_ORDER=2", "-Og"), "simt": ("-Og",)}
     return CpuBackend(simt=kind == "simt", flags=flags.get(kind, ()))
 
 

@@ -49,7 +49,7 @@ def test_command_line_and_names() -> None:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("executor", ["plain", "fast"])
+@pytest.mark.parametrize("executor", ["plain", "auto"])
 def test_each_iteration_has_its_values(executor: str) -> None:
     seen: list[tuple[float, float, float, float]] = []
 

@@ -178,9 +178,9 @@ SMALL: dict[Any, dict[str, Any]] = {
 GAMES = {
     dqn: ["Breakout-MinAtar-v1", "FrozenLake-v1", "ConnectFour-v0"],  # images, choices, masks
     pqn: ["Breakout-MinAtar-v1", "FrozenLake-v1", "ConnectFour-v0"],
-    sac: ["MountainCarContinuous-v0", "Reacher-v0"],
-    td3: ["MountainCarContinuous-v0", "Reacher-v0"],
-    es: ["ConnectFour-v0", "Reacher-v0", "FrozenLake-v1"],
+    sac: ["MountainCarContinuous-v0", "Reacher-misc-v0"],
+    td3: ["MountainCarContinuous-v0", "Reacher-misc-v0"],
+    es: ["ConnectFour-v0", "Reacher-misc-v0", "FrozenLake-v1"],
 }
 
 

@@ -47,10 +47,10 @@ def test_one_more_env_needs_no_new_program(generated):
 def test_changed_rules_are_a_new_program(tmp_path):
     rules = shutil.copy(Glide.source(), tmp_path / "glide.cuh")
     game = type("Copy", (Glide,), {"id": "Copy-v0", "source": classmethod(lambda cls: tmp_path / "glide.cuh")})
-    assert "// another" not in Simulator(game, 1, device="cpu").program.code
+    assert "// a line that no engine has" not in Simulator(game, 1, device="cpu").program.code
     with open(rules, "a") as file:
-        file.write("// another\n")
-    assert "// another" in Simulator(game, 1, device="cpu").program.code
+        file.write("// a line that no engine has\n")
+    assert "// a line that no engine has" in Simulator(game, 1, device="cpu").program.code
 
 
 def test_lanes_that_are_no_int_are_refused_and_not_remembered():

@@ -44,19 +44,33 @@ def _by_value(words: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return words.view(f"V{words.nbytes}")
 
 
+def block_size(threads: int, largest: int, multiprocessors: int) -> int:
+    """Threads of a block for a launch of so many: fewer than usual where multiprocessors would have nothing to do."""
+    block = largest
+    while 32 < block <= 128 and threads <= block // 2 * multiprocessors:
+        block //= 2
+    return block
+
+
 class _CudaKernels:
     def __init__(self, backend: CudaBackend, path: str, lanes: int, block: int) -> None:
         module = backend.xp.RawModule(path=path)
-        self._backend, self._lanes, self._block = backend, lanes, block
+        self._backend, self._lanes, self._largest = backend, lanes, block
+        self._multiprocessors = backend.multiprocessors()
         functions = {kernel: module.get_function(f"gz_{kernel}") for kernel in KERNELS}
         self.launches: Mapping[str, Launch] = {
             kernel: functools.partial(self._launch, function) for kernel, function in functions.items()
         }
         self.threads = 0
+        self._last: tuple[int, int] = (-1, -1)  # what the arguments of the next launch mostly are again
 
     def _launch(self, function: Any, store: Any, argument: int, count: int, threads: int) -> None:
-        grid = (-(-count * self._lanes // self._block),)
-        self._backend.launch(function, grid, (self._block,), (store, np.int64(argument), np.int64(count)))
+        if self._last != (argument, count):
+            lanes = count * self._lanes
+            block = block_size(lanes, self._largest, self._multiprocessors) if self._lanes <= 32 else self._largest
+            self._last, self._grid, self._block = (argument, count), (-(-lanes // block),), (block,)
+            self._numbers = np.int64(argument), np.int64(count)
+        self._backend.launch(function, self._grid, self._block, (store, *self._numbers))
 
 
 class _CudaUnit:
@@ -312,6 +326,11 @@ class CudaBackend:
         return found
 
     # ---- kernels ----
+
+    def multiprocessors(self) -> int:
+        """How many blocks can run side by side, at least."""
+        runtime = self.xp.cuda.runtime
+        return int(runtime.deviceGetAttribute(runtime.cudaDevAttrMultiProcessorCount, self.index))
 
     def store(self, members: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         return _by_value(members)

@@ -54,6 +54,7 @@ class CheckedKernels:
     def __init__(self, kernels: Kernels, program: Program, backend: Backend, faults: Any) -> None:
         self._kernels, self._program, self._backend, self._faults = kernels, program, backend, faults
         self.threads = kernels.threads
+        self.pack_width = 1  # the checked form goes env by env
         #: as `Kernels.launches`, but they wait for the device and raise what `check` raises
         self.launches: Mapping[str, Launch] = {
             kernel: functools.partial(self._launch, launch) for kernel, launch in kernels.launches.items()

@@ -82,6 +82,14 @@ def pack_env(
     lengths = {flat_size(lay.observation_spaces[group]) for group in lay.groups}
     yield f"constexpr bool PADDED = {str(len(lengths) > 1).lower()};"
 
+    if action == "Pack":
+        yield "GZ Pack legal(Pack raw, int agent, int k) {"
+        yield "  const Pack x = select(is_nan(raw), Pack((float)INVALID_ACTION), raw);"
+        yield "  return clamp(x, action_low(agent, k), action_high(agent, k));\n}"
+    else:
+        yield "GZ PackInt legal(PackInt raw, int agent, int k) {"
+        yield "  return select(PackBits(raw) < PackBits((u32)choices(agent, k)), raw, PackInt(INVALID_ACTION));\n}"
+
     for call, move in (("load_fields(const Store &s, const Place &at, State &v)", "fetch({pack}, {memory}, at)"),
                        ("save_fields(const Store &s, const Place &at, PackMask here, const State &v)",
                         "keep({memory}, at, here, {pack})")):  # fmt: skip

@@ -165,7 +165,7 @@ class HostQueue:
         # Without the GIL other threads' references are not all counted: then every batch gets new arrays.
         self._counted = getattr(sys, "_is_gil_enabled", lambda: True)()
         kernels: Any = simulator._kernels
-        words = [kernels.address("step"), n, self._agents, len(columns), workers, _WORTH, _MOVING]
+        words = [kernels.address("step"), n, self._agents, len(columns), workers, _WORTH, _MOVING, kernels.pack_width]
         words += [a.ctypes.data for a in (self._ids, self._actions, self.flight, self._flying)]
         for name in ("action", *(c.name for c in columns)):
             words += [simulator.program.store.index(name), simulator.arrays[name][0].nbytes]

@@ -237,7 +237,7 @@ def check_parameters(env: EnvLike, **config: Any) -> None:
     others = {name: np.roll(values, 1) for name, values in mixed.items()}  # the same spaces
     mask = np.array([False, True, False, True])
     # Values per env make another program, which is compiled for this check alone: quickly.
-    backend = CpuBackend(flags=("-O1",))
+    backend = CpuBackend(flags=("-Og",))
     batch, changed = (simulator(definition, n, backend=backend, **values, **config) for values in (mixed, others))
     changed.set_params(mask, **{name: values[mask] for name, values in mixed.items()})
     alone = []

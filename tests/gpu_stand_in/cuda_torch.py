@@ -39,6 +39,10 @@ class CudaTensor(torch.Tensor):
         return _called(func, args, kwargs)
 
 
+class CudaParameter(CudaTensor, torch.nn.Parameter):
+    """A parameter that was moved to a GPU."""
+
+
 def _index_of(device: Any) -> int:
     return torch.device(device).index or 0
 
@@ -94,18 +98,23 @@ def _called(func: Any, args: Any, kwargs: Any) -> Any:
             f"can't convert cuda:{device} device type tensor to numpy. "
             "Use Tensor.cpu() to copy the tensor to host memory first."
         )
+    if name == "_has_compatible_shallow_copy_type":
+        return True
+    if name == "__set__" and _getter(func) == "data" and isinstance(args[1], CudaTensor):
+        with Plain():
+            func(*args)
+        if not isinstance(args[0], CudaTensor):  # Module.to changes where a parameter is
+            args[0].__class__ = CudaParameter if isinstance(args[0], torch.nn.Parameter) else CudaTensor
+            args[0]._device = device
+        return None
     stream = driver.torch_stream(device)
     if name == "cpu" or (name == "to" and _target(args, kwargs, "cpu")):
         driver.wait(name, stream)
         driver.note("download", name, stream)
         with Plain():
             return args[0].as_subclass(torch.Tensor).clone()
-    if name in ("cuda", "to") and (name == "cuda" or _target(args, kwargs, "cuda")):
-        args = (args[0], *(x for x in args[1:] if isinstance(x, (torch.dtype, bool))))
-        kwargs = {k: v for k, v in kwargs.items() if k not in ("device", "non_blocking")}
-        func, name = torch.Tensor.to, "to"
-        if len(args) == 1 and not kwargs.get("dtype"):
-            return args[0] if isinstance(args[0], CudaTensor) else on_gpu(args[0].clone())
+    if name == "cuda" or (name == "to" and _target(args, kwargs, "cuda")):
+        return _moved(name, args, kwargs, stream, device)
     others = [x for x in _tensors((args, kwargs)) if not isinstance(x, CudaTensor) and x.dim()]
     if others and name not in _MIXES and not name.startswith("__") and name != "__get__":
         raise RuntimeError(f"{name}: Expected all tensors to be on the same device, but found cuda:{device} and cpu!")
@@ -133,6 +142,21 @@ def _target(args: Any, kwargs: Any, kind: str) -> bool:
     return False
 
 
+def _moved(name: str, args: Any, kwargs: Any, stream: int, device: int) -> Any:
+    """``Tensor.to`` a GPU, and ``Tensor.cuda``."""
+    source, dtypes = args[0], [x for x in (kwargs.get("dtype"), *args[1:]) if isinstance(x, torch.dtype)]
+    dtypes += [x.dtype for x in args[1:] if isinstance(x, torch.Tensor)]
+    if isinstance(source, CudaTensor):
+        return source.to(dtypes[0]) if dtypes else source
+    driver.note("upload", name, stream)
+    if stream in driver.graphs:
+        driver.refuse("an upload within a capture")
+    with torch._C.DisableTorchFunction():
+        copy = source.detach().clone()
+        copy = copy.to(dtypes[0]) if dtypes else copy
+    return on_gpu(copy.requires_grad_(source.requires_grad), device)
+
+
 class Cuda(TorchFunctionMode):
     """Makes what is asked for on a GPU."""
 
@@ -145,14 +169,7 @@ class Cuda(TorchFunctionMode):
             return _called(func, args, kwargs)
         moves = name == "cuda" or (name == "to" and _target(args, kwargs, "cuda"))
         if moves:
-            stream = driver.torch_stream()
-            driver.note("upload", name, stream)
-            if stream in driver.graphs:
-                driver.refuse("an upload within a capture")
-            dtypes = [x for x in (kwargs.get("dtype"), *args[1:]) if isinstance(x, torch.dtype)]
-            with Plain():
-                copy = args[0].detach().clone().to(dtypes[0]) if dtypes else args[0].detach().clone()
-            return on_gpu(copy.requires_grad_(args[0].requires_grad))
+            return _moved(name, args, kwargs, driver.torch_stream(), 0)
         device = kwargs.get("device")
         if _is_cuda(device):
             stream = driver.torch_stream(_index_of(device))
@@ -275,7 +292,7 @@ class _Recorder(TorchDispatchMode):
 
 
 def _quietly(func: Any, args: Any, kwargs: Any) -> Any:
-    with Plain(), torch.no_grad():
+    with torch._C.DisableTorchFunction(), torch.no_grad():
         return func(*args, **kwargs)
 
 

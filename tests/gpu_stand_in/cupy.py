@@ -571,6 +571,8 @@ runtime = types.SimpleNamespace(
     driverGetVersion=lambda: driver.version,
     memGetInfo=lambda: (2**36, 2**37),
     getDeviceProperties=lambda device: {"name": b"none", "multiProcessorCount": 132},
+    cudaDevAttrMultiProcessorCount=16,
+    deviceGetAttribute=lambda attribute, device: {16: driver.multiprocessors}[attribute],
     streamIsCapturing=lambda handle: handle in driver.graphs,
 )
 cuda = types.SimpleNamespace(

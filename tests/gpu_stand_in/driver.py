@@ -49,7 +49,7 @@ class Driver:
     """One or more devices, all of which are the host."""
 
     def __init__(self, devices: int = 1, version: int = 13000) -> None:
-        self.devices, self.version = devices, version
+        self.devices, self.version, self.multiprocessors = devices, version, 132
         self.log: list[Entry] = []
         self.thread = _Thread()
         self.graphs: dict[int, list[Callable[[], None]]] = {}  # by capturing stream

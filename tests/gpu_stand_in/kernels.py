@@ -114,6 +114,8 @@ class Kernel:
             numbers.append(ctypes.c_longlong(1))
 
         def work() -> None:
+            if len(args) == 3:
+                ctypes.c_int.in_dll(self._binary.library, "gz_simt_block").value = block[0]
             self._function(*numbers)
             del values[len(args) :]  # keeps what was passed by value
 

@@ -7,6 +7,7 @@ an error that names it.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 import re
 from collections.abc import Iterator
@@ -22,24 +23,22 @@ from .instructions import (
     ROUNDINGS,
     SPECIAL,
 )
-
-NAME = r"[\w$%.]+"
-TYPE = re.compile(r"[usb](?:8|16|32|64)|f32|pred")
-SPACES = ("global", "shared", "local", "const", "param")
-#: words of loads, stores and atomics that change no value
-HINTS = re.compile(r"weak|volatile|relaxed|gpu|cta|sys|nc|c[agsv]|lu|w[bt]|L[12]::\w+|v[24]")
-#: a brace of inline assembly, a label and perhaps its list of targets, a directive or an instruction
-LINE = re.compile(rf"\s*(?:[{{}}]|({NAME}):(?:\s*\.branchtargets([^;]*);)?|([.@\w][^;]*);)\s*")
-VARIABLE = re.compile(
-    rf"\.(global|const|shared|local)\s+\.align\s+(\d+)\s+\.(\w+)\s+({NAME})(\[\d*\])?\s*(?:=([^;]*))?(?:;|$)"
+from .parse import (
+    HINTS,
+    LINE,
+    NAME,
+    PARAMETER,
+    TYPE,
+    UnknownInstructionError,
+    bodies,
+    c_name,
+    cleaned,
+    parts_of,
+    size_of,
+    space_of,
+    type_of,
+    variables_of,
 )
-PARAMETER = re.compile(
-    rf"\.param\s+(?:\.align\s+(\d+)\s+)?\.(\w+)\s+(?:\.ptr\s+(?:\.\w+\s+(?:\d+\s+)?)*)?({NAME})(?:\[(\d+)\])?"
-)
-
-
-class UnknownInstructionError(Exception):
-    """PTX that this translator has no C++ for."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -64,104 +63,83 @@ class Entry:
 
 
 def translate(ptx: str) -> tuple[str, list[Entry]]:
-    """C++ of a module's variables, and its kernels.
+    """C++ of a module's variables and functions, and its kernels.
 
     Raises:
         UnknownInstructionError: names the first instruction or directive that this translator does not know.
     """
-    ptx = re.sub(r"//[^\n]*|/\*.*?\*/|^\s*\.(?:loc|file)\b[^\n]*", "", ptx, flags=re.S | re.M)
-    ptx = re.sub(r"^\s*\.section\s[^{]*\{[^}]*\}", "", ptx, flags=re.M)
-    if re.search(r"\.func\b", ptx):
-        raise UnknownInstructionError("tests/ptx/translate.py does not know functions (.func), only what is inlined.")
-    bodies = list(_bodies(ptx))
-    used = set(re.findall(NAME, " ".join(body for *_, body in bodies)))
+    ptx = cleaned(ptx)
+    used = set(re.findall(NAME, " ".join(body for *_, body in bodies(ptx))))
     symbols: dict[str, tuple[str, str]] = {}
-    variables, shared = [], 0
-    for name, space, align, size, count, value in sorted(_variables(ptx), key=lambda variable: variable[4] == 0):
+    code, shared = [], 0
+    for name, space, align, size, count, value in sorted(variables_of(ptx), key=lambda variable: variable[4] == 0):
         if space == "shared":  # what is dynamic, and so has no length, comes last
             offset = -(-shared // align) * align
             symbols[name], shared = ("shared", str(offset)), offset + size * count
         elif name in used:
-            symbols[name] = space, f"(u64){_c(name)}"
-            variables.append(f"alignas({align}) static u{size * 8} {_c(name)}[{count}] = {{{value}}};")
-    return "\n".join(variables), [_Kernel(*parts, dict(symbols), shared).entry() for parts in bodies]
+            symbols[name] = space, f"(u64){c_name(name)}"
+            code.append(f"alignas({align}) static u{size * 8} {c_name(name)}[{count}] = {{{value}}};")
+    functions: dict[str, _Function] = {}
+    sites = itertools.count(1)
+    for is_entry, name, *parts in bodies(ptx):
+        functions[name] = _Function(is_entry, name, *parts, dict(symbols), sites, functions)
+    translated = {function: function.code() for function in functions.values()}
+    for function, text in translated.items():
+        if not function.is_entry:
+            code.insert(0, f"static void {c_name(function.name)}(Thread &t, const char *params);")
+            code.append(text)
+    waits = next(sites) > 1
+    return "\n".join(code), [
+        Entry(function.name, tuple(function.parameters), function.most_threads, shared, waits, text)
+        for function, text in translated.items()
+        if function.is_entry
+    ]
 
 
-def _bodies(ptx: str) -> Iterator[tuple[str, str, str, str]]:
-    """Name, parameters, directives and body of each kernel."""
-    for found in re.finditer(r"\.entry\s+(\w+)\s*\(([^)]*)\)([^{]*)\{", ptx):
-        end, depth = found.end(), 1
-        while depth:
-            depth += {"{": 1, "}": -1}.get(ptx[end], 0)
-            end += 1
-        yield found[1], found[2], found[3], ptx[found.end() : end - 1]
-
-
-def _variables(text: str) -> Iterator[tuple[str, str, int, int, int, str]]:
-    """Name, space, alignment, size of an element, length and initial value of each variable."""
-    for space, align, kind, name, length, value in VARIABLE.findall(text):
-        size = _size(kind)
-        numbers = re.sub(r"\b0f([0-9A-Fa-f]{8})", r"0x\1", value).strip(" {}\n").split(",") if value else []
-        if not all(re.fullmatch(r"\s*-?(0x[0-9A-Fa-f]+|\d+)\s*", number) for number in numbers):
-            raise UnknownInstructionError(f"tests/ptx/translate.py does not know the initial value {value} of {name}.")
-        values = ", ".join(f"(u{size * 8}){number}{'' if '-' in number else 'ull'}" for number in numbers)
-        yield name, space, int(align), size, int(length.strip("[]") or 0) if length else 1, values
-
-
-def _size(kind: str) -> int:
-    return int(kind[1:]) // 8
-
-
-def _c(name: str) -> str:
-    return re.sub(r"\W", "_", f"_{name}")
-
-
-def _c_type(kind: str) -> str:
-    return "bool" if kind == "pred" else kind.replace("b", "u")
-
-
-def _parts(text: str) -> list[str]:
-    """The registers of a vector, or the one that is none."""
-    return [part.strip() for part in text.strip("{}").split(",")]
-
-
-def _space(words: list[str]) -> str:
-    return next((word for word in words if word in SPACES), "")
-
-
-class _Kernel:
-    """The translation of one kernel."""
+class _Function:
+    """The translation of one kernel or function. Arguments of functions lie in a block, as those of kernels do."""
 
     def __init__(
-        self, name: str, parameters: str, directives: str, body: str, symbols: dict[str, tuple[str, str]], shared: int
+        self,
+        is_entry: bool,
+        name: str,
+        parameters: str,
+        directives: str,
+        body: str,
+        symbols: dict[str, tuple[str, str]],
+        sites: Iterator[int],
+        functions: dict[str, _Function],
     ) -> None:
-        self.name, self.body, self.symbols, self.shared = name, body, symbols, shared
-        self.sites = 0  # instructions at which threads wait
+        self.is_entry, self.name, self.body, self.symbols = is_entry, name, body, symbols
+        self.sites, self.functions = sites, functions
         self.registers: dict[str, str] = {}  # their types in C++
+        self.slots: dict[str, int] = {}  # bytes of what is passed to functions
         self.targets: dict[str, list[str]] = {}  # of indexed branches
         self.parameters: list[tuple[int, int]] = []
         end = 0
         for align, kind, parameter, length in PARAMETER.findall(parameters):
-            offset = -(-end // int(align or _size(kind))) * int(align or _size(kind))
-            end = offset + _size(kind) * int(length or 1)
+            offset = -(-end // int(align or size_of(kind))) * int(align or size_of(kind))
+            end = offset + size_of(kind) * int(length or 1)
             self.parameters.append((offset, end - offset))
             symbols[parameter] = "param", f"((u64)params + {offset})"
         bound = re.search(r"\.(?:max|req)ntid\s+([\d, ]+)", directives)
         self.most_threads = math.prod(map(int, bound[1].split(","))) if bound else 1024
 
-    def entry(self) -> Entry:
-        code = [f"{_c(text[:-1])}:;" if text.endswith(":") else self._statement(text) for text in self._lines()]
-        code = [
-            f"static void {self.name}(Thread &t, const char *params) {{",
-            "(void)t, (void)params;",
-            *(f"{kind} {_c(name)};" for name, kind in self.registers.items()),
-            "u64 odd = 0;",
-            *code,
-            "end:",
-            'if (odd) FAIL("an address is no multiple of the size that is accessed");',
-            "}",
-        ]
-        return Entry(self.name, tuple(self.parameters), self.most_threads, self.shared, self.sites > 0, "\n".join(code))
+    def code(self) -> str:
+        lines = [f"{c_name(text[:-1])}:;" if text.endswith(":") else self._statement(text) for text in self._lines()]
+        return "\n".join(
+            [
+                f"static void {self.name if self.is_entry else c_name(self.name)}(Thread &t, const char *params) {{",
+                "(void)t, (void)params;",
+                *(f"{kind} {c_name(name)};" for name, kind in self.registers.items()),
+                *(f"alignas(16) char {c_name(name)}[{size}];" for name, size in self.slots.items()),
+                "u64 odd = 0;",
+                *lines,
+                "end:",
+                'if (odd) FAIL("an address is no multiple of the size that is accessed");',
+                "}",
+            ]
+        )
 
     def _lines(self) -> Iterator[str]:
         """Labels with their colons, directives and instructions."""
@@ -171,7 +149,7 @@ class _Kernel:
             label, targets, line = found.groups()
             place = found.end()
             if targets:
-                self.targets[label] = _parts(targets)
+                self.targets[label] = parts_of(targets)
             elif label or line:
                 yield f"{label}:" if label else " ".join(line.split())
 
@@ -183,12 +161,16 @@ class _Kernel:
         if words and TYPE.fullmatch(words[1]):
             for name, count in re.findall(r"([^<\s,]+)(?:<(\d+)>)?", words[2]):
                 names = [f"{name}{k}" for k in range(int(count))] if count else [name]
-                self.registers |= dict.fromkeys(names, _c_type(words[1]).replace("s", "u"))
+                self.registers |= dict.fromkeys(names, type_of(words[1]).replace("s", "u"))
             return ""
-        for name, space, align, size, count, _ in _variables(line):
+        for name, space, align, size, count, _ in variables_of(line):
             if space == "local":
-                self.symbols[name] = space, f"(u64){_c(name)}"
-                return f"alignas({align}) char {_c(name)}[{count * size}];"
+                self.symbols[name] = space, f"(u64){c_name(name)}"
+                return f"alignas({align}) char {c_name(name)}[{count * size}];"
+        for _, kind, name, length in PARAMETER.findall(line):
+            self.symbols[name] = "param", f"(u64){c_name(name)}"
+            self.slots[name] = max(self.slots.get(name, 0), size_of(kind) * int(length or 1))
+            return ""
         if not line.startswith(".pragma"):
             self._unknown(line)
         return ""
@@ -197,11 +179,11 @@ class _Kernel:
 
     def _read(self, text: str, kind: str) -> str:
         """An operand, as a value of a type."""
-        c_type = _c_type(kind)
+        c_type = type_of(kind)
         if text.startswith("!"):
             return f"!{self._read(text[1:], kind)}"
         if text in self.registers:
-            held, name = self.registers[text], _c(text)
+            held, name = self.registers[text], c_name(text)
             if held == c_type:
                 return name
             if "bool" in (held, c_type):
@@ -224,14 +206,14 @@ class _Kernel:
             return f"(void)({value});"
         if text not in self.registers:
             self._unknown(text)
-        held, c_type = self.registers[text], _c_type(kind)
+        held, c_type = self.registers[text], type_of(kind)
         if held == c_type:
-            return f"{_c(text)} = {value};"
+            return f"{c_name(text)} = {value};"
         if "bool" in (held, c_type):
             self._unknown(f"{text} as .{kind}")
         if "f32" in (held, c_type):
-            return f"{_c(text)} = bits<{held}>(({c_type})({value}));"
-        return f"{_c(text)} = ({held})({c_type})({value});"
+            return f"{c_name(text)} = bits<{held}>(({c_type})({value}));"
+        return f"{c_name(text)} = ({held})({c_type})({value});"
 
     def _address(self, text: str, size: int, space: str) -> str:
         base, _, offset = text.strip("[]").replace(" ", "").partition("+")
@@ -247,14 +229,14 @@ class _Kernel:
             return self._declare(line)
         found = re.fullmatch(r"(?:@(!?)(\S+) )?([\w.:]+)(?: (.*))?", line) or self._unknown(line)
         negated, guard, opcode, rest = found.groups()
-        operands = [word.strip() for word in re.findall(r"(?:\{[^}]*\}|\[[^\]]*\]|[^,])+", rest or "")]
+        operands = [word.strip() for word in re.findall(r"(?:\{[^}]*\}|\[[^\]]*\]|\([^)]*\)|[^,])+", rest or "")]
         try:
             code = self._instruction(opcode, operands)
         except (IndexError, ValueError):  # it has not as many types, words or operands as expected
             code = None
         if code is None:
             self._unknown(line)
-        return f"if ({negated}{_c(guard)}) {{ {code} }}" if guard else str(code)
+        return f"if ({negated}{c_name(guard)}) {{ {code} }}" if guard else str(code)
 
     def _instruction(self, opcode: str, x: list[str]) -> str | None:
         name, *words = opcode.split(".")
@@ -280,13 +262,13 @@ class _Kernel:
         if words:
             return None
         if x[0].startswith("{"):
-            parts = _parts(x[0])
-            bits = _size(kind) * 8 // len(parts)
+            parts = parts_of(x[0])
+            bits = size_of(kind) * 8 // len(parts)
             code = [self._write(p, f"u{bits}", f"(u{bits})(x >> {k * bits})") for k, p in enumerate(parts)]
             return f"{{ const u64 x = {self._read(x[1], whole)}; {' '.join(code)} }}"
         if x[1].startswith("{"):
-            parts = _parts(x[1])
-            bits = _size(kind) * 8 // len(parts)
+            parts = parts_of(x[1])
+            bits = size_of(kind) * 8 // len(parts)
             joined = " | ".join(f"(u64){self._read(p, f'u{bits}')} << {k * bits}" for k, p in enumerate(parts))
             return self._write(x[0], whole, f"({whole})({joined})")
         return self._write(x[0], kind, self._read(x[1], kind))
@@ -296,12 +278,12 @@ class _Kernel:
         value = self._read(x[1], source)
         if source != "f32":
             expected = ["rn"] if to == "f32" else []
-            return self._write(x[0], to, f"({_c_type(to)}){value}") if words == expected else None
+            return self._write(x[0], to, f"({type_of(to)}){value}") if words == expected else None
         (rounding,) = words
         if rounding not in ROUNDINGS:
             return None
         whole = f"{ROUNDINGS[rounding]}({value})"
-        return self._write(x[0], to, f"number({whole})" if to == "f32" else f"to_integer<{_c_type(to)}>({whole})")
+        return self._write(x[0], to, f"number({whole})" if to == "f32" else f"to_integer<{type_of(to)}>({whole})")
 
     def _on_setp(self, words: list[str], types: list[str], x: list[str]) -> str | None:
         (kind,), (comparison, *boolean) = types, words
@@ -318,31 +300,31 @@ class _Kernel:
 
     def _on_ld(self, words: list[str], types: list[str], x: list[str]) -> str | None:
         (kind,), (to, address) = types, x
-        c_type = _c_type(kind)
-        loads = [self._write(r, kind, f"get<{c_type}>(p + {k * _size(kind)})") for k, r in enumerate(_parts(to))]
+        c_type = type_of(kind)
+        loads = [self._write(r, kind, f"get<{c_type}>(p + {k * size_of(kind)})") for k, r in enumerate(parts_of(to))]
         return self._access(words, kind, address, loads)
 
     def _on_st(self, words: list[str], types: list[str], x: list[str]) -> str | None:
         (kind,), (address, source) = types, x
-        c_type, values = _c_type(kind), [self._read(r, kind) for r in _parts(source)]
+        c_type, values = type_of(kind), [self._read(r, kind) for r in parts_of(source)]
         return self._access(
-            words, kind, address, [f"put<{c_type}>(p + {k * _size(kind)}, {v});" for k, v in enumerate(values)]
+            words, kind, address, [f"put<{c_type}>(p + {k * size_of(kind)}, {v});" for k, v in enumerate(values)]
         )
 
     def _access(self, words: list[str], kind: str, address: str, parts: list[str]) -> str | None:
-        space = _space(words)
-        if any(word != space and not HINTS.fullmatch(word) for word in words) or _size(kind) * len(parts) > 16:
+        space = space_of(words)
+        if any(word != space and not HINTS.fullmatch(word) for word in words) or size_of(kind) * len(parts) > 16:
             return None
-        return f"{{ char *p = {self._address(address, _size(kind) * len(parts), space)}; {' '.join(parts)} }}"
+        return f"{{ char *p = {self._address(address, size_of(kind) * len(parts), space)}; {' '.join(parts)} }}"
 
     def _on_atom(self, words: list[str], types: list[str], x: list[str]) -> str | None:
-        (kind,), space = types, _space(words)
+        (kind,), space = types, space_of(words)
         (operation,) = [word for word in words if word != space and not HINTS.fullmatch(word)]
         if operation not in ATOMICS or kind == "f32":  # a sum of floats in any order has any bits
             return None
-        c_type = _c_type(kind)
+        c_type = type_of(kind)
         value = ATOMICS[operation].format(*(f"({c_type})({self._read(y, kind)})" for y in x[2:]))
-        place = self._address(x[1], _size(kind), space)
+        place = self._address(x[1], size_of(kind), space)
         return self._write(x[0], kind, f"atomic<{c_type}>({place}, [&]({c_type} x) {{ return ({c_type})({value}); }})")
 
     def _on_red(self, words: list[str], types: list[str], x: list[str]) -> str | None:
@@ -350,15 +332,11 @@ class _Kernel:
 
     # ---- threads ----
 
-    def _site(self) -> int:
-        self.sites += 1
-        return self.sites
-
     def _on_bar(self, words: list[str], types: list[str], x: list[str]) -> str | None:
         if words == ["sync"] and x == ["0"]:
-            return f"wait(t, BAR_SYNC, {self._site()}, 0);"
+            return f"wait(t, BAR_SYNC, {next(self.sites)}, 0);"
         if words == ["warp", "sync"]:
-            return f"wait(t, BAR_WARP_SYNC, {self._site()}, {self._read(x[0], 'u32')});"
+            return f"wait(t, BAR_WARP_SYNC, {next(self.sites)}, {self._read(x[0], 'u32')});"
         return None
 
     def _on_shfl(self, words: list[str], types: list[str], x: list[str]) -> str | None:
@@ -367,7 +345,7 @@ class _Kernel:
             return None
         to, _, inside = x[0].partition("|")
         arguments = ", ".join(self._read(y, "u32") for y in x[1:])
-        code = self._write(to, "u32", f"shuffled(t, {self._site()}, inside, '{mode[0]}', {arguments})")
+        code = self._write(to, "u32", f"shuffled(t, {next(self.sites)}, inside, '{mode[0]}', {arguments})")
         return f"{{ bool inside; {code} {self._write(inside or '_', 'pred', 'inside')} }}"
 
     def _on_vote(self, words: list[str], types: list[str], x: list[str]) -> str | None:
@@ -376,17 +354,30 @@ class _Kernel:
         result = {"ballot": "votes", "any": "votes != 0", "all": f"votes == {mask}"}.get(mode)
         if sync != "sync" or result is None:
             return None
-        votes = f"const u32 votes = ballot(t, {self._site()}, {voter}, {mask});"
+        votes = f"const u32 votes = ballot(t, {next(self.sites)}, {voter}, {mask});"
         return f"{{ {votes} {self._write(to, types[0], result)} }}"
 
     # ---- control ----
 
     def _on_bra(self, words: list[str], types: list[str], x: list[str]) -> str:
-        return f"goto {_c(x[0])};"
+        return f"goto {c_name(x[0])};"
 
     def _on_brx(self, words: list[str], types: list[str], x: list[str]) -> str:
-        ways = " ".join(f"case {k}: goto {_c(label)};" for k, label in enumerate(self.targets[x[1]]))
+        ways = " ".join(f"case {k}: goto {c_name(label)};" for k, label in enumerate(self.targets[x[1]]))
         return f"switch ({self._read(x[0], 'u32')}) {{ {ways} }}"
+
+    def _on_call(self, words: list[str], types: list[str], x: list[str]) -> str | None:
+        results = parts_of(x.pop(0)) if x[0].startswith("(") else []
+        name, *arguments = x
+        if name not in self.functions:
+            return None
+        places = self.functions[name].parameters
+        slots = [*results, *(parts_of(arguments[0]) if arguments else [])]
+        pairs = [(c_name(slot), f"block + {at}", size) for slot, (at, size) in zip(slots, places, strict=True)]
+        given = [f"memcpy({block}, {slot}, {size});" for slot, block, size in pairs[len(results) :]]
+        taken = [f"memcpy({slot}, {block}, {size});" for slot, block, size in pairs[: len(results)]]
+        code = [f"alignas(16) char block[{sum(places[-1]) if places else 1}];", *given, f"{c_name(name)}(t, block);"]
+        return f"{{ {' '.join([*code, *taken])} }}"
 
     def _on_ret(self, words: list[str], types: list[str], x: list[str]) -> str:
         return "goto end;"

@@ -285,4 +285,8 @@ GZ void reset_env(const Store &s, int max_steps, i64 i, int reset) {
 constexpr u32 CHOOSER = POLICY | 1u;
 constexpr int ACTION_NUMBERS = AGENTS * ACTION_SIZE;
 
+#ifndef GZ_CUDA
+extern "C" int gz_pack_width() { return GZ_PACK_WIDTH; }
+#endif
+
 }  // namespace gz

@@ -204,10 +204,16 @@ GZ Pack rint(Pack x) { return (Floats)__builtin_ia32_rndscaleps_mask(x.v, 8, Flo
 // These instructions are comparisons: where one is not a number, or both are zeros, the result is b.
 GZ Pack min(Pack a, Pack b) { return (Floats)__builtin_ia32_minps512_mask(a.v, b.v, Floats{}, PackMask::ONES, 4); }
 GZ Pack max(Pack a, Pack b) { return (Floats)__builtin_ia32_maxps512_mask(a.v, b.v, Floats{}, PackMask::ONES, 4); }
+typedef char Bytes __attribute__((vector_size(16)));
 GZ PackMask mask_of(const u8 *flags) {
-  typedef char Bytes __attribute__((vector_size(16), aligned(1)));
-  const Ints wide = __builtin_convertvector(*reinterpret_cast<const Bytes *>(flags), Ints);
-  return PackInt(wide) != PackInt(0);
+  Bytes bytes;
+  __builtin_memcpy(&bytes, flags, sizeof(bytes));
+  return PackInt((Ints)__builtin_ia32_pmovsxbd512_mask(bytes, Ints{}, PackMask::ONES)) != PackInt(0);
+}
+GZ void bytes_of(PackMask m, u8 *flags) {
+  const Ints numbers = select(m, PackInt(1), PackInt(0)).v;
+  const Bytes bytes = (Bytes)__builtin_ia32_pmovdb512_mask(numbers, Bytes{}, PackMask::ONES);
+  __builtin_memcpy(flags, &bytes, sizeof(bytes));
 }
 
 #else
@@ -229,6 +235,9 @@ GZ PackMask mask_of(const u8 *flags) {
   Ints m;
   for (int k = 0; k < PACK_WIDTH; ++k) m[k] = -(flags[k] != 0);
   return PackMask(m);
+}
+GZ void bytes_of(PackMask m, u8 *flags) {
+  for (int k = 0; k < PACK_WIDTH; ++k) flags[k] = (u8)(m.m[k] & 1);
 }
 
 #ifdef GZ_AVX2
@@ -371,7 +380,9 @@ template <class P, class T> GZ P fetched(const T *from, const Place &at) {
 GZ void fetch(Pack &x, const float *from, const Place &at) { x = fetched<Pack>(from, at); }
 GZ void fetch(PackInt &x, const int *from, const Place &at) { x = fetched<PackInt>(from, at); }
 GZ void fetch(PackBits &x, const u32 *from, const Place &at) { x = fetched<PackBits>(from, at); }
+GZ void fetch(PackSeed &x, const u64 *from, const Place &at) { x = fetched<PackSeed>(from, at); }
 GZ void fetch(PackMask &x, const u8 *from, const Place &at) {
+  if (at.neighbours) return (void)(x = mask_of(from + at.env[0]));
   u8 flags[PACK_WIDTH];
   for (int w = 0; w < PACK_WIDTH; ++w) flags[w] = from[at.env[w]];
   x = mask_of(flags);

@@ -33,6 +33,7 @@ struct Plan {
   i64 num_envs, agents, columns;
   i64 workers, worth;   // how many, and for how many nanoseconds of work one is called
   i64 moving;           // nanoseconds in which an env goes from core to core
+  i64 width;            // envs that are stepped in the time of one
   i32 *ids;             // of the envs that are sent or reset, written by the caller
   const char *actions;  // theirs
   u8 *flight;           // by env: sent and not received yet
@@ -106,7 +107,8 @@ static void finish(Queue &q, const i64 *envs, i64 count) {
 static bool step_run(Queue &q) {
   i64 envs[LONGEST], count, head = __atomic_load_n(&q.head, __ATOMIC_RELAXED);
   const float cost = queue_cost(q);
-  const i64 most = cost == 0.f ? 1 : cost * (float)LONGEST <= RUN ? LONGEST : (i64)(RUN / cost) + 1;
+  const i64 wanted = cost == 0.f ? 1 : cost * (float)LONGEST <= RUN ? LONGEST : (i64)(RUN / cost) + 1;
+  const i64 most = (wanted + q.plan.width - 1) / q.plan.width * q.plan.width;
   do {
     const i64 left = __atomic_load_n(&q.tail, __ATOMIC_ACQUIRE) - head;
     if (left <= 0) return false;

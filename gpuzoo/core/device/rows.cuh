@@ -3,7 +3,8 @@
 // warp assembles its rows in shared memory, and stores them side by side in 16 bytes per thread. Where they need too
 // much memory, a part of the warp observes at a time.
 
-namespace gz {
+// In a namespace of its own, as rules may have such names, too.
+namespace gz::rows {
 
 // The threads of a warp that go through a step together. The k-th of the warp has env first + k, or envs[first + k].
 struct Together {
@@ -12,7 +13,7 @@ struct Together {
   const i64 *envs;
 };
 
-GZ Together together(const i64 *envs, i64 k, i64 count) {
+GZ Together neighbours(const i64 *envs, i64 k, i64 count) {
   const i64 first = k - (int)threadIdx.x % WARP, left = count - first;
   return {left < WARP ? (1u << (int)left) - 1u : ~0u, first, envs};
 }
@@ -29,14 +30,15 @@ using Chunk = Bytes<CHUNK>;
 // Bytes from row to row. Where a row is whole chunks, an odd number of them, so that threads meet in few memory banks.
 constexpr int STRIDE = ROW_BYTES + (ROW_BYTES % (2 * CHUNK) == 0 ? CHUNK : 0);
 
-// How many of a warp's threads observe at a time. With 4 KB per warp an SM has shared memory for more threads than it
+// How many of a warp's threads observe at a time. With 4.5 KB per warp an SM has shared memory for more threads than it
 // has registers for.
-constexpr int TURN = STRIDE <= 128 ? 32 : STRIDE <= 256 ? 16 : STRIDE <= 512 ? 8 : STRIDE <= 1024 ? 4 : 2;
+constexpr int TURN = STRIDE <= 144 ? 32 : STRIDE <= 288 ? 16 : STRIDE <= 544 ? 8 : STRIDE <= 1088 ? 4 : 2;
 
 // A row of one chunk is stored by the thread that made it.
 constexpr bool OF_ONE_CHUNK = ROW_BYTES == 8 || ROW_BYTES == CHUNK;
-using OneChunk = Bytes<OF_ONE_CHUNK ? ROW_BYTES : CHUNK>;
-constexpr bool ASSEMBLES = LANES == 1 && (OF_ONE_CHUNK || (ROW_BYTES > 8 && ROW_BYTES <= 2048 && TURN * ROW_BYTES % CHUNK == 0));
+using Whole = Bytes<OF_ONE_CHUNK ? ROW_BYTES : CHUNK>;
+constexpr bool FITS = ROW_BYTES > 8 && ROW_BYTES <= 2048 && TURN * ROW_BYTES % CHUNK == 0;
+constexpr bool ASSEMBLES = LANES == 1 && (OF_ONE_CHUNK || FITS);
 
 // Padding is written by no rule.
 template <class T> GZ void clear_padding(T *row) {
@@ -75,37 +77,47 @@ GZ void store_rows(const u8 *rows, Observation *seen, const Together &all, int b
   }
 }
 
+GZ void finish_turn(const u8 *rows, Observation *seen, const Together &all, int turn) {
+  if (!(all.mask >> turn * TURN)) return;  // nobody has it, nor a later one
+  __syncwarp(all.mask);
+  store_rows(rows, seen, all, turn * TURN);
+  __syncwarp(all.mask);
+}
+
 // What the threads of `all` observe, each in its env i.
 template <class E> GZ void observe_together(const Store &s, E &e, i64 i, const Together &all) {
   if constexpr (!ASSEMBLES) {
     observe(e);
   } else {
-    alignas(CHUNK) __shared__ u8 rows[BLOCK / WARP][OF_ONE_CHUNK ? WARP * ROW_BYTES : TURN * STRIDE];
+    alignas(CHUNK) __shared__ u8 memory[BLOCK / WARP][OF_ONE_CHUNK ? WARP * ROW_BYTES : TURN * STRIDE];
     const int warp = (int)threadIdx.x / WARP, thread = (int)threadIdx.x % WARP;
-    const auto mine = rows[warp] + (OF_ONE_CHUNK ? thread * ROW_BYTES : thread % TURN * STRIDE);
-    const auto row = reinterpret_cast<Observation *>(mine);
+    u8 *const place = memory[warp] + (OF_ONE_CHUNK ? thread * ROW_BYTES : thread % TURN * STRIDE);
+    Observation *const row = reinterpret_cast<Observation *>(place);
     see(e, row);
     if constexpr (OF_ONE_CHUNK) {
       clear_padding(row);
       observe(e);
       Observation *to = s.observation + i * ROW_NUMBERS;
       if (aligned(s.observation))
-        reinterpret_cast<OneChunk &>(*to) = reinterpret_cast<const OneChunk &>(*row);
+        reinterpret_cast<Whole &>(*to) = reinterpret_cast<const Whole &>(*row);
       else
         for (int k = 0; k < ROW_NUMBERS; ++k) to[k] = row[k];
     } else {
-      _Pragma("unroll 1")
-      for (int begin = 0; begin < WARP && all.mask >> begin; begin += TURN) {
-        if (thread - thread % TURN == begin) {
-          clear_padding(row);
-          observe(e);
-        }
-        __syncwarp(all.mask);
-        store_rows(rows[warp], s.observation, all, begin);
-        __syncwarp(all.mask);
-      }
+      // Each thread observes once, between the turns before its own and the rest. In a loop over turns the compiler would
+      // compute all numbers ahead of it, and keep them in registers.
+      const int turn = thread / TURN;
+      for (int k = 0; k < turn; ++k) finish_turn(memory[warp], s.observation, all, k);
+      clear_padding(row);
+      observe(e);
+      for (int k = turn; k < WARP / TURN; ++k) finish_turn(memory[warp], s.observation, all, k);
     }
   }
 }
+
+}  // namespace gz::rows
+
+namespace gz {
+
+using rows::of_them, rows::observe_together, rows::Together;
 
 }  // namespace gz

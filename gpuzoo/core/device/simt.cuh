@@ -3,6 +3,7 @@
 // that it is, and so do C libraries without coroutines. Blocks run one after another.
 
 #include <pthread.h>
+#include <sched.h>
 
 #ifdef __has_feature
 #if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
@@ -14,7 +15,6 @@
 #endif
 
 #ifdef GZ_THREAD_PER_LANE
-#include <sched.h>
 #define GZ_PER_LANE static thread_local
 #else
 #include <setjmp.h>
@@ -36,6 +36,7 @@ struct Index {
 };
 GZ_PER_LANE Index threadIdx, blockIdx;
 static int block_size;
+#define blockDim (Index{(unsigned)block_size, 1, 1})
 
 constexpr int SIMT_WIDTH = LANES < 32 ? LANES : 32;
 
@@ -118,37 +119,55 @@ static __attribute__((noinline)) void meet(int kind, int size) {
 
 GZ void __syncthreads() { meet(0, block_size); }
 
-// For those threads of a warp that `mask` names, in games of one lane. No thread leaves before the last one has come; that
-// it waits for a count which none of the next use changes lets ThreadSanitizer see a race between two uses.
+// Where those lanes of a warp wait for each other that a mask names, in games of one lane. Some of them may wait with
+// another mask meanwhile.
 struct Crowd {
-  u32 came, uses, votes;
+  u32 mask, inside, came, times;
+  u8 votes[32];
 };
-static Crowd crowds[1024];  // of the first thread of the mask
+static Crowd crowds[32][32];
+static bool crowd_locks[32];
 
-GZ Crowd &crowd(u32 mask) { return crowds[threadIdx.x / 32 * 32 + __builtin_ctz(mask)]; }
-static void meet(Crowd &c, u32 mask, bool counted = false) {
-  const u32 use = __atomic_load_n(&c.uses, __ATOMIC_RELAXED);
-  if (__atomic_add_fetch(&c.came, 1, __ATOMIC_ACQ_REL) == (u32)__builtin_popcount(mask)) {
-    __atomic_store_n(&c.came, 0, __ATOMIC_RELAXED);
-    if (counted) __atomic_store_n(&c.votes, 0, __ATOMIC_RELAXED);
-    __atomic_store_n(&c.uses, use + 1, __ATOMIC_RELEASE);
+static Crowd &enter_crowd(u32 mask) {
+  const int warp = (int)threadIdx.x / 32;
+  while (__atomic_test_and_set(&crowd_locks[warp], __ATOMIC_ACQUIRE)) sched_yield();
+  Crowd *found = nullptr;
+  for (Crowd &c : crowds[warp]) {
+    const u32 inside = __atomic_load_n(&c.inside, __ATOMIC_RELAXED);
+    if (!inside || c.mask == mask) found = &c;
+    if (inside && c.mask == mask) break;
   }
-  wait_while(c.uses, use);
+  found->mask = mask;
+  __atomic_fetch_add(&found->inside, 1, __ATOMIC_RELAXED);
+  __atomic_clear(&crowd_locks[warp], __ATOMIC_RELEASE);
+  return *found;
 }
-static u32 __ballot_sync(u32 mask, bool vote) {
-  Crowd &c = crowd(mask);
-  if (vote) __atomic_fetch_or(&c.votes, 1u << threadIdx.x % 32, __ATOMIC_RELAXED);
-  meet(c, mask);
-  const u32 votes = __atomic_load_n(&c.votes, __ATOMIC_RELAXED);
-  meet(c, mask, true);
-  return votes;
+static void leave_crowd(Crowd &c) { __atomic_fetch_sub(&c.inside, 1, __ATOMIC_RELAXED); }
+
+static void meet(Crowd &c) {
+  const u32 times = __atomic_load_n(&c.times, __ATOMIC_RELAXED);
+  if (__atomic_add_fetch(&c.came, 1, __ATOMIC_ACQ_REL) < (u32)__builtin_popcount(c.mask)) return wait_while(c.times, times);
+  __atomic_store_n(&c.came, 0, __ATOMIC_RELAXED);
+  __atomic_store_n(&c.times, times + 1, __ATOMIC_RELEASE);
 }
 
 GZ void __syncwarp(u32 mask) {
-  if constexpr (LANES == 1)
-    meet(crowd(mask), mask);
-  else
-    meet(1, SIMT_WIDTH);
+  if constexpr (LANES > 1) return meet(1, SIMT_WIDTH);
+  Crowd &c = enter_crowd(mask);
+  meet(c);
+  leave_crowd(c);
+}
+
+static u32 __ballot_sync(u32 mask, bool vote) {
+  Crowd &c = enter_crowd(mask);
+  c.votes[threadIdx.x % 32] = vote;
+  meet(c);
+  u32 votes = 0;
+  for (int k = 0; k < 32; ++k)
+    if (mask >> k & 1u) votes |= (u32)c.votes[k] << k;
+  meet(c);
+  leave_crowd(c);
+  return votes;
 }
 
 template <class T> static T __shfl_xor_sync(u32, T value, int offset) {

@@ -3,7 +3,8 @@
 
 namespace gz {
 
-GZ i64 env_index() { return ((i64)blockIdx.x * BLOCK + threadIdx.x) / LANES; }
+// A small batch has blocks of fewer threads than BLOCK, so that more multiprocessors work on it.
+GZ i64 env_index() { return ((i64)blockIdx.x * blockDim.x + threadIdx.x) / LANES; }
 
 GZ void act(const Store &s, i64 i) {
   for (int r = lane(); r < ACTION_NUMBERS; r += LANES) {
@@ -35,7 +36,7 @@ GZ_KERNEL(GZ_BLOCKS_step) gz_step(GZ_STORE s, const i64 *envs, i64 count) {
   const i64 k = env_index();
   if (k >= count) return;
   const i64 i = envs ? envs[k] : k;
-  const Together all = together(envs, k, count);
+  const Together all = rows::neighbours(envs, k, count);
   const int mode = s.control->mode, max_steps = s.control->max_steps;
   const bool finals = finals_after(mode, 0, 1);
   advance(s, finals, max_steps, i, all);
@@ -47,7 +48,7 @@ GZ_KERNEL(GZ_BLOCKS_step) gz_step(GZ_STORE s, const i64 *envs, i64 count) {
 GZ_KERNEL(GZ_BLOCKS_rollout) gz_rollout(GZ_STORE s, i64 steps, i64 count) {
   const i64 i = env_index();
   if (i >= count) return;
-  const Together all = together(nullptr, i, count);
+  const Together all = rows::neighbours(nullptr, i, count);
   const int mode = s.control->mode, max_steps = s.control->max_steps;
   for (i64 k = 0; k < steps; ++k) {
     const bool finals = finals_after(mode, k, steps);
@@ -85,9 +86,12 @@ template <class T> static void simt_body(const void *pointer) {
   const SimtArguments<T> &x = *(const SimtArguments<T> *)pointer;
   x.kernel(x.store, x.argument, x.count);
 }
+extern "C" int gz_simt_block;  // threads of a block; tests may choose fewer
+int gz_simt_block = BLOCK;
 template <class T> static void simt_run(void (*kernel)(const Store &, T, i64), const Store *store, i64 argument, i64 count) {
   const SimtArguments<T> x = {kernel, *store, (T)argument, count};
-  simt_launch(simt_body<T>, &x, (int)((count * LANES + BLOCK - 1) / BLOCK), BLOCK);
+  const int block = gz_simt_block;
+  simt_launch(simt_body<T>, &x, (int)((count * LANES + block - 1) / block), block);
 }
 extern "C" void gz_launch_reset(const Store *s, i64 reset, i64 count, int) { simt_run(gz_reset, s, reset, count); }
 extern "C" void gz_launch_step(const Store *s, i64 envs, i64 count, int) { simt_run(gz_step, s, envs, count); }

@@ -4,13 +4,14 @@
 
 namespace gz {
 
-// Actions, as the rules see them: legal ones.
+// Actions, as the rules see them: legal ones. In two passes, as a vector is loaded late after its numbers were stored.
 GZ void fetch_actions(const Store &s, const Place &at, State &v) {
+  Action numbers[ACTION_NUMBERS][PACK_WIDTH];
+  for (int k = 0; k < ACTION_NUMBERS; ++k)
+    for (int w = 0; w < PACK_WIDTH; ++w) numbers[k][w] = s.action[at.env[w] * ACTION_NUMBERS + k];
   for (int k = 0; k < ACTION_NUMBERS; ++k) {
-    Action numbers[PACK_WIDTH];
-    for (int w = 0; w < PACK_WIDTH; ++w)
-      numbers[w] = legal_action(s.action[at.env[w] * ACTION_NUMBERS + k], nullptr, k / ACTION_SIZE, k % ACTION_SIZE);
-    __builtin_memcpy(&v.action[k], numbers, sizeof(v.action[k]));
+    __builtin_memcpy(&v.action[k], numbers[k], sizeof(v.action[k]));
+    v.action[k] = legal(v.action[k], k / ACTION_SIZE, k % ACTION_SIZE);
   }
 }
 
@@ -19,7 +20,7 @@ GZ void load(const Store &s, const Place &at, State &v) {
   load_fields(s, at, v);
   load_config(s, at, v.cfg);
   fetch_actions(s, at, v);
-  for (int w = 0; w < PACK_WIDTH; ++w) v.seed.x[w] = s.seed[at.env[w]];
+  fetch(v.seed, s.seed, at);
   for (int k = 0; k < AGENTS; ++k) v.reward[k] = 0.f;
   v.terminated = false;
 }
@@ -35,48 +36,48 @@ __attribute__((noinline)) static void observe_pack(const Store &s, const Place &
 
 // ---- a step, first half ----
 
-// The same as `advance_general` for each of these envs: their agents begin and end together.
-__attribute__((noinline)) static void advance(const Store &s, bool finals, int max_steps, const Place &at) {
+// The same as `advance_general` for each of these envs: their agents begin and end together. It has no branch behind the
+// rules, so that it is vectorised, and its Store is a copy that nobody else sees, as bytes may be a part of anything.
+__attribute__((noinline)) static void advance(const Store &store, bool finals, int max_steps, const Place &at) {
+  const Store s = store;
   State v;
-  u8 idle[PACK_WIDTH] = {}, ends[PACK_WIDTH] = {}, over[PACK_WIDTH];
-  int t[PACK_WIDTH];
-  for (int w = 0; w < PACK_WIDTH; ++w) {
-    idle[w] = s.waiting[at.env[w]];
-    t[w] = s.elapsed_steps[at.env[w]] + 1;
-  }
-  const PackMask acts = !mask_of(idle);
+  PackMask waiting;
+  fetch(waiting, s.waiting, at);
+  const PackMask acts = !waiting;
+  u8 awake[PACK_WIDTH], over[PACK_WIDTH] = {}, ends[PACK_WIDTH] = {};
+  float reward[AGENTS][PACK_WIDTH] = {};
+  fetch(v.t, s.elapsed_steps, at);
+  v.t += select(acts, 1, 0);
+  bytes_of(acts, awake);
   if (any(acts)) {
     load(s, at, v);
-    __builtin_memcpy(&v.t, t, sizeof(t));
     fetch(v.episode, s.episode, at);
     Env e = bind(s, v, max_steps);
     forget(e);
     step(e);
     save_fields(s, at, acts, v);
-    observe_pack(s, at, acts, v, max_steps);
-    for (int w = 0; w < PACK_WIDTH; ++w) over[w] = v.terminated[w];
+    observe_pack(store, at, acts, v, max_steps);
+    bytes_of(v.terminated, over);
+    __builtin_memcpy(reward, v.reward, sizeof(reward));
   }
+  int t[PACK_WIDTH];
+  __builtin_memcpy(t, &v.t, sizeof(t));
   each_env(at, [&](int w, i64 i) {
-    if (idle[w]) {
-      for (int a = 0; a < AGENTS; ++a) s.reward[i * AGENTS + a] = 0.f;
-      s.ended[i] = 0;
-      return;
-    }
-    const bool late = t[w] >= max_steps;
-    bool somebody = false;
-    for (int a = 0; a < AGENTS; ++a) {
+    const u8 awakes = awake[w], late = t[w] >= max_steps;
+    u8 somebody = 0;
+    unrolled<0, AGENTS>([&](int a) {
       const i64 k = i * AGENTS + a;
-      const bool acted = s.alive[k], gone = acted & over[w], leaves = gone | (acted & late);
-      const float reward = acted ? v.reward[a][w] : 0.f;
-      s.terminated[k] = gone;
-      s.truncated[k] = acted & late;
-      s.reward[k] = reward;
-      s.episode_return[k] += reward;
-      leave(s, k, leaves, t[w]);
-      somebody |= acted & !leaves;
-    }
+      const u8 acted = s.alive[k] & awakes, gone = acted & over[w], leaves = acted & (over[w] | late);
+      const float number = acted ? reward[a][w] : 0.f;
+      s.terminated[k] = (s.terminated[k] & (u8)(awakes ^ 1)) | gone;
+      s.truncated[k] = (s.truncated[k] & (u8)(awakes ^ 1)) | (acted & late);
+      s.reward[k] = number;
+      s.episode_return[k] += number;
+      leave(s, k, Blend{leaves}, t[w]);
+      somebody |= acted ^ leaves;
+    });
     s.elapsed_steps[i] = t[w];
-    s.ended[i] = ends[w] = !somebody;
+    s.ended[i] = ends[w] = awakes & (u8)(somebody ^ 1);
   });
   if (finals)
     for (int w = 0; w < at.count; ++w)
@@ -149,7 +150,13 @@ template <class S> GZ void show_states(const S &s, int max_steps, const i64 *env
 
 // ---- batches ----
 
-// The envs of a tile, in order; tests have another order, so that neighbours are others.
+#ifdef GZ_LANE_ORDER  // tests: in another order, so that neighbours are others
+constexpr bool SHUFFLED = true;
+#else
+constexpr bool SHUFFLED = false;
+#endif
+
+// Envs of a tile.
 struct Envs {
   i64 env[TILE];
   int count;
@@ -159,16 +166,14 @@ struct Envs {
   }
 };
 
-static void step_envs(const Store &s, const Envs &envs, int mode, bool finals, int max_steps) {
-  for (int k = 0; k < envs.count; k += PACK_WIDTH)
-    advance(s, finals, max_steps, place_of(envs.env + k, envs.count - k));
+// Ends and begins episodes of those among the envs for which it is time.
+static void settle_envs(const Store &s, const Envs &envs, int mode, bool finals, int max_steps) {
   i64 news[TILE];
   int count = 0;
   for (int k = 0; k < envs.count; ++k) {
     news[count] = envs.env[k];
     count += s.ended[envs.env[k]] | s.waiting[envs.env[k]];
   }
-  if (!count) return;
   keep_last_states(s, finals, max_steps, news, count);
   int begun = 0;
   for (int k = 0; k < count; ++k) {
@@ -182,6 +187,22 @@ static void step_envs(const Store &s, const Envs &envs, int mode, bool finals, i
   restart(s, news, begun, max_steps, true);
 }
 
+static void step_tile(const Store &s, const i64 *envs, int mode, bool finals, int max_steps, i64 low, i64 high) {
+  int news = 0;
+  if (envs || SHUFFLED) {
+    const Envs some(envs, low, high);
+    for (int k = 0; k < some.count; k += PACK_WIDTH)
+      advance(s, finals, max_steps, place_of(some.env + k, some.count - k));
+    return settle_envs(s, some, mode, finals, max_steps);
+  }
+  i64 rest = low;
+  for (; rest + PACK_WIDTH <= high; rest += PACK_WIDTH) advance(s, finals, max_steps, place_at(rest));
+  if (rest < high) advance(s, finals, max_steps, place_of(Envs(nullptr, rest, high).env, high - rest));
+  const u8 *ended = s.ended, *waiting = s.waiting;
+  for (i64 i = low; i < high; ++i) news += ended[i] | waiting[i];
+  if (news) settle_envs(s, Envs(nullptr, low, high), mode, finals, max_steps);
+}
+
 static void run_range(const void *pointer, i64 begin, i64 end) {
   const Call &call = *(const Call *)pointer;
   const Store s = *call.store;
@@ -190,10 +211,12 @@ static void run_range(const void *pointer, i64 begin, i64 end) {
     const i64 high = low + TILE < end ? low + TILE : end;
     for (i64 step = 0; step < call.steps; ++step) {
       if (call.random) act(s, low, high);
-      step_envs(s, Envs(call.envs, low, high), mode, finals_after(mode, step, call.steps), max_steps);
+      step_tile(s, call.envs, mode, finals_after(mode, step, call.steps), max_steps, low, high);
     }
-    const Envs envs(call.envs, low, high);
-    show_states(s, max_steps, envs.env, envs.count);
+    if constexpr (STATE_SIZE > 0) {
+      const Envs envs(call.envs, low, high);
+      show_states(s, max_steps, envs.env, envs.count);
+    }
   }
 }
 

@@ -47,7 +47,7 @@ class Reacher(EnvDef):
     **In gymnax** only two joints can be observed; other numbers of joints raise an error there.
     """
 
-    id = "Reacher-v0"
+    id = "Reacher-misc-v0"
     Config = ReacherConfig
     max_episode_steps = 100
     reference = "gymnax==1.0.1 Reacher-misc"

@@ -53,7 +53,7 @@ class Swimmer(EnvDef):
     **End.** Never. Time limit: 500 steps.
     """
 
-    id = "Swimmer-v0"
+    id = "Swimmer-misc-v0"
     Config = SwimmerConfig
     max_episode_steps = 500
     reference = "gymnax==1.0.1 Swimmer-misc"
