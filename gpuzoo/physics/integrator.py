@@ -93,8 +93,8 @@ GZ void physics_step(Physics &s, const Vec *ctrl) {
   Vec qpos[Physics::NQ], qvel[Physics::NV], rate[Physics::NV], last[Physics::NV], dq[Physics::NV], dv[Physics::NV];
   for (int d = 0; d < Physics::NV; ++d) last[d] = dq[d] = dv[d] = rate[d] = num(0.0);
   GZ_ROLLED for (int stage = 0; stage < 4; ++stage) {
-    const Vec h = num((stage == 0 ? 0.0 : stage == 3 ? 1.0 : 0.5) * Physics::TIMESTEP);
-    const Vec weight = num(stage % 3 == 0 ? 1.0 / 6.0 : 1.0 / 3.0);
+    const Vec h = stage == 0 ? num(0.0) : stage == 3 ? num(Physics::TIMESTEP) : num(0.5 * Physics::TIMESTEP);
+    const Vec weight = stage % 3 == 0 ? num(1.0 / 6.0) : num(1.0 / 3.0);
     physics_advance(qpos, s.qpos, rate, h);
     for (int d = 0; d < Physics::NV; ++d) qvel[d] = fma(h, last[d], s.qvel[d]);
     physics_rates(rate, qvel, h);

@@ -1,0 +1,58 @@
+"""What the rules of MuJoCo's robots add to the physics: states that explode, places far away, parts of rewards."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import gpuzoo
+from gpuzoo import Simulator
+
+
+def cheetahs(num_envs: int) -> Simulator:
+    sim = Simulator(gpuzoo.get("HalfCheetah-v5"), num_envs, device="cpu", threads=1)
+    sim.reset(seed=0)
+    sim.arrays["action"][...] = np.random.default_rng(0).uniform(-1, 1, sim.arrays["action"].shape)
+    return sim
+
+
+def test_a_state_that_explodes_ends_its_episode_alone():
+    sim, calm = cheetahs(20), cheetahs(20)
+    state = sim.state()
+    qvel = state["qvel"].copy()
+    qvel[3] = 1e20
+    qvel[4, 2] = np.float32(3e38)
+    sim.set_state({"qvel": qvel})
+    sim.step()
+    calm.step()
+    lost = np.isin(np.arange(20), (3, 4))
+    np.testing.assert_array_equal(sim.arrays["terminated"][:, 0], lost)
+    np.testing.assert_array_equal(sim.state()["diverged"].astype(bool), lost)
+    for name in ("observation", "reward"):
+        assert np.isfinite(sim.arrays[name]).all()
+        np.testing.assert_array_equal(sim.arrays[name][~lost], calm.arrays[name][~lost])
+    np.testing.assert_array_equal(sim.state()["qpos"][3, 1:], state["qpos"][3, 1:])  # the state from before
+    sim.step()
+    assert not sim.state()["diverged"].any()
+    assert np.isfinite(sim.arrays["observation"]).all()
+
+
+def test_a_step_is_as_exact_far_away():
+    near, far = cheetahs(16), cheetahs(16)
+    for sim, x in ((near, 0.0), (far, 4096.0)):
+        qpos = sim.state()["qpos"].copy()
+        qpos[:, 0] = x
+        sim.set_state({"qpos": qpos})
+        sim.step()
+    np.testing.assert_array_equal(near.arrays["observation"], far.arrays["observation"])
+    np.testing.assert_array_equal(near.arrays["reward"], far.arrays["reward"])
+
+
+def test_rewards_are_their_parts():
+    sim = cheetahs(16)
+    before = sim.state()["qpos"][:, 0].copy()
+    sim.step()
+    state = sim.state()
+    np.testing.assert_allclose(state["x_velocity"], (state["qpos"][:, 0] - before) / 0.05, rtol=1e-4, atol=1e-5)
+    costs = 0.1 * (sim.arrays["action"][:, 0] ** 2).sum(1)
+    np.testing.assert_allclose(state["reward_ctrl"], -costs, rtol=1e-6)
+    np.testing.assert_array_equal(sim.arrays["reward"][:, 0], state["reward_forward"] + state["reward_ctrl"])
