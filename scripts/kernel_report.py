@@ -109,7 +109,7 @@ def traced(sim: Simulator) -> Row:
         "sectors_per_load": loads.sectors / max(1, loads.requests),
         "sectors_per_store": stores.sectors / max(1, stores.requests),
         "row_bytes": row_bytes,
-        "row_sectors": rows.sectors * SECTOR / (row_bytes * int((~ended).sum())),
+        "row_sectors": rows.sectors / max(1, rows.distinct),
         "bytes": moved,
         "fewest_bytes": bench.step_bytes(sim.program),
         "predicted_steps_per_second": 1 / max(moved / BANDWIDTH, requested / (SMS * CLOCK * SECTORS_PER_CLOCK)),
