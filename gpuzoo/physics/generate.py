@@ -29,7 +29,7 @@ _HEAD = """\
 struct Physics {{
   static constexpr int NQ = {nq}, NV = {nv}, NU = {nu};
   static constexpr Real TIMESTEP = {timestep!r};
-  static constexpr Real CROSSING = sizeof(Real) == 4 ? 1e-6 : 1e-15;  // distance of axes that counts as none
+  static constexpr Real CROSSING = sizeof(Real) == 4 ? 1e-6 : 1e-13;  // distance of axes that counts as none
   Vec qpos[NQ], qvel[NV], qacc[NV];  // qacc: where the solver starts (qacc_warmstart)
 {watched}}};
 """
