@@ -11,6 +11,7 @@ sys.path.insert(0, str(DOCS))
 sys.path.insert(0, str(DOCS.parent))
 
 import gen_games  # noqa: E402
+import kernels  # noqa: E402
 import one_step  # noqa: E402
 import simple_files  # noqa: E402
 import training_options  # noqa: E402
@@ -60,6 +61,7 @@ myst_substitutions = {
     "simple_files": simple_files.files_table(),
     "number_of_games": str(len(gpuzoo.ids())),
     **one_step.substitutions(),
+    **kernels.substitutions(),
 }
 
 

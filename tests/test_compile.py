@@ -13,6 +13,7 @@ from gpuzoo.core import nvrtc, occupancy
 from gpuzoo.core.backend import KERNELS
 from gpuzoo.core.codegen import program
 from gpuzoo.core.definition import Field
+from gpuzoo.tools import doctor
 
 ARCHITECTURES = ("sm_75", "sm_80", "sm_90", "sm_120")
 
@@ -129,6 +130,7 @@ class Library:
 
     version: tuple[int, int]
     architectures: tuple[int, ...]
+    _name: str = "libnvrtc.so"
 
 
 OF_12_4 = Library((12, 4), (50, 60, 70, 75, 80, 86, 89, 90))
@@ -179,6 +181,16 @@ def test_messages_about_nvrtc_and_driver(installed):
     installed()
     with pytest.raises(RuntimeError, match="NVRTC was not found"):
         nvrtc.choose("sm_90", 13000)
+
+
+def test_doctor_looks_for_what_the_driver_takes(installed):
+    driver = doctor._Driver((12, 4), ["a GPU"])
+    installed(OF_13, OF_12_4)
+    assert doctor._check_nvrtc(driver) == doctor.Check("NVRTC", "ok", "12.4, libnvrtc.so")
+    installed(OF_13)
+    found = doctor._check_nvrtc(driver)
+    assert found.status == "problem"
+    assert "NVRTC 13.0 is newer than the GPU's driver" in found.advice
 
 
 def test_ptx_for_a_gpu_that_nvrtc_does_not_know(monkeypatch, tmp_path):

@@ -15,7 +15,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from gpu_stand_in import WORK, DriverError, driver, installed, kernels  # noqa: E402
+from gpu_stand_in import WORK, DriverError, driver, installed  # noqa: E402
+from ptx.host import load, ptx_of  # noqa: E402
 from toys.glide import Glide  # noqa: E402
 from toys.herd import Herd  # noqa: E402
 from toys.lamps import Lamps  # noqa: E402
@@ -28,6 +29,13 @@ from gpuzoo.core.backend_cuda import block_size  # noqa: E402
 from gpuzoo.core.host import to_host  # noqa: E402
 from gpuzoo.testing.tools import assert_same, leaves_of, read  # noqa: E402
 from gpuzoo.testing.tools import to_host as read_out  # noqa: E402
+from gpuzoo.wrappers.sb3 import SB3VecEnv  # noqa: E402
+from gpuzoo.wrappers.vector import (  # noqa: E402
+    FrameStackObservation,
+    NormalizeObservation,
+    NormalizeReward,
+    RecordEpisodeStatistics,
+)
 
 OUTPUTS = ("numpy", "torch", "cupy")
 MODES = ("next_step", "same_step", "disabled")
@@ -177,6 +185,37 @@ def test_pool(gpu, output):
     env.close()
 
 
+def test_single_envs(stream):
+    """Gymnasium's, PettingZoo's, dm_env's and Stable-Baselines3's: NumPy on both sides."""
+    for make, play in (
+        (lambda d: gpuzoo.SingleEnv(Glide, device=d), lambda e: e.step(np.array([0.5, -0.5], np.float32))),
+        (lambda d: gpuzoo.parallel_env(Herd, device=d), lambda e: e.step(dict.fromkeys(e.agents, 1))),
+        (lambda d: SB3VecEnv(Glide, 3, device=d), lambda e: e.step(np.full((3, 2), 0.5, np.float32))),
+    ):
+        cpu, env = make("cpu"), make("cuda")
+        for one in (cpu, env):
+            one.seed(1) if isinstance(one, SB3VecEnv) else None
+        first = [one.reset(**({} if isinstance(one, SB3VecEnv) else {"seed": 1})) for one in (cpu, env)]
+        assert_same("reset", *map(leaves_of, first))
+        for _ in range(3):
+            assert_same("step", *(leaves_of(play(one)[:2]) for one in (cpu, env)))
+    time_steps = [make_pool(Glide, 3, device=d, env_type="dm").reset() for d in ("cpu", "cuda")]
+    assert_same("dm", *(leaves_of(x.observation.obs) for x in time_steps))
+
+
+def test_wrappers_of_tensors(stream):
+    options = {"output": "torch", "autoreset_mode": "same_step", "max_episode_steps": 4}
+    cpu, env = (VectorEnv(Glide, 3, device=device, **options) for device in ("cpu", "cuda"))
+    chain = [RecordEpisodeStatistics, NormalizeObservation, NormalizeReward, lambda e: FrameStackObservation(e, 2)]
+    for wrapper in chain:
+        cpu, env = wrapper(cpu), wrapper(env)
+    assert_same("reset", all_seen(cpu.reset(seed=1)[0]), all_seen(env.reset(seed=1)[0]))
+    for _ in range(6):
+        actions = np.full((3, 2), 0.25, np.float32)
+        want, got = cpu.step(torch.as_tensor(actions)), env.step(sent("torch", actions))
+        assert_same("step", all_seen(want), all_seen(got))
+
+
 # ---- what callers give and read ----
 
 
@@ -257,7 +296,8 @@ def test_numpy_from_a_gpu_waits_once(gpu):
         env.reset(seed=0)
         whole = env.simulator.arrays["action"]
         actions = env.action_space.sample() if env is vector else np.ones(whole.shape[:2], np.int64)
-        env.step(actions)
+        for _ in range(2):  # pinned memory for what goes there is of two pieces
+            env.step(actions)
         with gpu.watched() as entries:
             env.step(actions)
         assert sum(e.kind == "synchronize" for e in entries) == 1, entries
@@ -339,6 +379,35 @@ def test_views_are_exported_without_order(gpu):
     assert gpu.entries("export")
 
 
+def test_what_a_capture_cannot_hold_is_said(gpu):
+    """And the capture goes on."""
+    env = VectorEnv(Glide, 3, device="cuda", output="torch", copy=False)
+    numpy_env = VectorEnv(Glide, 3, device="cuda")
+    for one in (env, numpy_env):
+        one.reset(seed=0)
+        one.step(torch.zeros((3, 2), device="cuda"))
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        with pytest.raises(RuntimeError, match="a CUDA graph is being captured: values from host memory"):
+            env.step(np.zeros((3, 2), np.float32))
+        with pytest.raises(RuntimeError, match="a CUDA graph is being captured: arrays in host memory"):
+            numpy_env.step(torch.zeros((3, 2), device="cuda"))
+        env.step(torch.zeros((3, 2), device="cuda"))
+
+
+def test_host_memory_can_be_written_after_a_call(gpu):
+    """What is uploaded was copied before: the device may read it later."""
+    env = VectorEnv(Glide, 3, device="cuda")
+    env.reset(seed=0)
+    actions = np.full((3, 2), 0.5, np.float32)
+    with gpu.watched() as entries:
+        env._slot.write(actions)
+    (upload,) = [e for e in entries if e.kind == "upload"]
+    assert upload.what == "set"
+    assert not any(np.shares_memory(actions, memory) for memory, _ in env.simulator.backend._pinned._pieces)
+    assert to_host(env.simulator.arrays["action"]).ravel().tolist() == [0.5] * 6
+
+
 def test_closing_in_a_capture_waits_for_nothing(gpu):
     """By hand or by the garbage collector. The memory is kept until somebody can wait."""
     from gpuzoo.core import backend_cuda
@@ -416,7 +485,7 @@ def test_tensors_take_their_memory_from_torch(gpu):
     ):
         with installed() as driver:
             make()
-            assert {e.what for e in driver.entries("allocate")} == {"zeros"}
+            assert {e.what for e in driver.entries("allocate")} - {"pinned"} == {"zeros"}
             assert [e.kind for e in driver.log if e.what == "zeros"].count("torch")
 
 
@@ -474,21 +543,27 @@ def test_programs_are_compiled_for_the_driver(gpu, monkeypatch):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="NVIDIA has no NVRTC for other systems' CPUs")
-def test_arguments_are_as_long_as_the_kernels_say(gpu):
-    """Each launch, against the parameters in the PTX that NVRTC makes of the same code."""
-    sim = Simulator(Nim, 3, device="cuda")
-    binary = sim._kernels.launches["step"].args[0]._binary
-    binary.sizes = kernels.parameter_sizes(nvrtc.compile_ptx(sim.program.code, "Nim", "compute_90"))
-    assert binary.sizes.keys() >= {"gz_step", "gz_reset", "gz_rollout", "gz_act"}
-    sim.reset(seed=0)
-    sim.step()
-    sim.step([1])
-    sim.random_actions()
-    sim.rollout(2)
-    binary.sizes["gz_step"] = [8, 8, 8]
-    with pytest.raises(DriverError, match="arguments of"):
-        sim.step()
-    gpu.failures.clear()
+def test_launches_of_what_nvrtc_makes():
+    """With NVRTC's PTX in place of the thread form: arguments of its sizes, at its offsets, and the CPU's bits."""
+
+    def of_ptx(code, name):
+        return load(ptx_of(code, name), name)
+
+    with installed(build=of_ptx):
+        options = {"autoreset_mode": "same_step", "max_episode_steps": 5}
+        sims = [Simulator(Nim, 40, device=device, **options) for device in ("cpu", "cuda")]
+        for sim in sims:
+            sim.reset(seed=0)
+            sim.step()
+            sim.step([1, 7])
+            sim.rollout(9)
+            sim.random_actions()
+            sim.step()
+        assert_same("a launch of each kernel", *map(read, sims))
+        run = sims[1]._kernels.launches["step"].args[0]
+        longer = sims[1].backend.store(np.append(sims[1]._members, np.uint64(0)))
+        with pytest.raises(ValueError, match="bytes of arguments"):
+            sims[1].backend.launch(run, (1,), (64,), (longer, np.int64(0), np.int64(40)))
 
 
 def test_small_batches_have_small_blocks(gpu):

@@ -331,6 +331,25 @@ def test_more_declarations():
         make(declared(fields=EnvDef.fields))
 
 
+@pytest.mark.parametrize("line", ["constexpr float WARP = 0.5f;", "enum Way {\n  CHUNK, OTHER };"])
+def test_rules_with_a_constant_of_the_engine(line, tmp_path):
+    """A CPU's unit may lack it, so that only a GPU's compiler would complain."""
+    rules = tmp_path / "named.cuh"
+    rules.write_text(f"// two lines\n\n{line}\n{Glide.source().read_text()}")
+    game = type("Named", (Glide,), {"source": classmethod(lambda cls: rules)})
+    name = "CHUNK" if "CHUNK" in line else "WARP"
+    with pytest.raises(ValueError, match=rf"named\.cuh:3: the engine has a name {name} of its own: choose another one"):
+        make(game)
+
+
+def test_rules_with_a_local_constant_of_any_name(tmp_path):
+    text, begin = Glide.source().read_text(), "GZ void step(Env e) {"
+    assert begin in text
+    rules = tmp_path / "named.cuh"
+    rules.write_text(text.replace(begin, f"{begin}\n  constexpr float WARP = 0.5f;\n  (void)WARP;"))
+    make(type("Named", (Glide,), {"source": classmethod(lambda cls: rules)}))
+
+
 def test_an_id_is_taken():
     with pytest.raises(ValueError, match="the id 'CartPole-v1' is taken by CartPole: choose another name or version"):
         gpuzoo.register(declared(id="CartPole-v1"))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import importlib.util
 import os
+import platform
 import shutil
 import subprocess
 import sys
@@ -139,9 +140,9 @@ def compilers() -> dict[str, list[str]]:
     return found
 
 
-def build(command: list[str], flags: list[str], folder: Path) -> ctypes.CDLL:
+def build(command: list[str], flags: list[str], folder: Path, code: str = HARNESS) -> ctypes.CDLL:
     source, library = folder / "harness.cpp", folder / "harness.so"
-    source.write_text(HARNESS)
+    source.write_text(code)
     strict = ["-std=c++17", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math"]
     shared = ["-shared", "-fPIC", "-I", str(DEVICE), str(source), "-o", str(library)]
     subprocess.run([*command, *flags, *strict, *shared], check=True)
@@ -235,6 +236,78 @@ def test_same_bits_from_every_compiler(
         for name, library in builds.items():
             bits = call(library, function, inputs).view(np.uint32)
             assert np.array_equal(bits, expected), (function, name)
+
+
+# ---- packs of numbers ----
+
+#: what packs have beside the functions, in words that a pack of one has, too
+OPERATIONS = {
+    "arithmetic": "a * b + a / b - (-a)",
+    "fma": "fma(a, b, -a)",
+    "sqrt": "sqrt(a)",
+    "floor": "floor(a)",
+    "rint": "rint(a)",
+    "min": "min(a, b)",
+    "max": "max(a, b)",
+    "abs": "abs(a)",
+    "clamp": "clamp(a, -abs(b), 0.5f)",
+    "copysign": "copysign(a, b)",
+    "masks": "select(((a < b) & !(a == 2.f)) | ((a >= 2.f * b) ^ (b <= -1.f)), a, select(a != b, b, 3.f))",
+    "mask of masks": "select(select(a > b, a > 1.f, b > 1.f), a, b)",
+    "integers": "Pack((PackInt(clamp(a, -1e6f, 1e6f)) * 3 + 7) % 1000 - (PackInt(clamp(b, -9.f, 9.f)) << 2))",
+    "comparisons": "select(PackInt(clamp(a, -9.f, 9.f)) < min(PackInt(clamp(b, -9.f, 9.f)), 4), a, b)",
+    "bits": "as_float((as_u32(a) ^ (as_u32(b) >> 3)) & 0xff7fffffu)",
+}
+PACKED = "".join(f'#include "{name}.cuh"\n' for name in ("base", "math", "rng", "packed")) + "namespace gz {\n"
+PACKED += "".join(
+    f'extern "C" void run_{name.replace(" ", "_")}(int n, const float *x, const float *y, float *z) {{\n'
+    f"  for (int i = 0; i < n; i += GZ_PACK_WIDTH) {{\n    Pack a, b;\n"
+    f"    __builtin_memcpy(&a, x + i, sizeof(a)), __builtin_memcpy(&b, y + i, sizeof(b)), (void)b;\n"
+    f"    const Pack c = {code};\n    __builtin_memcpy(z + i, &c, sizeof(c));\n  }}\n}}\n"
+    for name, code in ({name: f.code for name, f in FUNCTIONS.items()} | OPERATIONS).items()
+)
+PACKED += """extern "C" int find(const float *x) {
+  Pack a;
+  __builtin_memcpy(&a, x, sizeof(a));
+  return (int)any(a > 0.f) + 2 * (int)all(a > 0.f);
+}
+}
+"""
+
+
+def packs(width: int, folder: Path, flags: tuple[str, ...] = ()) -> ctypes.CDLL:
+    command = next(iter(compilers().values()))
+    return build(command, ["-O2", "-march=native", f"-DGZ_PACK_WIDTH={width}", *flags], folder, PACKED)
+
+
+@pytest.fixture(scope="module")
+def single(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
+    return packs(1, tmp_path_factory.mktemp("single"))
+
+
+X86 = platform.machine() in ("x86_64", "AMD64")
+
+
+@pytest.mark.parametrize(("width", "flags"), [(16, ()), (8, ()), (4, ()), *[(8, ("-mno-avx512f",))] * X86])
+def test_packs_have_the_bits_of_numbers(
+    single: ctypes.CDLL, sweep: dict[str, Pair], tmp_path: Path, width: int, flags: tuple[str, ...]
+) -> None:
+    library = packs(width, tmp_path, flags)
+    values, others = two((patterns(3), patterns(4)))
+    wide = np.concatenate([EDGES, values]), np.concatenate([EDGES[::-1], others])
+    for name in (*FUNCTIONS, *OPERATIONS):
+        pair = tuple(x[: min(len(x), 400_000) // 16 * 16] for x in sweep.get(name, wide))
+        entry = name.replace(" ", "_")
+        want, found = call(single, entry, pair), call(library, entry, pair)
+        if name in OPERATIONS:  # which of several NaN an operation makes is the machine's choice
+            want, found = (np.where(np.isnan(x), np.float32(np.nan), x) for x in (want, found))
+        assert np.array_equal(want.view(np.uint32), found.view(np.uint32)), name
+    for lane in range(width):
+        for x, expected in ((0.0, 0), (1.0, 1)):
+            row = np.zeros(16, np.float32)
+            row[lane] = x
+            assert library.find(row.ctypes.data_as(ctypes.c_void_p)) == expected
+            assert library.find((1 - row).ctypes.data_as(ctypes.c_void_p)) == (3 if x == 0 else 1)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="NVIDIA has no NVRTC for other systems' CPUs")

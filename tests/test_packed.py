@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import platform
 import re
 import sys
 import time
@@ -38,8 +39,8 @@ def backend(kind: str) -> CpuBackend:
     return CpuBackend(simt=kind == "simt", flags=flags.get(kind, (f"-DGZ_PACK_WIDTH={kind}", "-O1")))
 
 
-def played(game, mode: str, steps: int, burst: int, **options):
-    """All arrays after each of some steps, in which all happens that may happen to a batch; rollouts have `burst`."""
+def played(game, mode: str, steps: int, **options):
+    """All arrays after each of some steps, in which all happens that may happen to a batch."""
     own = {"spring": np.linspace(1, 3, ENVS)} if issubclass(game, Swings) else {}
     sim = Simulator(game, ENVS, autoreset_mode=mode, max_episode_steps=7, **own, **options)
     sim.reset(seed=3)
@@ -55,7 +56,7 @@ def played(game, mode: str, steps: int, burst: int, **options):
         elif step % 3 == 1:
             sim.step()
         else:
-            sim.rollout(burst)
+            sim.rollout(2)
         if step % 7 == 6:
             sim.reset(mask=chance.random(ENVS) < 0.4)
         if step % 9 == 8 and issubclass(game, Swings):
@@ -63,13 +64,19 @@ def played(game, mode: str, steps: int, burst: int, **options):
         yield read(sim) | ({} if sim.layout.state_space is None else {"told": sim.global_state().copy()})
 
 
-@pytest.mark.parametrize("kind", ["native", "shuffled", "simt", "avx2", "1", "4", "8", "16"])
+X86 = platform.machine() in ("x86_64", "AMD64")
+
+
+WIDTHS = [pytest.param(width, marks=pytest.mark.rotates) for width in ("1", "4", "8", "16")]
+
+
+@pytest.mark.parametrize("kind", ["native", "shuffled", "simt", *["avx2"] * X86, *WIDTHS])
 @pytest.mark.parametrize(("toy", "twin"), TWINS)
 def test_bits_are_those_of_ordinary_rules(toy, twin, kind):
     """In each mode, with some envs stepped, reset and written, and actions that are no numbers."""
     for mode in ("next_step", "same_step", "disabled"):
-        length = (15, 1) if kind == "simt" else (45, 2)
-        pair = played(twin, mode, *length, device="cpu"), played(toy, mode, *length, backend=backend(kind))
+        steps = 15 if kind == "simt" else 45
+        pair = played(twin, mode, steps, device="cpu"), played(toy, mode, steps, backend=backend(kind))
         for step, (one, packed) in enumerate(zip(*pair, strict=True)):
             assert_same(f"ordinary and packed rules, {mode}, step {step}", one, packed)
     assert one["final_length"].any(), "no episode ended"
@@ -99,7 +106,7 @@ def test_it_keeps_the_promises(toy):
 
 def test_drawn_parameters():
     drawn = gpuzoo.Uniform(1.0, 3.0)
-    sims = [Simulator(game, 21, device="cpu", spring=drawn) for game in (Swings, OneSwings)]
+    sims = [Simulator(game, 21, backend=CpuBackend(flags=("-O1",)), spring=drawn) for game in (Swings, OneSwings)]
     for sim in sims:
         sim.reset(seed=1)
         sim.rollout(60)
@@ -148,7 +155,7 @@ def test_an_index_out_of_range_is_named(tmp_path):
 
 
 def test_doctor_says_how_many_envs_a_register_holds():
-    report = examine(Swings())
+    report = examine(Rafts())
     longest = next((n for n, name in ((16, "AVX-512"), (8, "AVX2"), (4, "NEON")) if name in report.features), 1)
     assert report.pack_width == longest
     assert report.vectorised == (longest > 1)
@@ -277,6 +284,19 @@ def test_declarations_that_packs_cannot_hold(attributes, message):
 
 
 # ---- double precision ----
+
+
+def test_literals_beside_doubles_stay_in_double_precision():
+    headers = "".join((DEVICE / f"{name}.cuh").read_text() for name in ("base", "math", "rng", "packed"))
+    code = f"""#define GZ_PACKED_DOUBLE
+    {headers} namespace gz {{ extern "C" double run(double x) {{
+      const Pack y = fma(x, 0.5f, x) + fma(2.f, 0.25f, x) + min(x, 9.f) + max(-9.f, x) + clamp(x, -9.f, 9.f);
+      return select(is_nan(y), 0.f, y + copysign(x, 1.f) + mod(x, 7.f) + pow(x, 2.f) + atan2(1.f, x));
+    }} }}"""
+    library = ctypes.CDLL(str(compile_host(code, "literals")))
+    library.run.restype, library.run.argtypes = ctypes.c_double, [ctypes.c_double]
+    x = 1 / 3
+    assert abs(library.run(x) - (1.5 * x + 0.5 + x + 3 * x + x + x + x**2 + np.arctan2(1, x))) < 1e-14
 
 
 def test_the_same_text_in_double_precision():

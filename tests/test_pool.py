@@ -790,6 +790,7 @@ int main() {
   plan.columns = 2;
   plan.workers = THREADS;
   plan.worth = WORTH;
+  plan.width = gz_pack_width();
   plan.ids = ids;
   plan.actions = (const char *)actions;
   plan.flight = (u8 *)calloc(n, 1);

@@ -20,6 +20,7 @@ from gpuzoo.core import nvrtc
 from gpuzoo.core.backend import KERNELS, Event, Kernels, Launch, Stream, Unit
 from gpuzoo.core.codegen import Program
 from gpuzoo.core.definition import Shapes
+from gpuzoo.core.pinned import Pinned
 
 #: what was closed while a graph was captured, until somebody can wait for the device
 _held: list[Any] = []
@@ -187,7 +188,7 @@ class CudaBackend:
         self._streams: dict[int, Any] = {}
         self._torch_stream: Callable[[int], int] | None = None  # once torch uses CUDA
         self._thread = _Thread()
-        self._staging: Any = None
+        self._pinned = Pinned(cupy)
 
     # ---- streams ----
 
@@ -261,6 +262,10 @@ class CudaBackend:
         self.synchronize()
         _held.clear()
 
+    def _refuse_capture(self, why: str) -> None:
+        if self._captures():
+            raise RuntimeError(f"a CUDA graph is being captured: {why}.")
+
     # ---- arrays ----
 
     def zeros(self, shape: tuple[int, ...], dtype: str) -> Any:
@@ -290,12 +295,13 @@ class CudaBackend:
     def upload(self, array: Any, values: Any) -> None:
         host = np.broadcast_to(np.asarray(values, array.dtype), array.shape)
         with self.ordered():
+            self._refuse_capture("values from host memory cannot be part of it; give arrays or tensors on the device")
             order = _as_it_lies(array)
-            plain, host = array.transpose(order), np.ascontiguousarray(host.transpose(order))
+            plain, host = array.transpose(order), host.transpose(order)
             if plain.flags.c_contiguous:
-                plain.set(host)
+                self._pinned.send(host, plain)
             else:  # a part of an array, such as one group's actions
-                plain[...] = self.xp.asarray(host)
+                plain[...] = self.xp.asarray(np.ascontiguousarray(host))
 
     def fill(self, array: Any, byte: int) -> None:
         with self.ordered():
@@ -310,20 +316,9 @@ class CudaBackend:
         return np.ascontiguousarray(host.transpose(np.argsort(order)))
 
     def staged(self, arrays: Sequence[Any]) -> list[np.ndarray[Any, Any]]:
-        places, end = [], 0
-        for array in arrays:
-            places.append(end)
-            end += -(-array.nbytes // 64) * 64
         with self.ordered():
-            if self._staging is None or len(self._staging) < end:
-                self._staging = np.frombuffer(self.xp.cuda.alloc_pinned_memory(max(1, end)), np.uint8)
-            found = []
-            for array, place in zip(arrays, places, strict=True):
-                host = self._staging[place : place + array.nbytes].view(array.dtype).reshape(array.shape)
-                array.get(out=host, blocking=False)
-                found.append(host)
-            self.xp.cuda.get_current_stream().synchronize()
-        return found
+            self._refuse_capture("arrays in host memory cannot be part of it; ask for output='torch'")
+            return self._pinned.receive(arrays)
 
     # ---- kernels ----
 

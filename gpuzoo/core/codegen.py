@@ -119,14 +119,27 @@ def _header(name: str) -> str:
     return f'#line 1 "{name}"\n' + (DEVICE / name).read_text()
 
 
+def _defined(text: str) -> dict[str, int]:
+    """Names of the constants that C++ defines outside of functions, and where they stand."""
+    found = {m[1]: m.start() for m in re.finditer(r"^(?:constexpr [\w<>]+|#define) ([A-Z]\w*)", text, re.M)}
+    for enum in re.finditer(r"\benum\b[^{;]*\{([^}]*)\}", text):
+        found |= dict.fromkeys(re.findall(r"\b[A-Z]\w*", enum[1]), enum.start())
+    return found
+
+
 @cache
 def _taken() -> frozenset[str]:
     """Names that the engine defines, on any machine."""
-    text = "\n".join(path.read_text() for path in DEVICE.glob("*.cuh"))
-    names = re.findall(r"^(?:constexpr [\w<>]+|#define) ([A-Z]\w*)", text, re.M)
-    for members in re.findall(r"\benum\b[^{;]*\{([^}]*)\}", text):
-        names += re.findall(r"\b[A-Z]\w*", members)
-    return frozenset(names)
+    return frozenset(_defined("\n".join(path.read_text() for path in DEVICE.glob("*.cuh"))))
+
+
+def _check_names(rules: Sequence[Piece]) -> None:
+    """Refuses constants of the rules that would be the engine's: some machines may not compile them, others may."""
+    for piece in rules:
+        for name, place in _defined(piece.source).items():
+            if name in _taken():
+                line = piece.line + piece.source.count("\n", 0, place)
+                raise DialectError(f"{piece.path}:{line}: the engine has a name {name} of its own: choose another one.")
 
 
 def _number(x: float) -> str:
@@ -511,6 +524,7 @@ def program(
     rules = inline_includes(type(env).source())
     entries = (*ENTRIES, "state") if lay.state_space is not None else ENTRIES
     check_rules(rules, {n: f.dtype for n, f in declared.items()}, entries, env.packed)
+    _check_names(rules)
     fields = {n: f for n, f in declared.items() if not f.scratch}
     scratch = {n: f for n, f in declared.items() if f.scratch} | _random_order(rules, env, cfg, lay)
     lanes = env.lanes(cfg) if lanes is None else lanes

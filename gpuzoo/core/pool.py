@@ -1,4 +1,7 @@
-"""Queues of envs that are stepped while their caller does something else: EnvPool's idea. Knows no RL library."""
+"""Queues of envs that are stepped while their caller does something else: EnvPool's idea. Knows no RL library.
+
+One file, as the queue of a CPU and that of a GPU keep the same contract, which stands here as well.
+"""
 
 from __future__ import annotations
 

@@ -109,15 +109,13 @@ def _extra(driver: _Driver | str | None) -> str:
 def _check_nvrtc(driver: _Driver | str | None) -> Check:
     from gpuzoo.core import nvrtc
 
+    takes = 1000 * driver.version[0] + 10 * driver.version[1] if isinstance(driver, _Driver) else None
     try:
-        version, place = nvrtc.version(), nvrtc.load()._name
+        library = nvrtc.load(takes)
     except RuntimeError as error:
-        return Check("NVRTC", "absent" if driver is None else "problem", "the CUDA compiler is missing", str(error))
-    text = f"{version}, {place}"
-    if isinstance(driver, _Driver) and int(version.split(".")[0]) > driver.version[0]:
-        advice = f"Update the driver, or: pip install 'gpuzoo[{_extra(driver)}]'."
-        return Check("NVRTC", "problem", f"{text}: newer than the driver's CUDA {driver.version[0]}", advice)
-    return Check("NVRTC", "ok", text)
+        status: Status = "absent" if driver is None else "problem"
+        return Check("NVRTC", status, "no CUDA compiler whose programs the driver takes", str(error))
+    return Check("NVRTC", "ok", f"{nvrtc.version(library)}, {library._name}")
 
 
 def _check_cupy(driver: _Driver | str | None) -> Check:

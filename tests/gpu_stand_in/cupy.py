@@ -1,4 +1,7 @@
-"""In CuPy's place: arrays in host memory that refuse what CuPy's refuse, and note each operation with its stream."""
+"""In CuPy's place: arrays in host memory that refuse what CuPy's refuse, and note each operation with its stream.
+
+One file, as it takes the place of one module.
+"""
 
 from __future__ import annotations
 
@@ -63,6 +66,13 @@ def _made(kind: str, what: str, compute: Callable[[], Any]) -> ndarray:
 
 def _changed(kind: str, what: str, work: Callable[[], None]) -> None:
     driver.give(kind, what, driver.cupy_stream(), work)
+
+
+def _bases(array: Any) -> Iterator[Any]:
+    """What an array's memory belongs to."""
+    while array is not None:
+        yield array
+        array = getattr(array, "base", None) if isinstance(array, np.ndarray) else getattr(array, "obj", None)
 
 
 class _Pointer:
@@ -166,6 +176,8 @@ class ndarray:  # noqa: N801 CuPy's name
         handle = driver.cupy_stream() if stream is None else stream.ptr
         if handle in driver.graphs:
             raise RuntimeError("the current stream is capturing, so H2D transfers are disallowed")
+        if not any(isinstance(memory, _Pinned) for memory in _bases(arr)):
+            driver.refuse("an asynchronous copy from memory that is not pinned")
         driver.give("upload", "set", handle, lambda: np.copyto(self._a, arr))
 
     def fill(self, value: Any) -> None:

@@ -48,14 +48,18 @@ def load(ptx: str, name: str) -> dict[str, Kernel]:
         UnknownInstructionError: the translator does not know something in it.
         RuntimeError: the host's compiler refuses the translation.
     """
-    variables, entries = translate(ptx)
-    code = [MACHINE.read_text(), "namespace ptx {", variables]
+    return build(*translate(ptx), name)[1]
+
+
+def build(variables: str, entries: Sequence[Entry], name: str, more: str = "") -> tuple[ctypes.CDLL, dict[str, Kernel]]:
+    """Compiles translated kernels, and ``more`` C++ before them."""
+    code = [MACHINE.read_text(), "namespace ptx {", more, variables]
     for entry in entries:
         code += [entry.code, f'extern "C" const char *launch_{entry.name}(const Three *dims, const char *params, ']
         code[-1] += "u32 shared, int order) {"
         code.append(f"  return launch({entry.name}, {int(entry.waits)}, dims, params, shared, order);\n}}")
     library = ctypes.CDLL(str(compile_host("\n".join([*code, "}\n"]), f"ptx-{name}", FLAGS)))
-    return {entry.name: Kernel(entry, library[f"launch_{entry.name}"]) for entry in entries}
+    return library, {entry.name: Kernel(entry, library[f"launch_{entry.name}"]) for entry in entries}
 
 
 class Kernel:
@@ -110,19 +114,21 @@ class PtxBackend(CpuBackend):
         self.device = "ptx"
 
     def compile(self, program: Program) -> Kernels:
-        return _PtxKernels(load(ptx_of(program.code, program.env.id), program.env.id), program)
+        return PtxKernels(load(ptx_of(program.code, program.env.id), program.env.id), program)
 
     def compile_unit(self, code: str, name: str, kernels: Sequence[str]) -> Unit:
         return _PtxUnit(load(ptx_of(code, name), name))
 
 
-class _PtxKernels:
+class PtxKernels:
+    """The kernels of a game."""
+
     threads = 1
 
     def __init__(self, kernels: Mapping[str, Kernel], program: Program) -> None:
         self._lanes, self._block = program.lanes, program.block
         self.launches: Mapping[str, Launch] = {
-            name: functools.partial(self._launch, kernels[f"gz_{name}"]) for name in KERNELS
+            name: functools.partial(self._launch, kernels[f"gz_{name}"]) for name in KERNELS if f"gz_{name}" in kernels
         }
 
     def _launch(self, kernel: Kernel, store: int, argument: int, count: int, threads: int) -> None:

@@ -47,7 +47,7 @@ def variables_of(text: str) -> Iterator[tuple[str, str, int, int, int, str]]:
     """Name, space, alignment, size of an element, length and initial value of each variable."""
     for space, align, kind, name, length, value in VARIABLE.findall(text):
         size = size_of(kind)
-        numbers = re.sub(r"\b0f([0-9A-Fa-f]{8})", r"0x\1", value).strip(" {}\n").split(",") if value else []
+        numbers = re.sub(r"\b0[fd]([0-9A-Fa-f]+)", r"0x\1", value).strip(" {}\n").split(",") if value else []
         if not all(re.fullmatch(r"\s*-?(0x[0-9A-Fa-f]+|\d+)\s*", number) for number in numbers):
             raise UnknownInstructionError(f"tests/ptx/translate.py does not know the initial value {value} of {name}.")
         values = ", ".join(f"(u{size * 8}){number}{'' if '-' in number else 'ull'}" for number in numbers)

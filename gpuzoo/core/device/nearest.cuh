@@ -4,6 +4,8 @@
 // ascending order and with the lowest index first on ties. found(a, k, b) is called for k in 0..K-1, b being the index,
 // or -1 where fewer than K values are below infinity. `found` may be called twice for the same a and k.
 //
+// smallest<K>(m, f, found): the same for one lane, inside a region, with f(b) and found(k, b).
+//
 // lanes_nearest(e, n, m, Const<K>(), here, there, found): the same for the values distance(here(a), there(b)), with
 // n and m known to the compiler. lanes_nearest_others(e, n, Const<K>(), at, found) leaves a itself out.
 //
@@ -50,6 +52,26 @@ template <int K, class X, class I> struct Smallest {
   }
 };
 constexpr int LIST = 10;  // so long a list fits into registers; longer ones are found in several rounds
+
+template <int K, class F, class G> GZ void smallest(int m, const F &f, const G &found) {
+  constexpr int L = K < LIST ? K : LIST;
+  Smallest<L, float, int> list;
+  float last = -infinity();
+  int last_index = -1;
+  for (int start = 0; start < K; start += L) {
+    list.clear();
+    for (int b = 0; b < m; ++b) {
+      const float x = f(b);
+      const bool later = K <= L || x > last || (x == last && b > last_index);
+      if (later && x < list.value[L - 1]) list.add(x, b);
+    }
+    GZ_UNROLL
+    for (int k = 0; k < L; ++k)
+      if (start + k < K) found(start + k, list.index[k]);
+    last = list.value[L - 1];
+    last_index = list.index[L - 1];
+  }
+}
 
 // Two squares whose roots round to the same float differ by a factor of less than 1 + 3e-7.
 constexpr float ROOT_MARGIN = 1.000001f;
@@ -110,25 +132,8 @@ GZ I bits_within(const X &x, const X &y, const X &square, const P &points, int s
 #if GZ_THREADS
 
 template <class E, int K, class F, class G> GZ void lanes_smallest(const E &e, int n, int m, Const<K>, F f, G found) {
-  constexpr int L = K < LIST ? K : LIST;
-  for (int a = lane(); a < n; a += LANES) {
-    Smallest<L, float, int> list;
-    float last = -infinity();
-    int last_index = -1;
-    for (int start = 0; start < K; start += L) {
-      list.clear();
-      for (int b = 0; b < m; ++b) {
-        float x = f(a, b);
-        bool later = K <= L || x > last || (x == last && b > last_index);
-        if (later && x < list.value[L - 1]) list.add(x, b);
-      }
-      GZ_UNROLL
-      for (int k = 0; k < L; ++k)
-        if (start + k < K) found(a, start + k, list.index[k]);
-      last = list.value[L - 1];
-      last_index = list.index[L - 1];
-    }
-  }
+  for (int a = lane(); a < n; a += LANES)
+    smallest<K>(m, [=](int b) { return f(a, b); }, [=](int k, int b) { found(a, k, b); });
   end_region(e);
 }
 

@@ -45,6 +45,28 @@ GZ double log(double x) { return __builtin_log(x); }
 GZ double log1p(double x) { return __builtin_log1p(x); }
 GZ double pow(double x, double y) { return __builtin_pow(x, y); }
 GZ double atan2(double y, double x) { return __builtin_atan2(y, x); }
+GZ bool is_nan(double x) { return x != x; }
+
+// Where a literal is a float, as it is beside a pack of floats.
+template <bool> struct Mixed;
+template <> struct Mixed<true> {
+  using Type = double;
+};
+template <class... X> using OfMixed = typename Mixed<(... || (sizeof(X) == 8)) && (... || (sizeof(X) == 4))>::Type;
+#define GZ_MIXED(F) \
+  template <class A, class B> GZ OfMixed<A, B> F(A a, B b) { return F((double)a, (double)b); }
+GZ_MIXED(min)
+GZ_MIXED(max)
+GZ_MIXED(copysign)
+GZ_MIXED(mod)
+GZ_MIXED(pow)
+GZ_MIXED(atan2)
+template <class A, class B, class C> GZ OfMixed<A, B, C> fma(A a, B b, C c) {
+  return fma((double)a, (double)b, (double)c);
+}
+template <class A, class B, class C> GZ OfMixed<A, B, C> clamp(A x, B low, C high) {
+  return clamp((double)x, (double)low, (double)high);
+}
 #else
 using Real = float;
 #endif

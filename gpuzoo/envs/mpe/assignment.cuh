@@ -68,6 +68,6 @@ GZ void observe_landmarks(Env e, int landmarks) {
     Row out = e.observation[a];
     out = put(out, vec(e.velocity, a));
     out = put(out, here);
-    put_places(out, e.landmark, landmarks, here, 0, NOBODY);
+    put_places(out, e.landmark, landmarks, here, ALL, NOBODY);
   });
 }

@@ -70,33 +70,26 @@ GZ Row put(Row out, Vec value) {
 }
 
 constexpr int NOBODY = -1;
+constexpr Const<0> ALL;
 
-// The place of entity k among the n entities of `field` in the order of their distance from `here`; agent `self` is
-// left out. On ties the first comes first.
-template <class F> GZ int rank(const F &field, int n, Vec here, int k, int self) {
-  const float square = squared(vec(field, k) - here);
-  int nearer = 0;
-  for (int j = 0; j < n; ++j) {
-    const float other = squared(vec(field, j) - here);
-    nearer += j != self && (other < square || (other == square && j < k));
-  }
-  return nearer;
-}
-
-// A value for each of the n entities of `field`, in their order. With `nearest` > 0 for so many of them, the nearest to
+// A value for each of the n entities of `field`, in their order. With NEAREST > 0 for so many of them, the nearest to
 // `here` first, and zeros behind them if there are fewer. Agent `self` is left out.
-template <class F, class V>
-GZ Row put_each(Row out, const F &field, int n, Vec here, int nearest, int self, V value) {
-  const int there = n - (self != NOBODY), slots = nearest ? nearest : there;
-  for (int k = 0; k < n; ++k) {
-    const int slot = nearest ? rank(field, n, here, k, self) : k - (self != NOBODY && k > self);
-    if (k != self && slot < slots) put(out + 2 * slot, value(k));
+template <class F, int NEAREST, class V>
+GZ Row put_each(Row out, const F &field, int n, Vec here, Const<NEAREST>, int self, V value) {
+  if constexpr (NEAREST > 0) {
+    smallest<NEAREST>(
+        n, [=](int k) { return k == self ? infinity() : squared(vec(field, k) - here); },
+        [=](int slot, int k) { put(out + 2 * slot, k < 0 ? Vec{0.f, 0.f} : value(k)); });
+    return out + 2 * NEAREST;
+  } else {
+    for (int k = 0; k < n; ++k)
+      if (k != self) put(out + 2 * (k - (self != NOBODY && k > self)), value(k));
+    return out + 2 * (n - (self != NOBODY));
   }
-  for (int slot = there; slot < slots; ++slot) put(out + 2 * slot, {0.f, 0.f});
-  return out + 2 * slots;
 }
 
 // Where they lie as seen from `here`.
-template <class F> GZ Row put_places(Row out, const F &field, int n, Vec here, int nearest, int self) {
+template <class F, int NEAREST>
+GZ Row put_places(Row out, const F &field, int n, Vec here, Const<NEAREST> nearest, int self) {
   return put_each(out, field, n, here, nearest, self, [=](int k) { return vec(field, k) - here; });
 }

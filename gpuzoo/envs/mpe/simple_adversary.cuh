@@ -24,7 +24,7 @@ GZ void observe(Env e) {
     const Vec here = vec(e.position, a);
     Row out = e.observation[a];
     if (a >= FIRST_AGENT) out = put(out, vec(e.landmark, e.goal) - here);
-    out = put_places(out, e.landmark, c.N, here, c.num_landmark_neighbors, NOBODY);
-    put_places(out, e.position, AGENTS, here, c.num_agent_neighbors, a);
+    out = put_places(out, e.landmark, c.N, here, Const<Config::num_landmark_neighbors>(), NOBODY);
+    put_places(out, e.position, AGENTS, here, Const<Config::num_agent_neighbors>(), a);
   });
 }

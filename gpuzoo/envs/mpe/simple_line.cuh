@@ -1,7 +1,7 @@
 #include "assignment.cuh"
 
 constexpr float LENGTH = 1.25f;
-constexpr float TURN = TWO_PI / 72.f;
+constexpr float SECTOR = TWO_PI / 72.f;
 
 GZ Body body(Env, int) { return {0.03f, STRENGTH, NO_LIMIT, 1.f, true}; }
 
@@ -18,7 +18,7 @@ GZ void reset(Env e) {
     const Vec from = vec(e.landmark, 0);
     float theta = uniform(e, 0, 0.f, TWO_PI);
     Vec to = from;
-    for (int attempt = 0; attempt < 72; ++attempt, theta += TURN) {
+    for (int attempt = 0; attempt < 72; ++attempt, theta += SECTOR) {
       to = from + LENGTH * Vec{cos(theta), sin(theta)};
       if (abs(to.x) < 1.f && abs(to.y) < 1.f) break;
     }

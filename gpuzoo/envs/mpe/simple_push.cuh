@@ -37,8 +37,8 @@ GZ void observe(Env e) {
       out = put(out, vec(e.landmark, e.goal) - here);
       out = put_colour(out, 0.25f, 0.75f, e.goal);
     }
-    out = put_places(out, e.landmark, LANDMARKS, here, 0, NOBODY);
+    out = put_places(out, e.landmark, LANDMARKS, here, ALL, NOBODY);
     for (int k = 0; k < LANDMARKS && good; ++k) out = put_colour(out, 0.1f, 0.9f, k);
-    put_places(out, e.position, AGENTS, here, 0, a);
+    put_places(out, e.position, AGENTS, here, ALL, a);
   });
 }

@@ -29,7 +29,7 @@ GZ void observe(Env e) {
   lanes(e, AGENTS, [=](int a) {
     Row out = e.observation[a];
     out = put(out, vec(e.velocity, a));
-    out = put_places(out, e.landmark, LANDMARKS, vec(e.position, a), 0, NOBODY);
+    out = put_places(out, e.landmark, LANDMARKS, vec(e.position, a), ALL, NOBODY);
     for (int k = 0; k < LANDMARKS; ++k) out[k] = k == e.goal[a] ? 0.75f : 0.25f;
     hear(e, out + LANDMARKS, 1 - a);
   });

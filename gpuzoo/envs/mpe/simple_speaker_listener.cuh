@@ -27,7 +27,7 @@ GZ void observe(Env e) {
     for (int k = 0; k < LANDMARKS; ++k) out[k] = k == e.goal ? 0.65f : 0.15f;
     out = e.observation[LISTENER];
     out = put(out, vec(e.velocity, LISTENER));
-    out = put_places(out, e.landmark, LANDMARKS, vec(e.position, LISTENER), 0, NOBODY);
+    out = put_places(out, e.landmark, LANDMARKS, vec(e.position, LISTENER), ALL, NOBODY);
     hear(e, out, 0);
   });
 }

@@ -41,8 +41,8 @@ GZ void observe(Env e) {
     Row out = e.observation[a];
     out = put(out, vec(e.velocity, a));
     out = put(out, here);
-    out = put_places(out, e.landmark, AGENTS, here, c.num_landmark_neighbors, NOBODY);
-    out = put_places(out, e.position, AGENTS, here, c.num_agent_neighbors, a);
+    out = put_places(out, e.landmark, AGENTS, here, Const<Config::num_landmark_neighbors>(), NOBODY);
+    out = put_places(out, e.position, AGENTS, here, Const<Config::num_agent_neighbors>(), a);
     for (int b = 0; b < others; ++b) out = put(out, {0.f, 0.f});  // what they say: nothing
   });
 }

@@ -42,10 +42,10 @@ GZ void observe(Env e) {
     Row out = e.observation[a];
     out = put(out, vec(e.velocity, a));
     out = put(out, here);
-    out = put_places(out, e.landmark, c.num_obstacles, here, c.num_landmark_neighbors, NOBODY);
-    out = put_places(out, e.position, AGENTS, here, c.num_agent_neighbors, a);
+    out = put_places(out, e.landmark, c.num_obstacles, here, Const<Config::num_landmark_neighbors>(), NOBODY);
+    out = put_places(out, e.position, AGENTS, here, Const<Config::num_agent_neighbors>(), a);
     if (c.num_agent_neighbors)
-      put_each(out, e.position, AGENTS, here, c.num_agent_neighbors, a,
+      put_each(out, e.position, AGENTS, here, Const<Config::num_agent_neighbors>(), a,
                [=](int b) { return adversary(b) ? Vec{0.f, 0.f} : vec(e.velocity, b); });
     else
       for (int b = FIRST_AGENT; b < AGENTS; ++b)

@@ -67,7 +67,7 @@ GZ void observe(Env e) {
     Row out = e.observation[a];
     out = put(out, vec(e.velocity, a));
     out = put(out, here);
-    out = put_places(out, e.landmark, LANDMARKS, here, 0, NOBODY);
+    out = put_places(out, e.landmark, LANDMARKS, here, ALL, NOBODY);
     for (int b = 0; b < AGENTS; ++b)
       if (b != a) out = put(out, sees(b) ? vec(e.position, b) - here : unseen);
     Row forests = adversary(a) ? out + 2 * AGENTS - 2 * FIRST_AGENT : out;

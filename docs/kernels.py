@@ -1,0 +1,55 @@
+"""The tables of `kernels.md`, from `kernels.json`, which `scripts/kernel_report.py` writes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from gen_games import table
+
+import gpuzoo
+
+FILE = Path(__file__).with_name("kernels.json")
+EXEMPTION = "half_occupancy"  #: the test that a game is exempt from
+
+
+def _by_bytes(instructions: Mapping[str, int]) -> str:
+    return ", ".join(f"{size}: {count}" for size, count in sorted(instructions.items(), key=lambda x: int(x[0])))
+
+
+def _rate(rate: float | None) -> str:
+    if rate is None:
+        return ""
+    return f"{rate / 1e9:.3g} G" if rate >= 1e9 else f"{rate / 1e6:.3g} M"
+
+
+def _cells(row: Mapping[str, Any]) -> list[str]:
+    cells = [f"`{row['id']}`", row["case"], str(row["lanes"]), str(row["registers"])]
+    cells += [
+        f"{row['shared'] / 1024:.3g}",
+        f"{row['occupancy']:.0%}",
+        _by_bytes(row["loads"]),
+        _by_bytes(row["stores"]),
+    ]
+    if row["kernel"] == "step" and "row_sectors" not in row:
+        cells += [""] * 4
+    elif row["kernel"] == "step":
+        cells += [f"{row['sectors_per_load']:.1f}, {row['sectors_per_store']:.1f}", f"{row['row_sectors']:.2f}"]
+        cells += [f"{row['bytes']:.0f}, {row['fewest_bytes']}", _rate(row["predicted_steps_per_second"])]
+    return [*cells, _rate(row.get("measured_steps_per_second"))]
+
+
+def substitutions() -> dict[str, str]:
+    """The tables of steps, of rollouts, and of games below half occupancy."""
+    rows = [row for row in json.loads(FILE.read_text()) if row["id"] in gpuzoo.ids()]
+    head = ["game", "case", "lanes", "registers", "shared", "occupancy", "loads", "stores"]
+    heads = {"step": [*head, "sectors", "rows", "bytes", "model", "measured"], "rollout": [*head, "measured"]}
+    made = {
+        f"kernels_{kernel}": table(head, [_cells(row) for row in rows if row["kernel"] == kernel])
+        for kernel, head in heads.items()
+    }
+    exempt = {env_id: gpuzoo.get(env_id).exempt.get(EXEMPTION) for env_id in gpuzoo.ids()}
+    reasons = [[f"`{env_id}`", reason] for env_id, reason in exempt.items() if reason]
+    return {**made, "kernels_exceptions": table(["game", "reason"], reasons)}

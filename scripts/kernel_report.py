@@ -1,0 +1,199 @@
+"""A table of the kernels of every game: registers, occupancy, loads and stores, and the time that a model predicts.
+
+    python scripts/kernel_report.py [--only REGEX]    # compiles and traces; writes docs/kernels.json
+    python scripts/kernel_report.py --measured FILE   # adds what `gpuzoo bench --device cuda` measured
+
+It needs NVRTC and no GPU. Registers, local and shared memory are those of the cubin for compute capability 9.0. Kinds
+of loads and stores are those of its PTX. Sectors and bytes follow from the addresses of one step, which the host
+executes (tests/ptx). docs/kernels.md explains the columns and the model of a step's time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "tests"))
+
+from ptx.host import ptx_of  # noqa: E402
+from ptx.parse import UnknownInstructionError  # noqa: E402
+from ptx.trace import TraceBackend, requests  # noqa: E402
+
+from gpuzoo.core import nvrtc, occupancy  # noqa: E402
+from gpuzoo.core.codegen import Program  # noqa: E402
+from gpuzoo.core.definition import split_config  # noqa: E402
+from gpuzoo.core.programs import program  # noqa: E402
+from gpuzoo.core.simulator import Simulator  # noqa: E402
+from gpuzoo.tools import bench  # noqa: E402
+
+Row = dict[str, Any]
+
+FILE = ROOT / "docs/kernels.json"
+ARCH = "sm_90"
+KERNELS = ("step", "rollout")
+BANDWIDTH = 4.3e12  #: bytes per second of an H200's memory
+SMS, CLOCK = 132, 1.755e9
+SECTOR = 32
+SECTORS_PER_CLOCK = 2  #: between an SM and the L2 cache
+SHARED = 228 << 10  #: bytes of an SM
+SHARED_OF_BLOCK = 1 << 10  #: which the system takes of each block
+MOST_BLOCKS = 32  #: of an SM
+
+
+def simulator(case: bench.Case) -> Simulator:
+    """A batch whose kernels can be traced: two blocks, or two envs."""
+    lanes = case.env.lanes(case.env.Config(**case.config)) if case.config else case.env.lanes(case.env.Config())
+    return Simulator(case.env, max(2, 256 // lanes), backend=TraceBackend(), autoreset_mode="same_step", **case.config)
+
+
+def resident_threads(usage: occupancy.Usage, block: int) -> float:
+    """The share of an SM's threads that a kernel can have at a time."""
+    by_shared = SHARED // (usage.shared + SHARED_OF_BLOCK)
+    most = occupancy.most_threads(ARCH)
+    blocks = min(occupancy.resident(usage.registers, block), by_shared, most // block, MOST_BLOCKS)
+    return blocks * block / most
+
+
+def instructions(ptx: str, kernel: str) -> tuple[dict[str, int], dict[str, int], int]:
+    """Loads and stores of global memory in the text of a kernel, by bytes; and those without a state space."""
+    start = ptx.index(f".entry gz_{kernel}(")
+    end = ptx.find(".entry", start + 1)
+    found: dict[str, Counter[str]] = {"ld": Counter(), "st": Counter()}
+    generic = 0
+    pattern = r"^\s*(?:@!?%p\d+\s+)?(ld|st|atom|red)((?:\.\w+)*?)(?:\.v(\d))?\.[busf](\d+)\s"
+    for what, words, vector, bits in re.findall(pattern, ptx[start:end], re.M):
+        spaces = set(words.split(".")) & {"global", "shared", "local", "param", "const"}
+        generic += not spaces
+        if spaces == {"global"} and what in found:
+            found[what][str(int(bits) // 8 * int(vector or 1))] += 1
+    return dict(found["ld"]), dict(found["st"]), generic
+
+
+def addresses(sim: Simulator) -> dict[str, tuple[int, int]]:
+    """Where the arrays of a batch lie: first address and bytes."""
+    members = dict(zip(sim.program.store, sim._members.tolist(), strict=True))
+    sizes = {sim.backend.address(array): int(array.nbytes) for array in sim._owned}
+    return {name: (start, sizes[start]) for name, start in members.items() if start in sizes}
+
+
+def traced(sim: Simulator) -> Row:
+    """Requests and bytes of one step in the middle of episodes."""
+    backend = sim.backend
+    assert isinstance(backend, TraceBackend)
+    sim.reset(seed=0)
+    for step in range(4):
+        sim.random_actions()
+        if step == 3:
+            backend.start()
+        sim.step()
+    accesses = backend.stop()
+    places = addresses(sim)
+    loads, stores = (requests(accesses, store, places) for store in (False, True))
+    rows = requests(accesses, True, {"observation": places["observation"]})
+    row_bytes = places["observation"][1] / sim.num_envs
+    moved = SECTOR * (loads.distinct + stores.distinct) / sim.num_envs
+    requested = (loads.sectors + stores.sectors) / sim.num_envs
+    return {
+        "sectors_per_load": loads.sectors / max(1, loads.requests),
+        "sectors_per_store": stores.sectors / max(1, stores.requests),
+        "row_bytes": row_bytes,
+        "row_sectors": rows.sectors / (places["observation"][1] / SECTOR),
+        "bytes": moved,
+        "fewest_bytes": bench.step_bytes(sim.program),
+        "predicted_steps_per_second": 1 / max(moved / BANDWIDTH, requested / (SMS * CLOCK * SECTORS_PER_CLOCK)),
+    }
+
+
+def compiled(program: Program) -> dict[str, Row]:
+    """What the compiler made of a program, by kernel."""
+    _, log = nvrtc.bounded_cubin(program.code, program.env.id, ARCH, program.block)
+    usage, ptx = occupancy.usage(log), ptx_of(program.code, program.env.id)
+    rows = {}
+    for kernel in KERNELS:
+        loads, stores, generic = instructions(ptx, kernel)
+        rows[kernel] = {
+            "registers": usage[kernel].registers,
+            "local": usage[kernel].local,
+            "shared": usage[kernel].shared,
+            "occupancy": resident_threads(usage[kernel], program.block),
+            "loads": loads,
+            "stores": stores,
+            "generic": generic,
+        }
+    return rows
+
+
+def report(case: bench.Case) -> list[Row]:
+    """The rows of one case, one per kernel; the step is traced, if the host can execute it."""
+    cfg, per_env = split_config(case.env, 1, dict(case.config))
+    made = program(case.env, cfg, per_env)
+    head = {"id": case.env.id, "case": case.name, "lanes": made.lanes, "block": made.block}
+    rows = [{**head, "kernel": kernel, **row} for kernel, row in compiled(made).items()]
+    try:
+        sim = simulator(case)
+    except UnknownInstructionError as error:
+        print(f"{case.env.id} {case.name} is not traced: {error}", file=sys.stderr)
+        return rows
+    rows[0] |= traced(sim)
+    sim.close()
+    return rows
+
+
+def read() -> list[Row]:
+    """The rows that are in the documentation."""
+    rows: list[Row] = json.loads(FILE.read_text()) if FILE.exists() else []
+    return rows
+
+
+def write(rows: list[Row]) -> None:
+    """Puts rows into the documentation; of a kernel that has one it takes the place, and keeps what was measured."""
+    by_key = {(row["id"], row["case"], row["kernel"]): row for row in read()}
+    for row in rows:
+        key = (row["id"], row["case"], row["kernel"])
+        kept = {name: x for name, x in by_key.get(key, {}).items() if name.startswith("measured")}
+        by_key[key] = {name: round(x, 4) if isinstance(x, float) else x for name, x in {**kept, **row}.items()}
+    known = {(case.env.id, case.name) for case in bench.cases()}
+    lines = [json.dumps(row) for key, row in sorted(by_key.items()) if key[:2] in known]
+    FILE.write_text("[\n" + ",\n".join(lines) + "\n]\n")
+
+
+def measured(path: Path) -> None:
+    """Adds the figures of a GPU, from the rows of `gpuzoo bench`."""
+    names = {"step": "steps_per_second", "rollout": "rollout_steps_per_second"}
+    rows = read()
+    for line in path.read_text().splitlines():
+        try:
+            found = json.loads(line)
+        except ValueError:  # a file that was cut off
+            continue
+        if found.get("kind") != "game" or not str(found.get("device")).startswith("cuda"):
+            continue
+        for row in rows:
+            rate = found.get(names[row["kernel"]])
+            if (row["id"], row["case"]) == (found["id"], found["case"]) and rate:
+                row["measured_steps_per_second"] = rate
+    write(rows)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--only", default="", help="cases whose id and name this expression matches")
+    parser.add_argument("--measured", type=Path, help="rows of `gpuzoo bench --device cuda --json FILE`")
+    args = parser.parse_args()
+    if args.measured:
+        measured(args.measured)
+        return
+    for case in bench.cases(args.only):
+        rows = report(case)
+        write(rows)
+        print(case.env.id, case.name, json.dumps(rows[0]), flush=True)
+
+
+if __name__ == "__main__":
+    main()
