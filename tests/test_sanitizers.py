@@ -23,7 +23,7 @@ from gpuzoo.core.backend_cpu import compile_host
 from gpuzoo.core.codegen import DEVICE
 
 ADDRESS = (
-    "-O1", "-g1", "-fno-omit-frame-pointer", "-fsanitize=address,undefined,float-cast-overflow",
+    "-O0", "-g1", "-fno-omit-frame-pointer", "-fsanitize=address,undefined,float-cast-overflow",
     "-fno-sanitize-recover=all", "-Wno-error",
 )  # fmt: skip
 THREAD = ("-O1", "-g1", "-fsanitize=thread")
