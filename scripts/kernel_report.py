@@ -18,6 +18,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
 
@@ -95,15 +97,19 @@ def traced(sim: Simulator) -> Row:
     accesses = backend.stop()
     places = addresses(sim)
     loads, stores = (requests(accesses, store, places) for store in (False, True))
-    rows = requests(accesses, True, {"observation": places["observation"]})
-    row_bytes = places["observation"][1] / sim.num_envs
+    row_bytes = places["observation"][1] // sim.num_envs
+    # An env whose episode ends writes a second row, and alone. Where all of them end, as those of bandits, all count.
+    env = (accesses["address"] - np.uint64(places["observation"][0])) // np.uint64(row_bytes)
+    ended = np.asarray(sim.arrays["ended"]) & (not sim.arrays["ended"].all())
+    goes_on = ~ended[np.minimum(env, np.uint64(sim.num_envs - 1))]
+    rows = requests(accesses[goes_on], True, {"observation": places["observation"]})
     moved = SECTOR * (loads.distinct + stores.distinct) / sim.num_envs
     requested = (loads.sectors + stores.sectors) / sim.num_envs
     return {
         "sectors_per_load": loads.sectors / max(1, loads.requests),
         "sectors_per_store": stores.sectors / max(1, stores.requests),
         "row_bytes": row_bytes,
-        "row_sectors": rows.sectors / (places["observation"][1] / SECTOR),
+        "row_sectors": rows.sectors / max(1, rows.distinct),
         "bytes": moved,
         "fewest_bytes": bench.step_bytes(sim.program),
         "predicted_steps_per_second": 1 / max(moved / BANDWIDTH, requested / (SMS * CLOCK * SECTORS_PER_CLOCK)),

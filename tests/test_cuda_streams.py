@@ -15,7 +15,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from gpu_stand_in import WORK, DriverError, driver, installed, kernels  # noqa: E402
+from gpu_stand_in import WORK, DriverError, driver, installed  # noqa: E402
+from ptx.host import load, ptx_of  # noqa: E402
 from toys.glide import Glide  # noqa: E402
 from toys.herd import Herd  # noqa: E402
 from toys.lamps import Lamps  # noqa: E402
@@ -542,21 +543,27 @@ def test_programs_are_compiled_for_the_driver(gpu, monkeypatch):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="NVIDIA has no NVRTC for other systems' CPUs")
-def test_arguments_are_as_long_as_the_kernels_say(gpu):
-    """Each launch, against the parameters in the PTX that NVRTC makes of the same code."""
-    sim = Simulator(Nim, 3, device="cuda")
-    binary = sim._kernels.launches["step"].args[0]._binary
-    binary.sizes = kernels.parameter_sizes(nvrtc.compile_ptx(sim.program.code, "Nim", "compute_90"))
-    assert binary.sizes.keys() >= {"gz_step", "gz_reset", "gz_rollout", "gz_act"}
-    sim.reset(seed=0)
-    sim.step()
-    sim.step([1])
-    sim.random_actions()
-    sim.rollout(2)
-    binary.sizes["gz_step"] = [8, 8, 8]
-    with pytest.raises(DriverError, match="arguments of"):
-        sim.step()
-    gpu.failures.clear()
+def test_launches_of_what_nvrtc_makes():
+    """With NVRTC's PTX in place of the thread form: arguments of its sizes, at its offsets, and the CPU's bits."""
+
+    def of_ptx(code, name):
+        return load(ptx_of(code, name), name)
+
+    with installed(build=of_ptx):
+        options = {"autoreset_mode": "same_step", "max_episode_steps": 5}
+        sims = [Simulator(Nim, 40, device=device, **options) for device in ("cpu", "cuda")]
+        for sim in sims:
+            sim.reset(seed=0)
+            sim.step()
+            sim.step([1, 7])
+            sim.rollout(9)
+            sim.random_actions()
+            sim.step()
+        assert_same("a launch of each kernel", *map(read, sims))
+        run = sims[1]._kernels.launches["step"].args[0]
+        longer = sims[1].backend.store(np.append(sims[1]._members, np.uint64(0)))
+        with pytest.raises(ValueError, match="bytes of arguments"):
+            sims[1].backend.launch(run, (1,), (64,), (longer, np.int64(0), np.int64(40)))
 
 
 def test_small_batches_have_small_blocks(gpu):

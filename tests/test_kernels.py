@@ -55,26 +55,32 @@ def test_half_occupancy(game, kernel_report):
 
 @pytest.mark.rotates
 def test_no_spills(game, kernel_report):
+    """In the configurations of benchmarks; tests/test_compile.py has the default ones."""
     for name, made in programs(game):
-        for kernel, row in kernel_report.compiled(made).items():
-            assert row["local"] == 0, f"{name}, {kernel}"
+        if name != "default":
+            for kernel, row in kernel_report.compiled(made).items():
+                assert row["local"] == 0, f"{name}, {kernel}"
 
 
 @pytest.mark.rotates
 def test_address_spaces_are_known(game, kernel_report):
     """A load or store that is not known to be of global memory asks at run time where it goes."""
     for name, made in programs(game):
-        for kernel, row in kernel_report.compiled(made).items():
-            assert row["generic"] == 0, f"{name}, {kernel}"
+        ptx = kernel_report.ptx_of(made.code, made.env.id)
+        for kernel in kernel_report.KERNELS:
+            assert kernel_report.instructions(ptx, kernel)[2] == 0, f"{name}, {kernel}"
 
 
 @pytest.mark.rotates
 def test_rows_are_stored_in_few_sectors(game, kernel_report):
-    for case in cases(game):
+    """Those of games with one lane; with several, the rules themselves say which lane writes which number."""
+    for case, (name, made) in zip(cases(game), programs(game), strict=True):
+        if made.lanes > 1:
+            continue
         sim = kernel_report.simulator(case)
         row = kernel_report.traced(sim)
         sim.close()
-        assert row["row_bytes"] < 16 or row["row_sectors"] <= 1.2, f"{case.name}: {row['row_sectors']}"
+        assert row["row_bytes"] < 16 or row["row_sectors"] <= 1.2, f"{name}: {row['row_sectors']}"
 
 
 # ---- the report itself ----

@@ -215,10 +215,10 @@ class BatchEnv(Interface):
 
     def _view(self, name: str, group: str) -> Any:
         """An array of the simulator for one group, in the kind that was asked for."""
-        if self._brings:
-            return self._out(self._of_group(self._brought(name), name, group))
         found = self._views.get((name, group))
         if found is None:
+            if self._brings:
+                return self._out(self._of_group(self._brought(name), name, group))
             found = self._of_group(self.simulator.arrays[name], name, group)
             if self.output == "torch":
                 found = tensors.as_tensor(found)
@@ -266,10 +266,10 @@ class BatchEnv(Interface):
         return {g: {kind: self._view(f"{prefix}{kind}", g) for kind in kinds} for g in self.groups}
 
     def _env_array(self, name: str) -> Any:
-        if self._brings:
-            return self._out(self._brought(name))
         found = self._views.get((name, ""))
         if found is None:
+            if self._brings:
+                return self._out(self._brought(name))
             found = self.simulator.arrays[name]
             if self.output == "torch":
                 found = tensors.as_tensor(found)
@@ -328,7 +328,8 @@ class BatchEnv(Interface):
         else:
             self._all.write(actions)
         self.simulator.step()
-        self._host = {}
+        if self._brings:
+            self._host = {}
         return (
             self._observations(),
             self._each("reward"),

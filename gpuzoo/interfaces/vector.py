@@ -157,7 +157,8 @@ class VectorEnv(BatchAttributes, gymnasium.vector.VectorEnv[Any, Any, Any]):
         self._same_step = sim.autoreset_mode == AutoresetMode.SAME_STEP
         # Arrays in host memory while a call returns NumPy arrays from a GPU; all of one call come with one wait.
         self._brought: dict[str, Any] = {}
-        self._brings = self._names_of_infos() if output == "numpy" and sim.xp is not np else ()
+        self._on_cpu = sim.xp is np
+        self._brings = () if self._on_cpu or output != "numpy" else self._names_of_infos()
         self._stepped = False
         # Most often there is nothing to add to what the kernel wrote.
         self._bare = not (
@@ -218,16 +219,15 @@ class VectorEnv(BatchAttributes, gymnasium.vector.VectorEnv[Any, Any, Any]):
             if array is None:
                 array = self._tensors[name] = tensors.as_tensor(self.simulator.arrays[name])
             return self._as_rows(name, array)
-        array = self._brought.get(name)
-        if array is not None:
-            return self._as_rows(name, array)
-        array = self.simulator.arrays[name]
-        if self.simulator.xp is np:
-            return self._as_rows(name, array)
+        if self._on_cpu:
+            return self._as_rows(name, self.simulator.arrays[name])
         if self._output == "numpy":
-            return self._as_rows(name, self.simulator.backend.to_numpy(array))
-        with self.simulator.backend.ordered():
+            array = self._brought.get(name)
+            if array is None:
+                array = self.simulator.backend.to_numpy(self.simulator.arrays[name])
             return self._as_rows(name, array)
+        with self.simulator.backend.ordered():
+            return self._as_rows(name, self.simulator.arrays[name])
 
     def _as_rows(self, name: str, array: Any) -> Any:
         if not self._whole or array.ndim == 1:

@@ -28,8 +28,8 @@ _HEAD = """\
 // Generated from {source}, compiled by MuJoCo {version}.
 struct Physics {{
   static constexpr int NQ = {nq}, NV = {nv}, NU = {nu};
-  static constexpr double TIMESTEP = {timestep!r};
-  static constexpr double CROSSING = sizeof(Real) == 4 ? 1e-6 : 1e-15;  // distance of axes that counts as none
+  static constexpr Real TIMESTEP = {timestep!r};
+  static constexpr Real CROSSING = sizeof(Real) == 4 ? 1e-6 : 1e-13;  // distance of axes that counts as none
   Vec qpos[NQ], qvel[NV], qacc[NV];  // qacc: where the solver starts (qacc_warmstart)
 {watched}}};
 """
@@ -191,4 +191,4 @@ def _runge_kutta(m: Model, watch: tuple[str, ...]) -> str:
     for d, x in enumerate(rates(t, m, _read(t, "rate", m.nv), _read(t, "qvel", m.nv), t.read("h"))):
         t.write(f"rate[{d}] = {t.name(x)};")
     rate = _function(t, "GZ void physics_rates(Vec *rate, const Vec *qvel, Vec h)")
-    return forward + step + rate + RUNGE_KUTTA
+    return forward + step + rate + RUNGE_KUTTA.replace("TIMESTEP", repr(m.opt_timestep))

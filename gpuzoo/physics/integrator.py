@@ -87,13 +87,13 @@ def _logarithmic_rate(t: Trace, u: Array, velocity: Array) -> list[Number]:
     return [*(velocity + once * 0.5 + cross(u, once) * t.select(small, series, closed))]
 
 
-#: Runge and Kutta's method of order 4. The rates of a stage lead to the positions of the next one.
+#: Runge and Kutta's method of order 4; TIMESTEP stands for its number. The rates of a stage lead to the next positions.
 RUNGE_KUTTA = """
 GZ void physics_step(Physics &s, const Vec *ctrl) {
   Vec qpos[Physics::NQ], qvel[Physics::NV], rate[Physics::NV], last[Physics::NV], dq[Physics::NV], dv[Physics::NV];
   for (int d = 0; d < Physics::NV; ++d) last[d] = dq[d] = dv[d] = rate[d] = num(0.0);
   GZ_ROLLED for (int stage = 0; stage < 4; ++stage) {
-    const Vec h = stage == 0 ? num(0.0) : stage == 3 ? num(Physics::TIMESTEP) : num(0.5 * Physics::TIMESTEP);
+    const Vec h = stage == 0 ? num(0.0) : stage == 3 ? num(TIMESTEP) : num(TIMESTEP / 2.0);
     const Vec weight = stage % 3 == 0 ? num(1.0 / 6.0) : num(1.0 / 3.0);
     physics_advance(qpos, s.qpos, rate, h);
     for (int d = 0; d < Physics::NV; ++d) qvel[d] = fma(h, last[d], s.qvel[d]);
@@ -105,8 +105,8 @@ GZ void physics_step(Physics &s, const Vec *ctrl) {
       dv[d] = fma(weight, last[d], dv[d]);
     }
   }
-  physics_advance(qpos, s.qpos, dq, num(Physics::TIMESTEP));
+  physics_advance(qpos, s.qpos, dq, num(TIMESTEP));
   for (int i = 0; i < Physics::NQ; ++i) s.qpos[i] = qpos[i];
-  for (int d = 0; d < Physics::NV; ++d) s.qvel[d] = fma(num(Physics::TIMESTEP), dv[d], s.qvel[d]);
+  for (int d = 0; d < Physics::NV; ++d) s.qvel[d] = fma(num(TIMESTEP), dv[d], s.qvel[d]);
 }
 """

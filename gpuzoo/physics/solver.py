@@ -67,6 +67,8 @@ class Solver:
         self.entries = [(i, j) for i in range(6) for j in range(i, 6) if {i, j} <= live]
         self._live = sorted({i for pair in self.entries for i in pair})
         self._force: list[Variable] = []
+        self._inertial: list[Variable] = []
+        self._residuals: list[Variable] = []
 
     @property
     def force(self) -> list[Number]:
@@ -95,40 +97,63 @@ class Solver:
             done = t.variable("done", t.invert(self.hit), "PackMask")
             for i in range(len(p.limits)):
                 t.write(f"PackMask on{i} = PackMask(false);")
+            self._begin([x.get() for x in warm])
             with t.within("for (int iteration = 0;; ++iteration)", loop=True):
                 self._iteration(warm, done)
 
     def _iteration(self, warm: list[Variable], done: Variable) -> None:
-        t, p = self.t, self.p
-        qacc: list[Number] = [x.get() for x in warm]
-        residuals = self._update(qacc)
+        t = self.t
+        residuals: list[Number] = [x.get() for x in self._residuals]
+        self._update(residuals)
         t.write(f"if (all(done) || iteration == {STEPS}) break;")
         hessian = self._hessian()
-        inertial = [a - b for a, b in zip(multiply(p.mass, qacc), p.smooth, strict=True)]
+        inertial: list[Number] = [x.get() for x in self._inertial]
         gradient = [a - x.get() for a, x in zip(inertial, self._force, strict=True)]
         step = [-x for x in factor(hessian, self.m.nv).solve(gradient)]
         for x in step:
             t.name(x)
         slope = t.abs(dot(gradient, step)) * SLOPE
-        alpha, settled = self._search(step, slope, inertial, residuals, done)
-        finished, size = done.get(), alpha.get()
-        for variable, a, s in zip(warm, qacc, step, strict=True):
-            variable.set(t.select(finished, a, a + size * s))  # not times 0: an env that is done keeps its bits
+        resistance = multiply(self.p.mass, step)
+        alpha, settled = self._search(step, resistance, slope, inertial, residuals, done)
+        self._move(warm, step, resistance, done.get(), alpha.get())
         done.set(t.either(done.get(), settled.get()))
 
-    def _update(self, qacc: list[Number]) -> list[Number]:
-        """Residuals, active rows and forces at an acceleration. Returns the residuals of the limits."""
-        t, m, p = self.t, self.m, self.p
-        cacc = body_accelerations(m, p.cdof, qacc)
+    def _begin(self, qacc: list[Number]) -> None:
+        """Residuals and inertial forces, M a less the smooth forces, where the search starts."""
+        t, p = self.t, self.p
+        cacc = body_accelerations(self.m, p.cdof, qacc)
         p.contacts.share("cacc", cacc)
+        for group in p.contacts.each():
+            motion = group.motion("cacc", cacc)
+            for a, x in enumerate(group.basis()):
+                group.store(f"row{a}", dot(x, motion) + group.load(f"offset{a}"))
+        rows = [limit.sign * qacc[limit.dof] + limit.offset for limit in p.limits]
+        self._residuals = [t.variable(f"residual{i}", row) for i, row in enumerate(rows)]
+        inertial = [a - b for a, b in zip(multiply(p.mass, qacc), p.smooth, strict=True)]
+        self._inertial = [t.variable(f"inertial{d}", x) for d, x in enumerate(inertial)]
+
+    def _move(self, warm: list[Variable], step: list[Number], resistance: list[Number], done: Expr, size: Expr) -> None:
+        """Goes along the step, with all that is linear in it. An env that is done keeps its bits: no times 0."""
+        t, limits = self.t, self.p.limits
+        changes = [limit.sign * step[limit.dof] for limit in limits]
+        for variables, by in ((warm, step), (self._inertial, resistance), (self._residuals, changes)):
+            for variable, change in zip(variables, by, strict=True):
+                x = variable.get()
+                variable.set(t.select(done, x, x + size * change))
+        for group in self.p.contacts.each():
+            for a in range(1 + group.tangents):
+                row, change = group.load(f"row{a}"), group.load(f"change{a}")
+                if isinstance(change, Expr):
+                    group.store(f"row{a}", t.select(done, row, row + size * change))
+
+    def _update(self, residuals: list[Number]) -> None:
+        """Active rows, and the forces of the constraints."""
+        t, m, p = self.t, self.m, self.p
         for i in self._live if p.contacts.groups else ():
             t.write(f"for (Vec &x : wrench{i}) x = num(0.0);")
         for group in p.contacts.each():
-            motion, weight = group.motion("cacc", cacc), group.load("weight")
-            basis = group.basis()
-            rows = [dot(x, motion) + group.load(f"offset{a}") for a, x in enumerate(basis)]
-            for a, residual in enumerate(rows):
-                group.store(f"row{a}", residual)
+            basis, weight = group.basis(), group.load("weight")
+            rows = [group.load(f"row{a}") for a in range(len(basis))]
             forces: list[Number] = [0.0] * len(basis)
             for r, (row, direction, copies) in enumerate(group.edges(rows)):
                 group.store(f"active{r}", t.both(t.less(row, 0.0), group.mask("hit")))
@@ -143,15 +168,11 @@ class Solver:
                 [(i, x) for i, x in enumerate(wrench(group.load_vector("point"), total)) if i in self._live],
             )
         force = joint_forces(m, p.cdof, self.contact_forces())
-        residuals = []
-        for i, limit in enumerate(p.limits):
-            row = limit.sign * qacc[limit.dof] + limit.offset
+        for i, (limit, row) in enumerate(zip(p.limits, residuals, strict=True)):
             t.write(f"on{i} = {t.name(t.both(t.less(row, 0.0), limit.hit))};")
             force[limit.dof] = force[limit.dof] - limit.sign * (t.min(row, 0.0) * limit.weight)
-            residuals.append(row)
         for variable, new in zip(self._force, force, strict=True):
             variable.set(new)
-        return residuals
 
     def contact_forces(self) -> list[Array]:
         """Spatial forces of all contacts on each body, the world included."""
@@ -225,14 +246,20 @@ class Solver:
                     out[i, j] = out.get((i, j), 0.0) + dot(self.p.cdof[j], forces[i]) * (sign[i] * sign[j])
 
     def _search(
-        self, step: list[Number], slope: Number, inertial: list[Number], residuals: list[Number], done: Variable
+        self,
+        step: list[Number],
+        resistance: list[Number],
+        slope: Number,
+        inertial: list[Number],
+        residuals: list[Number],
+        done: Variable,
     ) -> tuple[Variable, Variable]:
         """Looks along ``step`` for a zero of the cost's derivative, which is piecewise linear and grows.
 
         Returns variables: how far to go, and whether a full step keeps the active rows.
         """
         t, m, p = self.t, self.m, self.p
-        constant, linear = dot(step, inertial), dot(step, multiply(p.mass, step))
+        constant, linear = dot(step, inertial), dot(step, resistance)
         for number in (slope, constant, linear):
             t.name(number)
         cacc = body_accelerations(m, p.cdof, step)

@@ -1,15 +1,12 @@
-"""What the host executes where a GPU would execute a cubin, and what a launch of it must look like.
-
-`build` is where another way to make host code of a program can be put: it is given the code and returns a library with
-the entries ``gz_launch_<kernel>`` of the thread form.
-"""
+"""What the host executes where a GPU would execute a cubin, and what a launch of it must look like."""
 
 from __future__ import annotations
 
 import ctypes
 import dataclasses
+import hashlib
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,58 +16,76 @@ from gpuzoo.core.backend_cpu import compile_host
 
 from .driver import driver
 
-
-def thread_form(code: str, name: str) -> Path:
-    """The thread form of the same code: a host thread for each of the GPU's."""
-    return compile_host(code, name, ("-DGZ_SIMT",))
-
-
-build: Callable[[str, str], Path] = thread_form
-
-_SIZES = {"b8": 1, "u8": 1, "s8": 1, "b16": 2, "u16": 2, "b32": 4, "u32": 4, "s32": 4, "f32": 4}
-_SIZES |= {"b64": 8, "u64": 8, "s64": 8, "f64": 8}
+#: executes a kernel: grid, block, and all arguments one behind the other
+Run = Callable[[Sequence[int], Sequence[int], bytes], None]
+#: makes the kernels of a translation unit, by name, from its code and what messages call it
+Build = Callable[[str, str], Mapping[str, Run]]
 
 
-def parameter_sizes(ptx: str) -> dict[str, list[int]]:
-    """Bytes of each parameter of each kernel, as the compiler says."""
-    found = {}
-    for name, text in re.findall(r"\.entry (\w+)\s*\((.*?)\)", ptx, re.S):
-        parameters = re.findall(r"\.param\s+(?:\.align\s+\d+\s+)?\.(\w+)\s+\w+(?:\[(\d+)\])?", text)
-        found[name] = [_SIZES[kind] * int(count or 1) for kind, count in parameters]
-    return found
+class _ThreadForm(dict[str, Run]):
+    """The thread form of the same code, with the block that a launch asks for."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self._library = ctypes.CDLL(str(path))
+        self._block = getattr(self._library, "gz_simt_block", None) and ctypes.c_int.in_dll(
+            self._library, "gz_simt_block"
+        )
+
+    def __missing__(self, name: str) -> Run:
+        function = getattr(self._library, name.replace("gz_", "gz_launch_", 1))
+        function.restype = None
+
+        def run(grid: Sequence[int], block: Sequence[int], arguments: bytes) -> None:
+            struct = ctypes.create_string_buffer(arguments, len(arguments))
+            if self._block is None:  # a unit: the struct and an offset
+                function(struct, ctypes.c_longlong(int.from_bytes(arguments[-8:], "little", signed=True)))
+                return
+            self._block.value = block[0]
+            argument, count = np.frombuffer(arguments[-16:], np.int64).tolist()
+            function(struct, ctypes.c_longlong(argument), ctypes.c_longlong(count), 1)
+
+        self[name] = run
+        return run
+
+
+def thread_form(code: str, name: str) -> Mapping[str, Run]:
+    """Kernels as `Build` makes them, from the thread form of the code."""
+    return _ThreadForm(compile_host(code, name, ("-DGZ_SIMT",)))
 
 
 @dataclasses.dataclass
 class Binary:
-    """Host code in place of a cubin."""
+    """What is executed in place of a cubin."""
 
-    library: ctypes.CDLL
+    kernels: Mapping[str, Run]
     lanes: int
-    sizes: dict[str, list[int]]  # where the compiler was asked
 
 
+build: Build = thread_form
 binaries: dict[str, Binary] = {}
 
 
-def cubin(code: str, name: str, *architecture: object, sizes: dict[str, list[int]] | None = None) -> Path:
+def cubin(code: str, name: str, *architecture: object) -> Path:
     """In place of `nvrtc.cached_cubin`."""
-    path = build(code, name)
-    lanes = re.search(r"^#define LANES (\d+)", code, re.M)
-    assert lanes is not None
-    binaries[str(path)] = Binary(ctypes.CDLL(str(path)), int(lanes[1]), sizes or {})
+    path = Path(f"{name}-{hashlib.sha256(code.encode()).hexdigest()[:16]}-{build.__name__}.cubin")
+    if str(path) not in binaries:
+        lanes = re.search(r"^#define LANES (\d+)", code, re.M)
+        assert lanes is not None
+        binaries[str(path)] = Binary(build(code, name), int(lanes[1]))
     return path
 
 
-def _value(argument: Any, name: str) -> tuple[int, int, Any]:
-    """An argument as C takes it, its bytes, and what must live as long."""
+def _bytes(argument: Any, name: str) -> bytes:
+    """An argument as a kernel gets it."""
     if isinstance(argument, np.ndarray):  # CuPy passes an array of one element by value
         if argument.size != 1 or not argument.flags.c_contiguous:
             raise TypeError(f"{name}: only a NumPy array of size one can be passed by value, not {argument.shape}.")
-        kept = argument.copy()
-        return kept.ctypes.data, argument.nbytes, kept
-    if not isinstance(argument, np.generic):
+    elif not isinstance(argument, np.generic):
         raise TypeError(f"{name}: an argument must have a type with a size, not {type(argument).__name__}.")
-    return int(argument), argument.nbytes, None
+    if argument.nbytes % 8:
+        raise TypeError(f"{name}: an argument has {argument.nbytes} bytes, and those of these kernels 8 or more.")
+    return argument.tobytes()
 
 
 class Kernel:
@@ -79,8 +94,7 @@ class Kernel:
     def __init__(self, binary: Binary, name: str, device: int) -> None:
         self._binary, self.name, self._device = binary, name, device
         self._loaded = False
-        self._function = getattr(binary.library, name.replace("gz_", "gz_launch_", 1))
-        self._function.restype = None
+        self._run = binary.kernels[name]
 
     def __call__(
         self,
@@ -99,35 +113,18 @@ class Kernel:
                 raise TypeError(f"{self.name}: {what} must be a tuple of one int, not {size!r}.")
             if not 1 <= size[0] <= most:
                 driver.refuse(f"{self.name} with {what} {size}")
-        values = [_value(argument, self.name) for argument in args]
-        sizes = [size for _, size, _ in values]
-        if sizes != self._binary.sizes.get(self.name, sizes):
-            driver.refuse(f"{self.name} with arguments of {sizes} bytes in place of {self._binary.sizes[self.name]}")
+        arguments = b"".join(_bytes(argument, self.name) for argument in args)
         if not self._loaded:
             driver.note("load", self.name, handle)
             if driver.graphs:
                 driver.refuse(f"to load {self.name} while a stream is captured")
             self._loaded = True
-        self._check_threads(grid[0] * block[0], block[0], args, values)
-        numbers = [ctypes.c_longlong(ctypes.c_longlong(value).value) for value, _, _ in values]
-        if len(numbers) == 3:
-            numbers.append(ctypes.c_longlong(1))
+        self._check_threads(grid[0] * block[0], block[0], args, arguments)
+        driver.give("launch", self.name, handle, lambda: self._run(grid, block, arguments))
 
-        def work() -> None:
-            if len(args) == 3:
-                ctypes.c_int.in_dll(self._binary.library, "gz_simt_block").value = block[0]
-            self._function(*numbers)
-            del values[len(args) :]  # keeps what was passed by value
-
-        driver.give("launch", self.name, handle, work)
-
-    def _check_threads(
-        self, threads: int, block: int, args: Sequence[Any], values: Sequence[tuple[int, int, Any]]
-    ) -> None:
+    def _check_threads(self, threads: int, block: int, args: Sequence[Any], arguments: bytes) -> None:
         """A thread for each lane of each env, or for each item of a unit, and not a block more than that takes."""
-        if len(args) == 3:
-            want = int(args[2]) * self._binary.lanes
-        else:  # the struct begins with the number of items
-            want = ctypes.c_longlong.from_address(values[0][0]).value
+        items = int.from_bytes(arguments[:8], "little")  # of a unit, whose struct begins with that
+        want = int(args[2]) * self._binary.lanes if len(args) == 3 else items
         if not max(want, 1) <= threads < max(want, 1) + block:
             driver.refuse(f"{self.name} with {threads} threads for {want}")

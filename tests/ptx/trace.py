@@ -21,7 +21,7 @@ ACCESS = np.dtype(
     [("address", np.uint64), ("block", np.uint32), ("thread", np.uint32), ("site", np.uint32), ("kind", np.uint32)]
 )
 STORE = 1 << 16  #: in `kind`, beside the bytes
-MOST = 8_000_000  #: accesses of one launch
+MOST = 24_000_000  #: accesses of one launch
 
 _RECORDER = f"""
 struct Access {{

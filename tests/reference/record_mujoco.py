@@ -35,7 +35,7 @@ Floats = NDArray[np.float64]
 def compiled(name: str) -> Any:
     """MuJoCo's model, with a solver that goes on to the exact minimum."""
     m = mujoco.MjModel.from_xml_path(str(ASSETS / FILES[name]))
-    m.opt.tolerance, m.opt.ls_tolerance = 0.0, 1e-12
+    m.opt.tolerance, m.opt.ls_tolerance = 1e-16, 1e-12
     m.opt.iterations = m.opt.ls_iterations = 200
     return m
 

@@ -30,9 +30,9 @@ using Chunk = Bytes<CHUNK>;
 // Bytes from row to row. Where a row is whole chunks, an odd number of them, so that threads meet in few memory banks.
 constexpr int STRIDE = ROW_BYTES + (ROW_BYTES % (2 * CHUNK) == 0 ? CHUNK : 0);
 
-// How many of a warp's threads observe at a time. With 4.5 KB per warp an SM has shared memory for more threads than it
+// How many of a warp's threads observe at a time. With 5.6 KB per warp an SM has shared memory for more threads than it
 // has registers for.
-constexpr int TURN = STRIDE <= 144 ? 32 : STRIDE <= 288 ? 16 : STRIDE <= 544 ? 8 : STRIDE <= 1088 ? 4 : 2;
+constexpr int TURN = STRIDE <= 144 ? 32 : STRIDE <= 288 ? 16 : STRIDE <= 720 ? 8 : STRIDE <= 1088 ? 4 : 2;
 
 // A row of one chunk is stored by the thread that made it.
 constexpr bool OF_ONE_CHUNK = ROW_BYTES == 8 || ROW_BYTES == CHUNK;

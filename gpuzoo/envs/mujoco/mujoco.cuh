@@ -41,7 +41,7 @@ template <class E> GZ Physics simulate(const E &e, int steps) {
 }
 
 // Seconds of a step of the env.
-GZ Pack seconds(int frame_skip) { return Pack(Real(Physics::TIMESTEP * frame_skip)); }
+GZ Pack seconds(int frame_skip) { return Pack(Physics::TIMESTEP * Real(frame_skip)); }
 
 template <class E> GZ Pack sum_of_squares_of_actions(const E &e) {
   Pack sum = 0.f;
