@@ -150,6 +150,7 @@ def returns_at_gymnasiums(game: str, policy: Any, episodes: int) -> np.ndarray:
     return returns
 
 
+@pytest.mark.rotates
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("robot", TRAINED)
 def test_policies_carry_over(robot):
@@ -158,6 +159,7 @@ def test_policies_carry_over(robot):
     ours = evaluate(robot, policies, 100, 5, Args.of(robot).config).returns[group][:, 0]
     theirs = returns_at_gymnasiums(robot, policies[group], 100)
     error = np.hypot(*(x.std(ddof=1) / 10 for x in (ours, theirs)))
-    assert abs(ours.mean() - theirs.mean()) <= 2 * error, (ours.mean(), theirs.mean(), error)
+    # One of seven robots is over two standard errors by chance in every fourth choice of seeds; over three in every fiftieth.
+    assert abs(ours.mean() - theirs.mean()) <= 3 * error, (ours.mean(), theirs.mean(), error)
     random = evaluate(robot, {}, 100, 5).returns[group]
     assert theirs.mean() > random.mean() + random.std(), "a policy without skill would carry over, too"
