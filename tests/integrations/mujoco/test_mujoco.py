@@ -159,7 +159,7 @@ def test_policies_carry_over(robot):
     ours = evaluate(robot, policies, 100, 5, Args.of(robot).config).returns[group][:, 0]
     theirs = returns_at_gymnasiums(robot, policies[group], 100)
     error = np.hypot(*(x.std(ddof=1) / 10 for x in (ours, theirs)))
-    # One of seven robots is over two standard errors by chance in every fourth choice of seeds; over three in every fiftieth.
+    # Of seven robots one is over two errors by chance for every fourth choice of seeds; over three, for every fiftieth.
     assert abs(ours.mean() - theirs.mean()) <= 3 * error, (ours.mean(), theirs.mean(), error)
     random = evaluate(robot, {}, 100, 5).returns[group]
     assert theirs.mean() > random.mean() + random.std(), "a policy without skill would carry over, too"
