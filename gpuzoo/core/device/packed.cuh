@@ -3,7 +3,7 @@
 //   16 with AVX-512, 8 with AVX2 and FMA, 4 with NEON;
 //   1 on a GPU, in the thread form on a host, and on other CPUs: then a Pack is a float.
 // GZ_PACK_WIDTH forces a width. GZ_PACKED_DOUBLE makes packs of one double, which shows the error of a method without
-// that of float32.
+// that of float32. One file: each operation stands beside its forms for the other instruction sets.
 
 #ifndef GZ_PACK_WIDTH
 #if GZ_THREADS || defined(GZ_PACKED_DOUBLE)
