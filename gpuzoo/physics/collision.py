@@ -1,18 +1,19 @@
 """Where geoms touch (``mj_collision``): which pairs may, and the nearest points of each pair of shapes.
 
 A `Touch` is one possible contact: a capsule on the ground has two, at its ends. Its numbers are constants of the model.
-Those of touches that share the code of a loop are read from tables, so the functions here ask a `Place` for them.
+Those of touches that share the code of a loop are read from tables, so the functions here ask a `Place` for them. They
+tell it as soon as they know where geoms are apart: what they write after that is skipped where all envs of a pack are.
 """
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterator
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
-from gpuzoo.physics.expressions import Array, Number, Trace, constants, dot
+from gpuzoo.physics.expressions import Array, Expr, Number, Trace, dot
 from gpuzoo.physics.model import CAPSULE, CYLINDER, PLANE, SPHERE, Model
 from gpuzoo.physics.spatial import constant_rotation, cross
 
@@ -32,8 +33,17 @@ class Place(Protocol):
     def vector(self, name: str) -> Array:
         """Three constants of the touch."""
 
-    def frame(self, side: int) -> tuple[Array, Array]:
+    def frame(self, side: int) -> tuple[Array, ...]:
         """Position and orientation of a body of the touch: 0 the first geom's, 1 the second's."""
+
+    def geom(self, side: int) -> tuple[Array, ...]:
+        """Centre of a geom of the touch, and its z axis."""
+
+    def only_where(self, near: Expr) -> None:
+        """Skips what follows unless the mask holds for an env of the pack; elsewhere the geoms are apart."""
+
+    def touching(self, distance: Number) -> Expr:
+        """Skips what follows unless geoms at a distance are in contact in an env of the pack; returns where."""
 
     @property
     def origin(self) -> Array:
@@ -62,31 +72,29 @@ class Touch:
     """A place where two geoms may touch.
 
     Attributes:
-        bodies: of the two geoms; 0 for one that never moves.
+        geoms: the two.
+        bodies: theirs; 0 for one that never moves.
         nearest: the function of their shapes.
         alike: what touches with the same code have in common.
         numbers: what may differ between them.
         condim: 1 without friction, 3 with.
-        friction: the sliding coefficient.
         solref: of the pair.
         solimp: of the pair.
-        margin: the distance below which it is active.
     """
 
+    geoms: tuple[int, int]
     bodies: tuple[int, int]
     nearest: Callable[[Place], Nearest]
     alike: tuple[object, ...]
     numbers: dict[str, float]
     condim: int
-    friction: float
     solref: tuple[float, ...]
     solimp: tuple[float, ...]
-    margin: float
 
     @property
     def key(self) -> tuple[object, ...]:
         """Touches with equal keys may share the code of a loop."""
-        same = (self.condim, self.friction, self.solref, self.solimp, self.margin)
+        same = (self.condim, self.solref, self.solimp)
         return (*self.alike, *(b == 0 for b in self.bodies), *same)
 
 
@@ -102,7 +110,7 @@ def pairs(m: Model) -> Iterator[tuple[int, int]]:
                 yield (g, f) if m.geom_type[f] > m.geom_type[g] else (f, g)
 
 
-def _mixed(m: Model, f: int, g: int) -> dict[str, object]:
+def _mixed(m: Model, f: int, g: int) -> dict[str, Any]:
     """Parameters of a contact: of the geom with priority, or of both (``mj_contactParam``)."""
     if m.geom_priority[f] != m.geom_priority[g]:
         one = f if m.geom_priority[f] > m.geom_priority[g] else g
@@ -115,17 +123,14 @@ def _mixed(m: Model, f: int, g: int) -> dict[str, object]:
         solref = share * first + (1 - share) * second if standard else np.minimum(first, second)
         solimp = share * m.geom_solimp[f] + (1 - share) * m.geom_solimp[g]
         condim, friction = m.geom_condim[[f, g]].max(), m.geom_friction[[f, g], 0].max()
+    margin = m.geom_margin[f] + m.geom_margin[g] - m.geom_gap[f] - m.geom_gap[g]
+    invweight = m.body_invweight0[m.geom_bodyid[[f, g]], 0]
     return {
         "condim": int(condim),
-        "friction": float(friction) if condim > 1 else 0.0,
+        "numbers": {"friction": float(friction), "margin": float(margin), "invweight": float(invweight.sum())},
         "solref": tuple(solref.tolist()),
         "solimp": tuple(solimp.tolist()),
-        "margin": float(m.geom_margin[f] + m.geom_margin[g] - m.geom_gap[f] - m.geom_gap[g]),
     }
-
-
-def _vector(name: str, x: Array) -> dict[str, float]:
-    return {f"{name}{i}": float(x[i]) for i in range(3)}
 
 
 def touches(m: Model) -> Iterator[Touch]:
@@ -137,29 +142,25 @@ def touches(m: Model) -> Iterator[Touch]:
     for f, g in pairs(m):
         shapes = int(m.geom_type[f]), int(m.geom_type[g])
         bodies = int(m.geom_bodyid[f]), int(m.geom_bodyid[g])
-        common = {"bodies": tuple(b if m.body_weldid[b] else 0 for b in bodies), **_mixed(m, f, g)}
-        axes = [constant_rotation(m.geom_quat[x])[:, 2] for x in (f, g)]
-        invweight = {"invweight": float(sum(m.body_invweight0[b, 0] for b in bodies))}
+        common: dict[str, Any] = {
+            "geoms": (f, g),
+            "bodies": tuple(b if m.body_weldid[b] else 0 for b in bodies),
+            **_mixed(m, f, g),
+        }
+        numbers = common.pop("numbers")
+        halves = [float(m.geom_size[x, 1]) if m.geom_type[x] == CAPSULE else 0.0 for x in (f, g)]
         if shapes in ((PLANE, SPHERE), (PLANE, CAPSULE)) and bodies[0] == 0:
-            normal, radius = axes[0], float(m.geom_size[g, 0])
-            half = float(m.geom_size[g, 1]) if shapes[1] == CAPSULE else 0.0
-            numbers = {
-                "radius": radius,
-                "height": float(np.dot(normal.astype(float), m.geom_pos[f])),
-                **_vector("axis", axes[1]),
-            } | invweight
+            normal, half = constant_rotation(m.geom_quat[f])[:, 2], halves[1]
+            height = float(np.dot(normal.astype(float), m.geom_pos[f]))
+            numbers |= {"radius": float(m.geom_size[g, 0]), "height": height}
+            nearest, alike = _on_plane(normal, half > 0.0), ("on plane", half > 0.0, *normal)
             for end in (half, -half) if half else (0.0,):
-                place = _vector("end", constants(m.geom_pos[g]) + axes[1] * end)
-                nearest, alike = _on_plane(normal, half > 0.0), ("on plane", half > 0.0, *normal)
-                yield Touch(nearest=nearest, alike=alike, numbers=numbers | place, **common)  # type: ignore[arg-type]
+                yield Touch(nearest=nearest, alike=alike, numbers=numbers | {"end": end}, **common)
         elif {*shapes} <= {SPHERE, CAPSULE}:
-            halves = [float(m.geom_size[x, 1]) if m.geom_type[x] == CAPSULE else 0.0 for x in (f, g)]
-            numbers = dict(invweight)
             for side, x in enumerate((f, g)):
-                numbers |= _vector(f"centre_{side}_", constants(m.geom_pos[x])) | {f"radius_{side}": m.geom_size[x, 0]}
-                numbers |= _vector(f"axis_{side}_", axes[side] * halves[side]) | {f"square_{side}": halves[side] ** 2}
+                numbers |= {f"radius_{side}": float(m.geom_size[x, 0]), f"half_{side}": halves[side]}
             nearest, alike = _between_segments(*(h > 0.0 for h in halves)), ("segments", *(h > 0.0 for h in halves))
-            yield Touch(nearest=nearest, alike=alike, numbers=numbers, **common)  # type: ignore[arg-type]
+            yield Touch(nearest=nearest, alike=alike, numbers=numbers, **common)
         else:
             names = " and ".join(f"{_NAMES[s]} {m.geom_names[x]!r}" for s, x in zip(shapes, (f, g), strict=True))
             raise ValueError(f"not supported: contacts of {names}.")
@@ -169,11 +170,12 @@ def _on_plane(normal: Array, capsule: bool) -> Callable[[Place], Nearest]:
     """A sphere, or one end of a capsule, and a plane that does not move (``mjc_PlaneSphere``, ``mjc_PlaneCapsule``)."""
 
     def nearest(at: Place) -> Nearest:
-        pos, mat = at.frame(1)
-        centre, radius = pos + mat @ at.vector("end"), at.number("radius")
-        distance = dot(normal, centre + at.origin) - (at.number("height") + radius)
-        point = centre - normal * (distance * 0.5 + radius)
-        return Nearest(distance, point, normal, mat @ at.vector("axis") if capsule else None)
+        centre, axis = at.geom(1)
+        radius, end = at.number("radius"), at.number("end")
+        distance = dot(normal, centre + at.origin + axis * end) - (at.number("height") + radius)
+        at.touching(distance)
+        point = centre + axis * end - normal * (distance * 0.5 + radius)
+        return Nearest(distance, point, normal, axis if capsule else None)
 
     return nearest
 
@@ -186,22 +188,23 @@ def _between_segments(first: bool, second: bool) -> Callable[[Place], Nearest]:
 
     def nearest(at: Place) -> Nearest:
         t = at.trace
-        centres, axes = [], []
-        for side, long in ((0, first), (1, second)):
-            pos, mat = at.frame(side)
-            centres.append(pos + mat @ at.vector(f"centre_{side}_"))
-            axes.append(mat @ at.vector(f"axis_{side}_") if long else None)
+        halves, radii = ([at.number(f"{name}_{side}") for side in (0, 1)] for name in ("half", "radius"))
+        centres, axes = zip(*(at.geom(side) for side in (0, 1)), strict=True)
         apart = centres[0] - centres[1]
-        x, y = _parameters(t, axes[0], axes[1], apart, at.number("square_0"), at.number("square_1"))
-        ends = [c if a is None else c + a * s for c, a, s in zip(centres, axes, (x, y), strict=True)]
+        reach = at.number("margin") + radii[0] + radii[1] + halves[0] + halves[1]
+        at.only_where(t.less(dot(apart, apart), reach * reach))
+        arms = [axis * half if long else None for axis, half, long in zip(axes, halves, (first, second), strict=True)]
+        x, y = _parameters(t, arms[0], arms[1], apart, halves[0] * halves[0], halves[1] * halves[1])
+        ends = [c if a is None else c + a * s for c, a, s in zip(centres, arms, (x, y), strict=True)]
         way = ends[1] - ends[0]
         length = t.sqrt(dot(way, way))
+        distance = length - (radii[0] + radii[1])
+        at.touching(distance)
         apart_at_all = t.less(t.read("num(Physics::CROSSING)"), length)
-        across = _crossing(t, axes[0], axes[1])
+        across = _crossing(t, arms[0], arms[1])
         scale = 1.0 / t.select(apart_at_all, length, 1.0)
         normal = np.array([t.select(apart_at_all, x * scale, y) for x, y in zip(way, across, strict=True)], object)
-        distance = length - (at.number("radius_0") + at.number("radius_1"))
-        return Nearest(distance, ends[0] + normal * (at.number("radius_0") + distance * 0.5), normal)
+        return Nearest(distance, ends[0] + normal * (radii[0] + distance * 0.5), normal)
 
     return nearest
 
