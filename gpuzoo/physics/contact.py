@@ -15,11 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from gpuzoo.physics.collision import Nearest, Touch, touches
+from gpuzoo.physics.collision import Touch, touches
 from gpuzoo.physics.constraint import impedance, reference
 from gpuzoo.physics.expressions import Array, Expr, Number, Trace, constants, dot, zeros
 from gpuzoo.physics.kinematics import Kinematics
 from gpuzoo.physics.model import Model
+from gpuzoo.physics.shapes import Nearest
 from gpuzoo.physics.spatial import cross, join, velocity_at
 
 #: a model with more contacts than these has loops over those that differ in numbers only
