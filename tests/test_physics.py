@@ -2,8 +2,8 @@
 
 **Double precision.** The text that runs in float32 is compiled with doubles too, and then is MuJoCo's step but for
 rounding: 1e-10, relative to the largest velocity. So the method is exact, and what float32 does wrong is rounding. Of a
-capsule and a cylinder MuJoCo itself finds the nearest points to 1e-8 only (`NEAREST`): it stops where rounding hides that
-a better point is nearer.
+capsule and a cylinder MuJoCo itself finds the nearest points to 1e-8 only (`NEAREST`): it stops where rounding hides
+that a better point is nearer.
 
 **float32.** Rounding a state to float32 moves each of its numbers by up to 2^-24 of itself, an ulp of the state, and
 the exact step carries that on: the largest change of the result under random changes of that size, taken in double

@@ -35,6 +35,11 @@ struct Physics {{
 """
 
 
+def sizes_of(m: Model) -> dict[str, int]:
+    """What can be watched, and how many numbers each has."""
+    return {"xpos": 3, "site_xpos": 3, "qfrc_constraint": 1, "cfrc_ext": 6 * m.nbody}
+
+
 def generate(m: Model, watch: tuple[str, ...] = (), look: bool = False) -> str:
     """The text of a model.
 
@@ -48,7 +53,7 @@ def generate(m: Model, watch: tuple[str, ...] = (), look: bool = False) -> str:
     Raises:
         ValueError: something of the model is not supported; the message names it.
     """
-    sizes = {"xpos": 3, "site_xpos": 3, "qfrc_constraint": 1, "cfrc_ext": 6 * m.nbody}
+    sizes = sizes_of(m)
     for words in watch:
         if words.split()[0] not in sizes:
             raise ValueError(f"{words!r} cannot be watched: {', '.join(sizes)} can.")
