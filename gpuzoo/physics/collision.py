@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 
@@ -25,31 +26,29 @@ class Touch:
     """A place where two geoms may touch.
 
     Attributes:
-        bodies: of the two geoms; 0 for one that never moves.
+        geoms: the two.
+        bodies: theirs; 0 for one that never moves.
         nearest: the function of their shapes.
         alike: what touches with the same code have in common.
         numbers: what may differ between them.
         condim: 1 without friction, 3 with.
-        friction: the sliding coefficient.
         solref: of the pair.
         solimp: of the pair.
-        margin: the distance below which it is active.
     """
 
+    geoms: tuple[int, int]
     bodies: tuple[int, int]
     nearest: Callable[[Place], Nearest]
     alike: tuple[object, ...]
     numbers: dict[str, float]
     condim: int
-    friction: float
     solref: tuple[float, ...]
     solimp: tuple[float, ...]
-    margin: float
 
     @property
     def key(self) -> tuple[object, ...]:
         """Touches with equal keys may share the code of a loop."""
-        same = (self.condim, self.friction, self.solref, self.solimp, self.margin)
+        same = (self.condim, self.solref, self.solimp)
         return (*self.alike, *(b == 0 for b in self.bodies), *same)
 
 
@@ -65,7 +64,7 @@ def pairs(m: Model) -> Iterator[tuple[int, int]]:
                 yield (g, f) if m.geom_type[f] > m.geom_type[g] else (f, g)
 
 
-def _mixed(m: Model, f: int, g: int) -> dict[str, object]:
+def _mixed(m: Model, f: int, g: int) -> dict[str, Any]:
     """Parameters of a contact: of the geom with priority, or of both (``mj_contactParam``)."""
     if m.geom_priority[f] != m.geom_priority[g]:
         one = f if m.geom_priority[f] > m.geom_priority[g] else g
@@ -78,12 +77,13 @@ def _mixed(m: Model, f: int, g: int) -> dict[str, object]:
         solref = share * first + (1 - share) * second if standard else np.minimum(first, second)
         solimp = share * m.geom_solimp[f] + (1 - share) * m.geom_solimp[g]
         condim, friction = m.geom_condim[[f, g]].max(), m.geom_friction[[f, g], 0].max()
+    margin = m.geom_margin[f] + m.geom_margin[g] - m.geom_gap[f] - m.geom_gap[g]
+    invweight = m.body_invweight0[m.geom_bodyid[[f, g]], 0]
     return {
         "condim": int(condim),
-        "friction": float(friction) if condim > 1 else 0.0,
+        "numbers": {"friction": float(friction), "margin": float(margin), "invweight": float(invweight.sum())},
         "solref": tuple(solref.tolist()),
         "solimp": tuple(solimp.tolist()),
-        "margin": float(m.geom_margin[f] + m.geom_margin[g] - m.geom_gap[f] - m.geom_gap[g]),
     }
 
 
@@ -108,8 +108,12 @@ def touches(m: Model) -> Iterator[Touch]:
     for f, g in pairs(m):
         shapes = int(m.geom_type[f]), int(m.geom_type[g])
         bodies = int(m.geom_bodyid[f]), int(m.geom_bodyid[g])
-        common = {"bodies": tuple(b if m.body_weldid[b] else 0 for b in bodies), **_mixed(m, f, g)}
-        invweight = {"invweight": float(sum(m.body_invweight0[b, 0] for b in bodies))}
+        common: dict[str, Any] = {
+            "geoms": (f, g),
+            "bodies": tuple(b if m.body_weldid[b] else 0 for b in bodies),
+            **_mixed(m, f, g),
+        }
+        same = common.pop("numbers")
         parts = PARTS.get(shapes)
         if parts is None or (shapes[0] == PLANE and bodies[0]):
             names = " and ".join(f"{_NAMES[s]} {m.geom_names[x]!r}" for s, x in zip(shapes, (f, g), strict=True))
@@ -117,4 +121,4 @@ def touches(m: Model) -> Iterator[Touch]:
         if common["condim"] == 1 and shapes[0] == PLANE and not any(_lifts(k, m, f, bodies[1]) for k in sampled):
             continue
         for nearest, alike, numbers in parts(m, f, g):
-            yield Touch(nearest=nearest, alike=alike, numbers=numbers | invweight, **common)  # type: ignore[arg-type]
+            yield Touch(nearest=nearest, alike=alike, numbers=numbers | same, **common)

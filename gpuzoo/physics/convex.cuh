@@ -186,19 +186,15 @@ GZ PackMask above_cap(Vec &first, Vec &last, Triple p, Triple d, Triple x, Tripl
 // Up to two contacts. Each is 7 numbers, distance, point and normal; where there is none, the distance is 1e10.
 // `capsule` is its centre and unit axis, `cylinder` its centre, axis and an axis across; `sizes` are radius and half length
 // of the capsule, of the cylinder, and the margin.
-GZ_SELDOM void capsule_cylinder(Vec *out, const Vec *capsule, const Vec *cylinder, const Real *sizes) {
-  for (int i = 0; i < 14; ++i) out[i] = i % 7 ? num(0.0) : num(1e10);
+GZ_SELDOM void capsule_cylinder(Vec *out, const Vec *capsule, const Vec *cylinder, const Vec *sizes) {
   const Triple centre = {cylinder[0], cylinder[1], cylinder[2]}, axis = {cylinder[3], cylinder[4], cylinder[5]};
   const Triple along = {capsule[3], capsule[4], capsule[5]}, x = {cylinder[6], cylinder[7], cylinder[8]};
   const Triple apart = Triple{capsule[0], capsule[1], capsule[2]} - centre;
-  const Vec margin = num(sizes[4]), length = num(sizes[1]);
-  const Vec reach = num(sizes[0]) + length + sqrt(num(sizes[2] * sizes[2] + sizes[3] * sizes[3])) + margin;
-  if (!any(less(dot(apart, apart), reach * reach))) return;
-  const Sizes size = {num(sizes[0]), num(sizes[2]), num(sizes[3])};
+  const Vec margin = sizes[4], length = sizes[1];
+  const Sizes size = {sizes[0], sizes[2], sizes[3]};
   Meeting found;
   meet(found, apart, along * length, axis, size);
   const PackMask hit = less(found.distance, margin);
-  if (!any(hit)) return;
   Vec distance[2] = {select(hit, found.distance, num(1e10)), num(1e10)};
   Triple point[2] = {found.point, found.point}, normal = found.normal;
   const PackMask level = hit & found.capped & less(abs(dot(along, axis)), num(LEVEL));

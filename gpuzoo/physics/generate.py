@@ -58,7 +58,7 @@ def generate(m: Model, watch: tuple[str, ...] = (), look: bool = False) -> str:
         if words.split()[0] not in sizes:
             raise ValueError(f"{words!r} cannot be watched: {', '.join(sizes)} can.")
     watched = [(words.replace(" ", "_"), sizes[words.split()[0]]) for words in watch]
-    head = Path(__file__).with_name("words.cuh").read_text() + _HEAD.format(
+    head = "".join(Path(__file__).with_name(name).read_text() for name in ("words.cuh", "matrix.cuh")) + _HEAD.format(
         source=m.source,
         version=m.version,
         nq=m.nq,
@@ -141,6 +141,13 @@ def _read(t: Trace, name: str, count: int) -> list[Number]:
     return [t.read(f"{name}[{i}]") for i in range(count)]
 
 
+def _warm(t: Trace, m: Model) -> list[Variable]:
+    """Where the solver starts; afterwards, the acceleration that it found."""
+    t.write(f"Vec qacc[{m.nv}];")
+    t.write(f"for (int d = 0; d < {m.nv}; ++d) qacc[d] = s.qacc[d];")
+    return [Variable(t, f"qacc[{d}]") for d in range(m.nv)]
+
+
 def _function(t: Trace, signature: str) -> str:
     """A function, without the values that nobody reads."""
     kept: list[str] = []
@@ -176,7 +183,7 @@ def _forward(
     bounds = limits(t, m, qpos, qvel)
     contacts = Contacts(t, m, k)
     solver = Solver(t, m, Problem(k.cdof, mass, smooth, bounds, contacts, contacts.detect()))
-    solver.write(warm)
+    solver.write(warm, "cfrc_ext" in watch)
     force = solver.force
     _watch(t, m, watch, k, inertia, force, solver)
     return mass, [a + b for a, b in zip(smooth, force, strict=True)], solver
@@ -185,8 +192,9 @@ def _forward(
 def _euler(m: Model, watch: tuple[str, ...]) -> str:
     """Euler's method, semi-implicit in velocity and with implicit damping."""
     t, h = Trace(), m.opt_timestep
-    qpos, qvel, ctrl = _read(t, "s.qpos", m.nq), _read(t, "s.qvel", m.nv), _read(t, "ctrl", m.nu)
-    warm = [t.variable(f"qacc{d}", f"s.qacc[{d}]") for d in range(m.nv)]
+    t.write("const Vec *qvel = s.qvel;")
+    qpos, qvel, ctrl = _read(t, "s.qpos", m.nq), _read(t, "qvel", m.nv), _read(t, "ctrl", m.nu)
+    warm = _warm(t, m)
     mass, force, solver = _forward(t, m, qpos, qvel, ctrl, warm, watch)
     qacc = implicit_damping(m, mass).solve(force)
     for d, (x, solved) in enumerate(zip(qacc, warm, strict=True)):
@@ -203,7 +211,7 @@ def _runge_kutta(m: Model, watch: tuple[str, ...]) -> str:
     """RK4 calls the dynamics four times; they are a function of their own, so that they are compiled once."""
     t = Trace()
     qpos, qvel, ctrl = _read(t, "qpos", m.nq), _read(t, "qvel", m.nv), _read(t, "ctrl", m.nu)
-    warm = [t.variable(f"qacc{d}", f"s.qacc[{d}]") for d in range(m.nv)]
+    warm = _warm(t, m)
     mass, force, _ = _forward(t, m, qpos, qvel, ctrl, warm, watch)
     for d, x in enumerate(factor(mass, m.nv).solve(force)):
         t.write(f"s.qacc[{d}] = {t.name(x)};")
