@@ -35,7 +35,12 @@ struct Physics {{
 """
 
 
-def generate(m: Model, watch: tuple[str, ...] = ()) -> str:
+def sizes_of(m: Model) -> dict[str, int]:
+    """What can be watched, and how many numbers each has."""
+    return {"xpos": 3, "site_xpos": 3, "qfrc_constraint": 1, "cfrc_ext": 6 * m.nbody}
+
+
+def generate(m: Model, watch: tuple[str, ...] = (), look: bool = False) -> str:
     """The text of a model.
 
     Args:
@@ -43,11 +48,12 @@ def generate(m: Model, watch: tuple[str, ...] = ()) -> str:
         watch: quantities that rules read, as of the last evaluation of the dynamics, which is where MuJoCo's `mjData`
             has them after a step: ``"xpos fingertip"`` (of a body), ``"site_xpos tip"``, ``"qfrc_constraint slider"``
             (of a joint). They are members of ``Physics`` with these names, ``xpos_fingertip[3]``.
+        look: whether there is also ``physics_look(state)``, which sees the places that are watched, without a step.
 
     Raises:
         ValueError: something of the model is not supported; the message names it.
     """
-    sizes = {"xpos": 3, "site_xpos": 3, "qfrc_constraint": 1, "cfrc_ext": 6 * m.nbody}
+    sizes = sizes_of(m)
     for words in watch:
         if words.split()[0] not in sizes:
             raise ValueError(f"{words!r} cannot be watched: {', '.join(sizes)} can.")
@@ -61,13 +67,37 @@ def generate(m: Model, watch: tuple[str, ...] = ()) -> str:
         timestep=m.opt_timestep,
         watched="".join(f"  Vec {name}[{size}];\n" for name, size in watched),
     )
-    return head + (_runge_kutta(m, watch) if m.opt_integrator == RK4 else _euler(m, watch))
+    text = _runge_kutta(m, watch) if m.opt_integrator == RK4 else _euler(m, watch)
+    convex = Path(__file__).with_name("convex.cuh").read_text() if "convex::" in text else ""
+    return head + convex + text + (_look(m, watch) if look else "")
 
 
 @functools.cache
-def shipped(name: str, watch: tuple[str, ...] = ()) -> str:
+def shipped(name: str, watch: tuple[str, ...] = (), look: bool = False) -> str:
     """The text of one of the models that are shipped."""
-    return generate(load(name), watch)
+    return generate(load(name), watch, look)
+
+
+def _place(m: Model, k: Kinematics, words: str) -> Array | None:
+    """A place that rules want to read."""
+    kind, _, name = words.partition(" ")
+    if kind == "xpos":
+        return np.asarray(k.origin + k.xpos[m.index("body", name)])
+    if kind == "site_xpos":
+        site = m.index("site", name)
+        return np.asarray(k.origin + k.point(int(m.site_bodyid[site]), m.site_pos[site]))
+    return None
+
+
+def _look(m: Model, watch: tuple[str, ...]) -> str:
+    """Writes places without a step."""
+    t = Trace()
+    k = kinematics(t, m, _read(t, "s.qpos", m.nq), [0.0] * m.nv)
+    for words in watch:
+        if (place := _place(m, k, words)) is not None:
+            for i, x in enumerate(place):
+                t.write(f"s.{words.replace(' ', '_')}[{i}] = {t.name(x)};")
+    return _function(t, "GZ_SELDOM void physics_look(Physics &s)")
 
 
 def _watch(
@@ -82,11 +112,8 @@ def _watch(
     """Writes what rules want to read."""
     for words in watch:
         kind, _, name = words.partition(" ")
-        if kind == "xpos":
-            values = k.origin + k.xpos[m.index("body", name)]
-        elif kind == "site_xpos":
-            site = m.index("site", name)
-            values = k.origin + k.point(int(m.site_bodyid[site]), m.site_pos[site])
+        if (place := _place(m, k, words)) is not None:
+            values = place
         elif kind == "qfrc_constraint":
             values = np.array([force[m.jnt_dofadr[m.index("jnt", name)]]], object)
         else:
