@@ -125,7 +125,9 @@ class Factored(EnvDef):
         return spaces.Box(-np.inf, np.inf, (size,), np.float32)
 
     def state_space(self, cfg: Any) -> spaces.Box:
-        return self.robot().observation_space(cfg, "agent")
+        space = self.robot().observation_space(cfg, "agent")
+        assert isinstance(space, spaces.Box)
+        return space
 
     def action_space(self, cfg: Any, group: str) -> spaces.Box:
         one = self.robot().action_space(cfg, "agent")
@@ -137,6 +139,12 @@ class Factored(EnvDef):
 
     def constants(self, cfg: Any) -> dict[str, int]:
         return self.robot().constants(cfg)
+
+    def infos(self, cfg: Any, state: Mapping[str, Any]) -> Mapping[str, Any]:
+        return self.robot().infos(cfg, state)
+
+    def step_infos(self, cfg: Any, state: Mapping[str, Any]) -> Mapping[str, Any]:
+        return self.robot().step_infos(cfg, state)
 
     def tables(self, cfg: Any) -> dict[str, NDArray[Any]]:
         return self.robot().tables(cfg)
