@@ -62,6 +62,8 @@ class Ant(Robot):
     model = "ant"
     watch = ("xpos torso", "cfrc_ext")
     view_height = 2.4
+    told = ("x_position", "y_position", "distance_from_origin")
+    told_of_step = ("x_velocity", "y_velocity", "reward_forward", "reward_ctrl", "reward_contact", "reward_survive")
     parts: ClassVar = {
         "lag_x": "from the torso to where its velocity was last measured",
         "lag_y": "from the torso to where its velocity was last measured",

@@ -28,8 +28,13 @@ class Robot(EnvDef):
     model: ClassVar[str]
     #: quantities beside the state that rules read; see `gpuzoo.physics.generate.generate`
     watch: ClassVar[tuple[str, ...]] = ()
+    #: whether rules call ``physics_look``
+    looks: ClassVar[bool] = False
     #: numbers that each step leaves for whoever wants them, name -> one line of documentation
     parts: ClassVar[Mapping[str, str]] = {}
+    #: what Gymnasium's env has in its infos: of the state, and of the last step
+    told: ClassVar[tuple[str, ...]] = ()
+    told_of_step: ClassVar[tuple[str, ...]] = ()
 
     #: metres from top to bottom of a picture
     view_height: ClassVar[float] = 2.0
@@ -42,7 +47,7 @@ class Robot(EnvDef):
         return load(cls.model)
 
     def generated(self, cfg: Any) -> str:
-        return shipped(self.model, self.watch)
+        return shipped(self.model, self.watch, self.looks)
 
     def action_space(self, cfg: Any, group: str) -> spaces.Box:
         low, high = self.constants_of_model().actuator_ctrlrange.astype(np.float32).T
@@ -57,6 +62,24 @@ class Robot(EnvDef):
             "diverged": Field("bool", doc="the last step went out of all bounds and was undone"),
             **{name: Field("float32", doc=doc) for name, doc in self.parts.items()},
         }
+
+    def infos(self, cfg: Any, state: Mapping[str, Any]) -> dict[str, Any]:
+        return {name: self.number(name, state) for name in self.told}
+
+    def step_infos(self, cfg: Any, state: Mapping[str, Any]) -> dict[str, Any]:
+        return {name: self.number(name, state) for name in self.told_of_step}
+
+    def number(self, name: str, state: Mapping[str, Any]) -> Any:
+        """One of the infos, by Gymnasium's name."""
+        if name == "x_position":
+            return state["qpos"][:, 0]
+        if name == "y_position":
+            return state["qpos"][:, 1]
+        if name == "distance_from_origin":
+            return (state["qpos"][:, 0] ** 2 + state["qpos"][:, 1] ** 2) ** 0.5
+        if name == "z_distance_from_origin":
+            return state["qpos"][:, 1] - float(self.constants_of_model().qpos0[1])
+        return state[name]
 
     def tables(self, cfg: Any) -> dict[str, NDArray[Any]]:
         return {"qpos0": self.constants_of_model().qpos0.astype(np.float32)}
