@@ -112,7 +112,10 @@ def checkpoint_of(game: str | type[EnvDef], player: str) -> str:
     env_id, folder = registry.get(game).id, Path(__file__).parents[1] / PRETRAINED
     path = folder / f"{env_id}.safetensors"
     if not path.is_file():
-        raise ValueError(f"there are no pretrained agents for {env_id}: 'gpuzoo train {env_id}' trains some.")
+        known = ", ".join(sorted(other.stem for other in folder.glob("*.safetensors")))
+        raise ValueError(
+            f"there are no pretrained agents for {env_id}: 'gpuzoo train {env_id}' trains some. There are for {known}."
+        )
     return str(path)
 
 
