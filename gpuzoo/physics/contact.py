@@ -24,6 +24,9 @@ from gpuzoo.physics.spatial import cross, join, velocity_at
 
 #: a model with more contacts than these has loops over those that differ in numbers only
 UNROLLED = 16
+#: bytes of shared memory that contacts may take of each thread of a GPU: an SM has registers for eight warps of threads
+#: that have as many as they can, and 228 KB of shared memory, of which rows of observations take up to 6 KB per warp
+SHARED = 704
 
 
 class Group:
@@ -171,6 +174,7 @@ class Contacts:
         self.links = sorted({touch.bodies for touch in members})
         self._members, self._looped = members, {b for g in self.groups if g.looped for t in g.members for b in t.bodies}
         self._arrays: dict[str, str] = {}
+        self._bytes = 0
         self._tables: set[str] = set()
         self._shared: dict[tuple[str, int], list[str | Number]] = {}
         self._place = (t.block, len(t.block.lines))
@@ -200,8 +204,13 @@ class Contacts:
         """The array of a number of all contacts, declared where the contacts' code begins."""
         if name not in self._arrays:
             self._arrays[name] = type_
+            count = len(self._members)
+            size = count * (4 if type_ == "Vec" else 1)
+            kept = self._bytes + size <= SHARED
+            self._bytes += size * kept
+            declared = f"GZ_KEPT({type_}, c_{name}, {count});" if kept else f"{type_} c_{name}[{count}];"
             block, place = self._place
-            block.lines.insert(place, f"{type_} c_{name}[{len(self._members)}];")
+            block.lines.insert(place, declared)
         return f"c_{name}"
 
     def share(self, name: str, arrays: Sequence[Array]) -> None:
