@@ -37,7 +37,7 @@ from gpuzoo.core.codegen import Program  # noqa: E402
 from gpuzoo.core.definition import split_config  # noqa: E402
 from gpuzoo.core.programs import program  # noqa: E402
 from gpuzoo.core.simulator import Simulator  # noqa: E402
-from gpuzoo.tools import bench  # noqa: E402
+from gpuzoo.tools import bench, roofline  # noqa: E402
 
 Row = dict[str, Any]
 
@@ -131,7 +131,7 @@ def traced(sim: Simulator) -> Row:
         "row_bytes": row_bytes,
         "row_sectors": rows.sectors / max(1, rows.distinct),
         "bytes": moved,
-        "fewest_bytes": bench.step_bytes(sim.program),
+        "fewest_bytes": roofline.step_bytes(sim.program),
         "predicted_steps_per_second": 1 / max(moved / BANDWIDTH, requested / (SMS * CLOCK * SECTORS_PER_CLOCK)),
     }
 
@@ -225,12 +225,18 @@ def main() -> None:
     known = set() if args.anew else {(row["id"], row["case"], row.get("source")) for row in read()}
     write([])  # without cases that are gone
     cases = [case for case in bench.cases(args.only) if (case.env.id, case.name, source(program_of(case))) not in known]
+    failed: list[str] = []
     with concurrent.futures.ProcessPoolExecutor(args.jobs) as pool:
-        pending = [pool.submit(report_by_name, case.env.id, case.name) for case in cases]
+        pending = {pool.submit(report_by_name, case.env.id, case.name): case for case in cases}
         for done in concurrent.futures.as_completed(pending):
-            rows = done.result()
-            write(rows)
-            print(rows[0]["id"], rows[0]["case"], json.dumps(rows[0]), flush=True)
+            case = pending[done]
+            if error := done.exception():
+                failed.append(f"{case.env.id} {case.name}: {error}")
+                continue
+            write(done.result())
+            print(case.env.id, case.name, json.dumps(done.result()[0]), flush=True)
+    if failed:
+        sys.exit("\n".join(failed))
 
 
 if __name__ == "__main__":
