@@ -154,7 +154,7 @@ def _braces(words: Iterable[object]) -> str:
 
 
 class Detection:
-    """The `collision.Place` of touches that share their code, while it is written.
+    """The `shapes.Place` of touches that share their code, while it is written.
 
     Attributes:
         depth: how deep they are in contact, once that is known.
@@ -169,11 +169,11 @@ class Detection:
 
     @property
     def origin(self) -> Array:
-        """See `collision.Place`."""
+        """See `shapes.Place`."""
         return self._contacts.kinematics.origin
 
     def number(self, name: str) -> Number:
-        """See `collision.Place`."""
+        """See `shapes.Place`."""
         values = [float(touch.numbers[name]) for touch in self._members]
         if len({*values}) == 1:
             return values[0]
@@ -181,7 +181,7 @@ class Detection:
         return self.trace.read(f"num({self._contacts.table(f'table_{name}', table, 'Real')}[j])")
 
     def vector(self, name: str) -> Array:
-        """See `collision.Place`."""
+        """See `shapes.Place`."""
         return np.array([self.number(f"{name}{i}") for i in range(3)], object)
 
     def _of(self, kind: str, side: int, **arrays: Sequence[Array]) -> tuple[Array, ...]:
@@ -198,20 +198,20 @@ class Detection:
         return tuple(self._contacts.shared(name, x, index) for name, x in arrays.items())
 
     def frame(self, side: int) -> tuple[Array, ...]:
-        """See `collision.Place`."""
+        """See `shapes.Place`."""
         return self._of("body", side, xpos=self._contacts.body_xpos, xmat=self._contacts.kinematics.xmat)
 
     def geom(self, side: int) -> tuple[Array, ...]:
-        """See `collision.Place`."""
+        """See `shapes.Place`."""
         return self._of("geom", side, geom_xpos=self._contacts.geom_xpos, geom_axis=self._contacts.geom_axis)
 
     def only_where(self, near: Expr) -> None:
-        """See `collision.Place`."""
+        """See `shapes.Place`."""
         self._near = near if self._near is None else self.trace.both(self._near, near)
         self._stack.enter_context(self.trace.within(f"if (any({self.trace.name(near)}))"))
 
     def touching(self, distance: Number) -> Expr:
-        """See `collision.Place`."""
+        """See `shapes.Place`."""
         if self._hit is None:
             t = self.trace
             # Of an env without the contact nothing is read, but it must be finite.

@@ -20,7 +20,7 @@ from gpuzoo.physics.kinematics import kinematics
 from gpuzoo.physics.model import RK4, Model, load
 from gpuzoo.physics.passive import passive_forces
 from gpuzoo.physics.solver import Problem, Solver
-from gpuzoo.physics.watched import Evaluation, sizes, write
+from gpuzoo.physics.watched import Evaluation, place, sizes, write
 
 _HEAD = """\
 // Generated from {source}, compiled by MuJoCo {version}.
@@ -34,7 +34,7 @@ struct Physics {{
 """
 
 
-def generate(m: Model, watch: tuple[str, ...] = ()) -> str:
+def generate(m: Model, watch: tuple[str, ...] = (), look: bool = False) -> str:
     """The text of a model.
 
     Args:
@@ -43,6 +43,7 @@ def generate(m: Model, watch: tuple[str, ...] = ()) -> str:
             has them after a step: ``"xpos fingertip"``, ``"subtree_com torso"`` (of a body), ``"site_xpos tip"``,
             ``"qfrc_constraint slider"`` (of a joint); ``"cinert"``, ``"cvel"``, ``"cfrc_ext"`` (of all bodies),
             ``"qfrc_actuator"``. They are members of ``Physics`` with these names, ``xpos_fingertip[3]``.
+        look: whether there is also ``physics_look(state)``, which sees the places that are watched, without a step.
 
     Raises:
         ValueError: something of the model is not supported; the message names it.
@@ -57,13 +58,26 @@ def generate(m: Model, watch: tuple[str, ...] = ()) -> str:
         timestep=m.opt_timestep,
         watched="".join(f"  Vec {name}[{size}];\n" for name, size in watched),
     )
-    return head + (_runge_kutta(m, watch) if m.opt_integrator == RK4 else _euler(m, watch))
+    text = _runge_kutta(m, watch) if m.opt_integrator == RK4 else _euler(m, watch)
+    convex = Path(__file__).with_name("convex.cuh").read_text() if "convex::" in text else ""
+    return head + convex + text + (_look(m, watch) if look else "")
 
 
 @functools.cache
-def shipped(name: str, watch: tuple[str, ...] = ()) -> str:
+def shipped(name: str, watch: tuple[str, ...] = (), look: bool = False) -> str:
     """The text of one of the models that are shipped."""
-    return generate(load(name), watch)
+    return generate(load(name), watch, look)
+
+
+def _look(m: Model, watch: tuple[str, ...]) -> str:
+    """Writes places without a step."""
+    t = Trace()
+    k = kinematics(t, m, _read(t, "s.qpos", m.nq), [0.0] * m.nv)
+    for words in watch:
+        if (found := place(m, k, words)) is not None:
+            for i, x in enumerate(found):
+                t.write(f"s.{words.replace(' ', '_')}[{i}] = {t.name(x)};")
+    return _function(t, "GZ_SELDOM void physics_look(Physics &s)")
 
 
 def _read(t: Trace, name: str, count: int) -> list[Number]:

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpuzoo.physics.collision import Nearest, Touch
+from gpuzoo.physics.collision import Touch
 from gpuzoo.physics.constraint import impedance, reference
 from gpuzoo.physics.expressions import Array, Expr, Number, Trace, constants, dot
 from gpuzoo.physics.model import Model
+from gpuzoo.physics.shapes import Nearest
 from gpuzoo.physics.spatial import cross, velocity_at, wrench
 
 if TYPE_CHECKING:

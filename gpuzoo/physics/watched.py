@@ -17,14 +17,18 @@ from gpuzoo.physics.spatial import cross, join, velocity_at
 _OF_ONE = {"xpos": 3, "subtree_com": 3, "site_xpos": 3, "qfrc_constraint": 1}
 
 
+def sizes_of(m: Model) -> dict[str, int]:
+    """What can be watched, and how many numbers each has."""
+    return _OF_ONE | {"cfrc_ext": 6 * m.nbody, "cvel": 6 * m.nbody, "cinert": 10 * m.nbody, "qfrc_actuator": m.nv}
+
+
 def sizes(m: Model, watch: tuple[str, ...]) -> dict[str, int]:
     """How many numbers each quantity has.
 
     Raises:
         ValueError: one of them cannot be watched.
     """
-    of_all = {"cfrc_ext": 6 * m.nbody, "cvel": 6 * m.nbody, "cinert": 10 * m.nbody, "qfrc_actuator": m.nv}
-    known = _OF_ONE | of_all
+    known = sizes_of(m)
     for words in watch:
         if words.split()[0] not in known:
             raise ValueError(f"{words!r} cannot be watched: {', '.join(known)} can.")
@@ -60,16 +64,24 @@ def write(t: Trace, m: Model, watch: tuple[str, ...], found: Evaluation) -> None
                 t.write(f"s.{words.replace(' ', '_')}[{i}] = {t.name(x)};")
 
 
+def place(m: Model, k: Kinematics, words: str) -> Array | None:
+    """Where a body or a site is; None for other quantities."""
+    kind, _, name = words.partition(" ")
+    if kind == "xpos":
+        return np.asarray(k.origin + k.xpos[m.index("body", name)])
+    if kind == "site_xpos":
+        site = m.index("site", name)
+        return np.asarray(k.origin + k.point(int(m.site_bodyid[site]), m.site_pos[site]))
+    return None
+
+
 def _values(m: Model, words: str, found: Evaluation) -> list[Number]:
     kind, _, name = words.partition(" ")
     k, values = found.kinematics, []
-    if kind == "xpos":
-        return [*(k.origin + k.xpos[m.index("body", name)])]
+    if (there := place(m, k, words)) is not None:
+        return [*there]
     if kind == "subtree_com":
         return [*(k.origin + _centre(m, found.inertia, m.index("body", name)))]
-    if kind == "site_xpos":
-        site = m.index("site", name)
-        return [*(k.origin + k.point(int(m.site_bodyid[site]), m.site_pos[site]))]
     if kind == "qfrc_constraint":
         return [found.force[m.jnt_dofadr[m.index("jnt", name)]]]
     if kind == "qfrc_actuator":
