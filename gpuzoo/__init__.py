@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gpuzoo.core.assets import Asset
 from gpuzoo.core.definition import Config, EnvDef, Field, param
@@ -16,6 +16,9 @@ from gpuzoo.interfaces.single import SingleEnv
 from gpuzoo.interfaces.vector import VectorEnv, make_vec
 from gpuzoo.registry import get, ids, register
 from gpuzoo.render import Canvas
+
+if TYPE_CHECKING:
+    from gpuzoo.envs.mujoco.own import from_mjcf
 
 __version__ = "0.1.0"
 
@@ -33,6 +36,7 @@ __all__ = [
     "Uniform",
     "VectorEnv",
     "aec_env",
+    "from_mjcf",
     "get",
     "ids",
     "make",
@@ -51,3 +55,11 @@ def make(env: str | EnvDef | type[EnvDef], num_envs: int = 1, **kwargs: Any) -> 
         ValueError: no such game (close matches are named), or an argument out of range.
     """
     return BatchEnv(env, num_envs, **kwargs)
+
+
+def __getattr__(name: str) -> Any:
+    if name == "from_mjcf":  # what few need: an import of gpuzoo does not wait for it
+        from gpuzoo.envs.mujoco.own import from_mjcf
+
+        return from_mjcf
+    raise AttributeError(f"module 'gpuzoo' has no attribute {name!r}")

@@ -7,9 +7,10 @@ golden rollouts. The toys of tests/toys have what no game may have. A game that 
 
 Three marks keep the cost of a further game small. A game that changed lately has all tests nevertheless (rotation.py).
 
-- ``rotates``: costs much and seldom finds anything. An eighth of them runs each time. With ``together=True`` those of a
-  file have the same turn, as they share what costs much. With ``learns=True`` it is a whole learning run or plays many
-  episodes; of those that run only because of what changed lately, not more than `LEARNING` do.
+- ``rotates``: costs much and seldom finds anything. An eighth of them runs each time, and one in 32 of those with
+  ``seldom=True``. With ``together=True`` those of a file have the same turn, as they share what costs much. With
+  ``learns=True`` it is a whole learning run or plays many episodes; such tests come seldom, and of those that run only
+  because of what changed lately, not more than `LEARNING` do.
 - ``by_kind``: is about the engine or an interface. One game of each kind always has it, the others by turns.
 - ``one_of_a_kind``: is about another library's wrappers. One game of each kind has it, the others never.
 
@@ -123,7 +124,7 @@ COST = pytest.StashKey[float]()
 #: seconds for a test that is marked as costly; pyproject.toml has the limit of all others
 LONG = 900
 #: classes of tests that run by turns
-BY_TURNS = ("rotates", "by_kind")
+BY_TURNS = ("rotates", "seldom", "by_kind")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -160,10 +161,10 @@ def game_of(item: pytest.Item) -> Game | None:
 
 
 def how_often(item: pytest.Item) -> str:
-    """A test's class: always, first of a kind (always, too), by_kind, one_of_a_kind, rotates."""
+    """A test's class: always, first of a kind (always, too), by_kind, one_of_a_kind, rotates, seldom."""
     game = game_of(item)
-    if item.get_closest_marker("rotates"):
-        return "rotates"
+    if mark := item.get_closest_marker("rotates"):
+        return "seldom" if mark.kwargs.get("seldom") or mark.kwargs.get("learns") else "rotates"
     if game is None:
         return "always"
     if item.get_closest_marker("by_kind"):
@@ -178,7 +179,8 @@ def has_its_turn(item: pytest.Item, chosen: Rotation) -> bool:
     if chosen.turn is not None and game_of(item) in ALIKE:
         return False
     mark = item.get_closest_marker("rotates")
-    return chosen.comes(item.nodeid.partition("::")[0] if mark and mark.kwargs.get("together") else item.nodeid)
+    name = item.nodeid.partition("::")[0] if mark and mark.kwargs.get("together") else item.nodeid
+    return chosen.comes(name, seldom=how_often(item) == "seldom")
 
 
 def is_about_a_change(item: pytest.Item, chosen: Rotation) -> bool:

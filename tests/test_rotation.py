@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import rotation
 from conftest import ALIKE, by_turns
-from rotation import LEARNING, MODULES, ROOT, SWEEP, TURNS, Rotation
+from rotation import LEARNING, MODULES, OFTEN, ROOT, SWEEP, TURNS, Rotation
 
 import gpuzoo
 
@@ -22,12 +22,14 @@ def names(*changes: list[str]) -> set[str]:
     return {rotation._dotted(module) for module in rotation.lately([*changes])[1]}
 
 
-def test_each_test_has_one_turn_in_eight():
+@pytest.mark.parametrize(("seldom", "period"), [(False, OFTEN), (True, TURNS)])
+def test_each_test_has_one_turn_in_eight_or_in_all(seldom, period):
     cases = [f"tests/test_x.py::test_y[{k}]" for k in range(4000)]
-    turns = [[case for case in cases if Rotation(turn).comes(case)] for turn in range(TURNS)]
-    assert sorted(case for turn in turns for case in turn) == sorted(cases)
-    assert all(400 < len(turn) < 600 for turn in turns)
-    assert all(Rotation(None).comes(case) for case in cases)
+    turns = [[case for case in cases if Rotation(turn).comes(case, seldom=seldom)] for turn in range(TURNS)]
+    assert sorted(case for turn in turns for case in turn) == sorted(cases * (TURNS // period))
+    fair = len(cases) / period
+    assert all(0.7 * fair < len(turn) < 1.3 * fair for turn in turns)
+    assert all(Rotation(None).comes(case, seldom=seldom) for case in cases)
 
 
 def test_a_commit_always_has_the_same_turn(monkeypatch):
@@ -123,7 +125,7 @@ def test_a_change_brings_few_learning_runs():
     for turn in range(TURNS):
         changed = Rotation(turn, files=frozenset({path.relative_to(ROOT).as_posix()}))
         found = by_turns(items, changed)
-        of_the_turn = {name for name in learning if changed.comes(name)}
+        of_the_turn = {name for name in learning if changed.comes(name, seldom=True)}
         assert other.keys() | of_the_turn <= found
         few = found - other.keys() - of_the_turn
         assert len(few) == LEARNING
@@ -151,7 +153,7 @@ def pytest_on(*words: str, folder: Path = ROOT) -> str:
 
 def test_the_header_says_how_to_repeat_and_a_named_test_runs_anyway():
     case = "tests/test_compile.py::test_no_spills[Nim-v0-sm_80]"
-    other = next(turn for turn in range(TURNS) if not Rotation(turn).comes(case))
+    other = next(turn for turn in range(TURNS) if not Rotation(turn).comes(case, seldom=True))
     out = pytest_on("--collect-only", "-n0", f"--turn={other}", case)
     assert f"costly tests: turn {other} of {TURNS} (--turn {other}); changed lately: " in out
     assert "1 test collected" in out

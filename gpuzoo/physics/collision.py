@@ -1,60 +1,24 @@
 """Where geoms touch (``mj_collision``): which pairs may, and the nearest points of each pair of shapes.
 
 A `Touch` is one possible contact: a capsule on the ground has two, at its ends. Its numbers are constants of the model.
-Those of touches that share the code of a loop are read from tables, so the functions here ask a `Place` for them.
+What the shapes are is in `shapes`.
 """
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterator
-from typing import Protocol
+from typing import Any
 
 import numpy as np
 
-from gpuzoo.physics.expressions import Array, Number, Trace, constants, dot
-from gpuzoo.physics.model import CAPSULE, CYLINDER, PLANE, SPHERE, Model
-from gpuzoo.physics.spatial import constant_rotation, cross
+from gpuzoo.physics.expressions import Trace
+from gpuzoo.physics.kinematics import Kinematics, kinematics
+from gpuzoo.physics.model import BOX, CAPSULE, CYLINDER, PLANE, SPHERE, Model
+from gpuzoo.physics.shapes import PARTS, Nearest, Place
+from gpuzoo.physics.spatial import constant_rotation
 
-_NAMES = {PLANE: "plane", SPHERE: "sphere", CAPSULE: "capsule", CYLINDER: "cylinder", 6: "box"}
-
-
-class Place(Protocol):
-    """What a shape's function may ask while the code of one touch is written."""
-
-    @property
-    def trace(self) -> Trace:
-        """Where the code goes."""
-
-    def number(self, name: str) -> Number:
-        """A constant of the touch."""
-
-    def vector(self, name: str) -> Array:
-        """Three constants of the touch."""
-
-    def frame(self, side: int) -> tuple[Array, Array]:
-        """Position and orientation of a body of the touch: 0 the first geom's, 1 the second's."""
-
-    @property
-    def origin(self) -> Array:
-        """What positions are relative to, in the world."""
-
-
-@dataclasses.dataclass
-class Nearest:
-    """The nearest points of two geoms.
-
-    Attributes:
-        distance: between their surfaces; negative where they overlap.
-        point: in the middle.
-        normal: from the first geom to the second.
-        axis: what the first tangent lies along, as far as it may.
-    """
-
-    distance: Number
-    point: Array
-    normal: Array
-    axis: Array | None = None
+_NAMES = {PLANE: "plane", SPHERE: "sphere", CAPSULE: "capsule", CYLINDER: "cylinder", BOX: "box"}
 
 
 @dataclasses.dataclass
@@ -62,31 +26,29 @@ class Touch:
     """A place where two geoms may touch.
 
     Attributes:
-        bodies: of the two geoms; 0 for one that never moves.
+        geoms: the two.
+        bodies: theirs; 0 for one that never moves.
         nearest: the function of their shapes.
         alike: what touches with the same code have in common.
         numbers: what may differ between them.
         condim: 1 without friction, 3 with.
-        friction: the sliding coefficient.
         solref: of the pair.
         solimp: of the pair.
-        margin: the distance below which it is active.
     """
 
+    geoms: tuple[int, int]
     bodies: tuple[int, int]
     nearest: Callable[[Place], Nearest]
     alike: tuple[object, ...]
     numbers: dict[str, float]
     condim: int
-    friction: float
     solref: tuple[float, ...]
     solimp: tuple[float, ...]
-    margin: float
 
     @property
     def key(self) -> tuple[object, ...]:
         """Touches with equal keys may share the code of a loop."""
-        same = (self.condim, self.friction, self.solref, self.solimp, self.margin)
+        same = (self.condim, self.solref, self.solimp)
         return (*self.alike, *(b == 0 for b in self.bodies), *same)
 
 
@@ -102,7 +64,7 @@ def pairs(m: Model) -> Iterator[tuple[int, int]]:
                 yield (g, f) if m.geom_type[f] > m.geom_type[g] else (f, g)
 
 
-def _mixed(m: Model, f: int, g: int) -> dict[str, object]:
+def _mixed(m: Model, f: int, g: int) -> dict[str, Any]:
     """Parameters of a contact: of the geom with priority, or of both (``mj_contactParam``)."""
     if m.geom_priority[f] != m.geom_priority[g]:
         one = f if m.geom_priority[f] > m.geom_priority[g] else g
@@ -115,17 +77,24 @@ def _mixed(m: Model, f: int, g: int) -> dict[str, object]:
         solref = share * first + (1 - share) * second if standard else np.minimum(first, second)
         solimp = share * m.geom_solimp[f] + (1 - share) * m.geom_solimp[g]
         condim, friction = m.geom_condim[[f, g]].max(), m.geom_friction[[f, g], 0].max()
+    margin = m.geom_margin[f] + m.geom_margin[g] - m.geom_gap[f] - m.geom_gap[g]
+    invweight = m.body_invweight0[m.geom_bodyid[[f, g]], 0]
     return {
         "condim": int(condim),
-        "friction": float(friction) if condim > 1 else 0.0,
+        "numbers": {"friction": float(friction), "margin": float(margin), "invweight": float(invweight.sum())},
         "solref": tuple(solref.tolist()),
         "solimp": tuple(solimp.tolist()),
-        "margin": float(m.geom_margin[f] + m.geom_margin[g] - m.geom_gap[f] - m.geom_gap[g]),
     }
 
 
-def _vector(name: str, x: Array) -> dict[str, float]:
-    return {f"{name}{i}": float(x[i]) for i in range(3)}
+def _lifts(k: Kinematics, m: Model, plane: int, body: int) -> bool:
+    """Whether a motion takes a body along the normal of a plane.
+
+    One that only slides on it needs no contact without friction: its force would do nothing.
+    """
+    normal = constant_rotation(m.geom_quat[plane])[:, 2].astype(float)
+    axes = np.array([k.cdof[d] for d in m.body_chain[body]], float).reshape(-1, 6)
+    return bool(np.any(abs(axes[:, 3:] @ normal) > 1e-9) or np.any(abs(np.cross(normal, axes[:, :3])) > 1e-9))
 
 
 def touches(m: Model) -> Iterator[Touch]:
@@ -134,105 +103,22 @@ def touches(m: Model) -> Iterator[Touch]:
     Raises:
         ValueError: shapes whose contact is not supported; the message names the geoms.
     """
+    rng = np.random.default_rng(0)
+    sampled = [kinematics(Trace(), m, [*map(float, rng.uniform(-1, 1, m.nq))], [0.0] * m.nv) for _ in range(2)]
     for f, g in pairs(m):
         shapes = int(m.geom_type[f]), int(m.geom_type[g])
         bodies = int(m.geom_bodyid[f]), int(m.geom_bodyid[g])
-        common = {"bodies": tuple(b if m.body_weldid[b] else 0 for b in bodies), **_mixed(m, f, g)}
-        axes = [constant_rotation(m.geom_quat[x])[:, 2] for x in (f, g)]
-        invweight = {"invweight": float(sum(m.body_invweight0[b, 0] for b in bodies))}
-        if shapes in ((PLANE, SPHERE), (PLANE, CAPSULE)) and bodies[0] == 0:
-            normal, radius = axes[0], float(m.geom_size[g, 0])
-            half = float(m.geom_size[g, 1]) if shapes[1] == CAPSULE else 0.0
-            numbers = {
-                "radius": radius,
-                "height": float(np.dot(normal.astype(float), m.geom_pos[f])),
-                **_vector("axis", axes[1]),
-            } | invweight
-            for end in (half, -half) if half else (0.0,):
-                place = _vector("end", constants(m.geom_pos[g]) + axes[1] * end)
-                nearest, alike = _on_plane(normal, half > 0.0), ("on plane", half > 0.0, *normal)
-                yield Touch(nearest=nearest, alike=alike, numbers=numbers | place, **common)  # type: ignore[arg-type]
-        elif {*shapes} <= {SPHERE, CAPSULE}:
-            halves = [float(m.geom_size[x, 1]) if m.geom_type[x] == CAPSULE else 0.0 for x in (f, g)]
-            numbers = dict(invweight)
-            for side, x in enumerate((f, g)):
-                numbers |= _vector(f"centre_{side}_", constants(m.geom_pos[x])) | {f"radius_{side}": m.geom_size[x, 0]}
-                numbers |= _vector(f"axis_{side}_", axes[side] * halves[side]) | {f"square_{side}": halves[side] ** 2}
-            nearest, alike = _between_segments(*(h > 0.0 for h in halves)), ("segments", *(h > 0.0 for h in halves))
-            yield Touch(nearest=nearest, alike=alike, numbers=numbers, **common)  # type: ignore[arg-type]
-        else:
+        common: dict[str, Any] = {
+            "geoms": (f, g),
+            "bodies": tuple(b if m.body_weldid[b] else 0 for b in bodies),
+            **_mixed(m, f, g),
+        }
+        same = common.pop("numbers")
+        parts = PARTS.get(shapes)
+        if parts is None or (shapes[0] == PLANE and bodies[0]):
             names = " and ".join(f"{_NAMES[s]} {m.geom_names[x]!r}" for s, x in zip(shapes, (f, g), strict=True))
             raise ValueError(f"not supported: contacts of {names}.")
-
-
-def _on_plane(normal: Array, capsule: bool) -> Callable[[Place], Nearest]:
-    """A sphere, or one end of a capsule, and a plane that does not move (``mjc_PlaneSphere``, ``mjc_PlaneCapsule``)."""
-
-    def nearest(at: Place) -> Nearest:
-        pos, mat = at.frame(1)
-        centre, radius = pos + mat @ at.vector("end"), at.number("radius")
-        distance = dot(normal, centre + at.origin) - (at.number("height") + radius)
-        point = centre - normal * (distance * 0.5 + radius)
-        return Nearest(distance, point, normal, mat @ at.vector("axis") if capsule else None)
-
-    return nearest
-
-
-def _between_segments(first: bool, second: bool) -> Callable[[Place], Nearest]:
-    """Two spheres or capsules (``mjc_CapsuleCapsule``). A sphere is a segment of length 0.
-
-    Parallel capsules have one contact here, at one of the many nearest points, where MuJoCo may have two.
-    """
-
-    def nearest(at: Place) -> Nearest:
-        t = at.trace
-        centres, axes = [], []
-        for side, long in ((0, first), (1, second)):
-            pos, mat = at.frame(side)
-            centres.append(pos + mat @ at.vector(f"centre_{side}_"))
-            axes.append(mat @ at.vector(f"axis_{side}_") if long else None)
-        apart = centres[0] - centres[1]
-        x, y = _parameters(t, axes[0], axes[1], apart, at.number("square_0"), at.number("square_1"))
-        ends = [c if a is None else c + a * s for c, a, s in zip(centres, axes, (x, y), strict=True)]
-        way = ends[1] - ends[0]
-        length = t.sqrt(dot(way, way))
-        apart_at_all = t.less(t.read("num(Physics::CROSSING)"), length)
-        across = _crossing(t, axes[0], axes[1])
-        scale = 1.0 / t.select(apart_at_all, length, 1.0)
-        normal = np.array([t.select(apart_at_all, x * scale, y) for x, y in zip(way, across, strict=True)], object)
-        distance = length - (at.number("radius_0") + at.number("radius_1"))
-        return Nearest(distance, ends[0] + normal * (at.number("radius_0") + distance * 0.5), normal)
-
-    return nearest
-
-
-def _crossing(t: Trace, a: Array | None, b: Array | None) -> Array:
-    """The normal of segments that cross, as those of a planar model do."""
-    if a is None or b is None:
-        return np.array([1.0, 0.0, 0.0], object)
-    normal = cross(a, b)
-    scale = 1.0 / t.sqrt(t.max(dot(normal, normal), 1e-30))
-    return normal * scale
-
-
-def _parameters(
-    t: Trace, a: Array | None, b: Array | None, apart: Array, a_square: Number, b_square: Number
-) -> tuple[Number, Number]:
-    """Where on two segments, from -1 to 1, they are nearest. The segments' centres are ``apart``, b's to a's."""
-    if a is None and b is None:
-        return 0.0, 0.0
-    if a is None:
-        assert b is not None
-        return 0.0, t.clamp(dot(b, apart) / b_square, -1.0, 1.0)
-    if b is None:
-        return t.clamp(-dot(a, apart) / a_square, -1.0, 1.0), 0.0
-    ab, u, v = -dot(a, b), -dot(a, apart), dot(b, apart)
-    determinant = t.max(a_square * b_square - ab * ab, 1e-15)
-    x = (b_square * u - ab * v) / determinant
-    y = t.select(
-        t.less(1.0, t.abs(x)), (v - ab * t.clamp(x, -1.0, 1.0)) / b_square, (a_square * v - ab * u) / determinant
-    )
-    outside = t.less(1.0, t.abs(y))
-    y = t.clamp(y, -1.0, 1.0)
-    x = t.select(outside, (u - ab * y) / a_square, x)
-    return t.clamp(x, -1.0, 1.0), y
+        if common["condim"] == 1 and shapes[0] == PLANE and not any(_lifts(k, m, f, bodies[1]) for k in sampled):
+            continue
+        for nearest, alike, numbers in parts(m, f, g):
+            yield Touch(nearest=nearest, alike=alike, numbers=numbers | same, **common)

@@ -316,6 +316,13 @@ class Trace:
         self.block = block.parent
         self.block.lines += [f"{head} {{", *(f"  {line}" for line in block.lines), "}"]
 
+    @contextmanager
+    def inside(self, block: Block) -> Iterator[None]:
+        """Writes at the end of a block around this one for a while."""
+        here, self.block = self.block, block
+        yield
+        self.block = here
+
     def variable(self, name: str, start: Number | str, type_: str = "Vec") -> Variable:
         """Declares a variable."""
         self.write(f"{type_} {name} = {start if isinstance(start, str) else self.name(start)};")

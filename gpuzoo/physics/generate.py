@@ -35,7 +35,12 @@ struct Physics {{
 """
 
 
-def generate(m: Model, watch: tuple[str, ...] = ()) -> str:
+def sizes_of(m: Model) -> dict[str, int]:
+    """What can be watched, and how many numbers each has."""
+    return {"xpos": 3, "site_xpos": 3, "qfrc_constraint": 1, "cfrc_ext": 6 * m.nbody}
+
+
+def generate(m: Model, watch: tuple[str, ...] = (), look: bool = False) -> str:
     """The text of a model.
 
     Args:
@@ -43,16 +48,17 @@ def generate(m: Model, watch: tuple[str, ...] = ()) -> str:
         watch: quantities that rules read, as of the last evaluation of the dynamics, which is where MuJoCo's `mjData`
             has them after a step: ``"xpos fingertip"`` (of a body), ``"site_xpos tip"``, ``"qfrc_constraint slider"``
             (of a joint). They are members of ``Physics`` with these names, ``xpos_fingertip[3]``.
+        look: whether there is also ``physics_look(state)``, which sees the places that are watched, without a step.
 
     Raises:
         ValueError: something of the model is not supported; the message names it.
     """
-    sizes = {"xpos": 3, "site_xpos": 3, "qfrc_constraint": 1, "cfrc_ext": 6 * m.nbody}
+    sizes = sizes_of(m)
     for words in watch:
         if words.split()[0] not in sizes:
             raise ValueError(f"{words!r} cannot be watched: {', '.join(sizes)} can.")
     watched = [(words.replace(" ", "_"), sizes[words.split()[0]]) for words in watch]
-    head = Path(__file__).with_name("words.cuh").read_text() + _HEAD.format(
+    head = "".join(Path(__file__).with_name(name).read_text() for name in ("words.cuh", "matrix.cuh")) + _HEAD.format(
         source=m.source,
         version=m.version,
         nq=m.nq,
@@ -61,13 +67,37 @@ def generate(m: Model, watch: tuple[str, ...] = ()) -> str:
         timestep=m.opt_timestep,
         watched="".join(f"  Vec {name}[{size}];\n" for name, size in watched),
     )
-    return head + (_runge_kutta(m, watch) if m.opt_integrator == RK4 else _euler(m, watch))
+    text = _runge_kutta(m, watch) if m.opt_integrator == RK4 else _euler(m, watch)
+    convex = Path(__file__).with_name("convex.cuh").read_text() if "convex::" in text else ""
+    return head + convex + text + (_look(m, watch) if look else "")
 
 
 @functools.cache
-def shipped(name: str, watch: tuple[str, ...] = ()) -> str:
+def shipped(name: str, watch: tuple[str, ...] = (), look: bool = False) -> str:
     """The text of one of the models that are shipped."""
-    return generate(load(name), watch)
+    return generate(load(name), watch, look)
+
+
+def _place(m: Model, k: Kinematics, words: str) -> Array | None:
+    """A place that rules want to read."""
+    kind, _, name = words.partition(" ")
+    if kind == "xpos":
+        return np.asarray(k.origin + k.xpos[m.index("body", name)])
+    if kind == "site_xpos":
+        site = m.index("site", name)
+        return np.asarray(k.origin + k.point(int(m.site_bodyid[site]), m.site_pos[site]))
+    return None
+
+
+def _look(m: Model, watch: tuple[str, ...]) -> str:
+    """Writes places without a step."""
+    t = Trace()
+    k = kinematics(t, m, _read(t, "s.qpos", m.nq), [0.0] * m.nv)
+    for words in watch:
+        if (place := _place(m, k, words)) is not None:
+            for i, x in enumerate(place):
+                t.write(f"s.{words.replace(' ', '_')}[{i}] = {t.name(x)};")
+    return _function(t, "GZ_SELDOM void physics_look(Physics &s)")
 
 
 def _watch(
@@ -82,11 +112,8 @@ def _watch(
     """Writes what rules want to read."""
     for words in watch:
         kind, _, name = words.partition(" ")
-        if kind == "xpos":
-            values = k.origin + k.xpos[m.index("body", name)]
-        elif kind == "site_xpos":
-            site = m.index("site", name)
-            values = k.origin + k.point(int(m.site_bodyid[site]), m.site_pos[site])
+        if (place := _place(m, k, words)) is not None:
+            values = place
         elif kind == "qfrc_constraint":
             values = np.array([force[m.jnt_dofadr[m.index("jnt", name)]]], object)
         else:
@@ -112,6 +139,13 @@ def _about_centres(m: Model, inertia: list[Inertia], forces: list[Array]) -> lis
 
 def _read(t: Trace, name: str, count: int) -> list[Number]:
     return [t.read(f"{name}[{i}]") for i in range(count)]
+
+
+def _warm(t: Trace, m: Model) -> list[Variable]:
+    """Where the solver starts; afterwards, the acceleration that it found."""
+    t.write(f"Vec qacc[{m.nv}];")
+    t.write(f"for (int d = 0; d < {m.nv}; ++d) qacc[d] = s.qacc[d];")
+    return [Variable(t, f"qacc[{d}]") for d in range(m.nv)]
 
 
 def _function(t: Trace, signature: str) -> str:
@@ -149,7 +183,7 @@ def _forward(
     bounds = limits(t, m, qpos, qvel)
     contacts = Contacts(t, m, k)
     solver = Solver(t, m, Problem(k.cdof, mass, smooth, bounds, contacts, contacts.detect()))
-    solver.write(warm)
+    solver.write(warm, "cfrc_ext" in watch)
     force = solver.force
     _watch(t, m, watch, k, inertia, force, solver)
     return mass, [a + b for a, b in zip(smooth, force, strict=True)], solver
@@ -158,8 +192,9 @@ def _forward(
 def _euler(m: Model, watch: tuple[str, ...]) -> str:
     """Euler's method, semi-implicit in velocity and with implicit damping."""
     t, h = Trace(), m.opt_timestep
-    qpos, qvel, ctrl = _read(t, "s.qpos", m.nq), _read(t, "s.qvel", m.nv), _read(t, "ctrl", m.nu)
-    warm = [t.variable(f"qacc{d}", f"s.qacc[{d}]") for d in range(m.nv)]
+    t.write("const Vec *qvel = s.qvel;")
+    qpos, qvel, ctrl = _read(t, "s.qpos", m.nq), _read(t, "qvel", m.nv), _read(t, "ctrl", m.nu)
+    warm = _warm(t, m)
     mass, force, solver = _forward(t, m, qpos, qvel, ctrl, warm, watch)
     qacc = implicit_damping(m, mass).solve(force)
     for d, (x, solved) in enumerate(zip(qacc, warm, strict=True)):
@@ -176,7 +211,7 @@ def _runge_kutta(m: Model, watch: tuple[str, ...]) -> str:
     """RK4 calls the dynamics four times; they are a function of their own, so that they are compiled once."""
     t = Trace()
     qpos, qvel, ctrl = _read(t, "qpos", m.nq), _read(t, "qvel", m.nv), _read(t, "ctrl", m.nu)
-    warm = [t.variable(f"qacc{d}", f"s.qacc[{d}]") for d in range(m.nv)]
+    warm = _warm(t, m)
     mass, force, _ = _forward(t, m, qpos, qvel, ctrl, warm, watch)
     for d, x in enumerate(factor(mass, m.nv).solve(force)):
         t.write(f"s.qacc[{d}] = {t.name(x)};")

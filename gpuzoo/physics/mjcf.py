@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -107,7 +108,26 @@ def extract(m: Any, source: str) -> Model:
     return Model.make(values)
 
 
-if __name__ == "__main__":
-    import mujoco
+def read(model: str | Path | Model, source: str | None = None) -> Model:
+    """A model from a file of MJCF, from the text of one, or from a file of constants (``.json``).
 
-    sys.stdout.write(extract(mujoco.MjModel.from_xml_path(sys.argv[1]), sys.argv[2]).to_json())
+    Raises:
+        ImportError: MJCF is given, and the package ``mujoco`` is not installed.
+        ValueError: it has elements that are not supported; the message names them.
+    """
+    if isinstance(model, Model):
+        return model
+    text = str(model)
+    if text.endswith(".json"):
+        return Model.from_json(Path(text).read_text())
+    try:
+        import mujoco
+    except ImportError as error:
+        raise ImportError("MJCF is read by the package mujoco: pip install 'gpuzoo[mujoco]'.") from error
+    if text.lstrip().startswith("<"):
+        return extract(mujoco.MjModel.from_xml_string(text), source or "MJCF")
+    return extract(mujoco.MjModel.from_xml_path(text), source or Path(text).name)
+
+
+if __name__ == "__main__":
+    sys.stdout.write(read(sys.argv[1], sys.argv[2]).to_json())

@@ -1,9 +1,10 @@
 """Newton's method on the primal problem, with exact line search (``mj_solNewton``).
 
 The cost of an acceleration a is 1/2 (a - a0)' M (a - a0) plus, for each violated row, 1/2 D min(0, J a - aref)^2:
-convex and piecewise quadratic. Once a full step keeps the set of active rows, its end is the exact minimum, and the env
-is done. A contact's part of the Hessian goes through the composite inertia, so the Hessian of a robot on the ground has
-the sparsity of its mass matrix; only bodies of two branches that touch fill it in.
+convex and piecewise quadratic. Once a full step keeps the set of active rows, its end is the exact minimum, and the
+env is done. What a contact with the ground adds to the Hessian goes through the composite inertia, so the Hessian of a
+robot on the ground has the sparsity of its mass matrix. Only bodies of two branches that touch fill it in: with entries
+that are known here, or in loops over what the contacts of a pack need (``matrix.cuh``).
 """
 
 from __future__ import annotations
@@ -13,12 +14,13 @@ import dataclasses
 import numpy as np
 
 from gpuzoo.physics.constraint import Limit
-from gpuzoo.physics.contact import Contacts, Group, wrench
-from gpuzoo.physics.expressions import Array, Expr, Number, Trace, Variable, constants, dot, zeros
+from gpuzoo.physics.contact import Contacts
+from gpuzoo.physics.expressions import Array, Expr, Number, Trace, Variable, dot, zeros
+from gpuzoo.physics.group import Group
 from gpuzoo.physics.inertia import Sparse, composite, factor, multiply
 from gpuzoo.physics.kinematics import body_accelerations, joint_forces
 from gpuzoo.physics.model import Model
-from gpuzoo.physics.spatial import skew
+from gpuzoo.physics.spatial import skew, wrench
 
 #: Newton steps at most; an env that is not done then keeps its last iterate
 STEPS = 20
@@ -66,9 +68,15 @@ class Solver:
         #: entries of a symmetric 6 x 6 matrix that matter: in a planar model, those of three directions
         self.entries = [(i, j) for i in range(6) for j in range(i, 6) if {i, j} <= live]
         self._live = sorted({i for pair in self.entries for i in pair})
-        self._force: list[Variable] = []
-        self._inertial: list[Variable] = []
+        #: bodies that may touch the ground
+        self._grounded = sorted({x.bodies[1] for g in problem.contacts.groups if g.grounded for x in g.members})
+        #: contacts between moving bodies, in loops
+        self._joined = [g for g in problem.contacts.groups if g.looped and not g.grounded]
         self._residuals: list[Variable] = []
+
+    def _array(self, name: str) -> list[Variable]:
+        """A variable for each degree of freedom."""
+        return [Variable(self.t, f"{name}[{d}]") for d in range(self.m.nv)]
 
     @property
     def force(self) -> list[Number]:
@@ -78,16 +86,21 @@ class Solver:
         """
         if self.hit is None:
             return [0.0] * self.m.nv
-        return [self.t.select(self.hit, x.get(), 0.0) for x in self._force]
+        return [self.t.select(self.hit, x.get(), 0.0) for x in self._array("force")]
 
-    def write(self, warm: list[Variable]) -> None:
-        """Replaces ``warm``, where the search starts, by the constrained acceleration."""
-        t, p = self.t, self.p
-        for i in self._live if self.p.contacts.groups else ():
-            t.write(f"Vec wrench{i}[{len(p.contacts.links)}] = {{}};")
+    def write(self, warm: list[Variable], wrenches: bool = False) -> None:
+        """Replaces ``warm``, where the search starts, by the constrained acceleration.
+
+        Args:
+            warm: the variables ``qacc[0]``, ...
+            wrenches: whether `contact_forces` will be read.
+        """
+        t, p, nv = self.t, self.p, self.m.nv
+        if wrenches:
+            t.write(f"Vec cfrc[6][{self.m.nbody}] = {{}};")
         if self.hit is None:
             return
-        self._force = [t.variable(f"force{d}", 0.0) for d in range(self.m.nv)]
+        t.write(f"Vec force[{nv}] = {{}};")
         for x in [*p.mass.values(), *p.smooth, *(x for s in p.cdof for x in s)]:
             t.name(x)
         for x in p.limits:
@@ -95,48 +108,56 @@ class Solver:
                 t.name(y)
         with t.within(f"if (any({t.name(self.hit)}))"):
             done = t.variable("done", t.invert(self.hit), "PackMask")
+            t.write(f"Vec inertial[{nv}], step[{nv}];")
             for i in range(len(p.limits)):
                 t.write(f"PackMask on{i} = PackMask(false);")
-            self._begin([x.get() for x in warm])
+            if self._joined:
+                self._pattern()
+            self._begin(warm)
             with t.within("for (int iteration = 0;; ++iteration)", loop=True):
                 self._iteration(warm, done)
+            if wrenches:
+                self._contact_forces()
 
     def _iteration(self, warm: list[Variable], done: Variable) -> None:
         t = self.t
         residuals: list[Number] = [x.get() for x in self._residuals]
         self._update(residuals)
         t.write(f"if (all(done) || iteration == {STEPS}) break;")
-        hessian = self._hessian()
-        inertial: list[Number] = [x.get() for x in self._inertial]
-        gradient = [a - x.get() for a, x in zip(inertial, self._force, strict=True)]
-        step = [-x for x in factor(hessian, self.m.nv).solve(gradient)]
-        for x in step:
-            t.name(x)
+        inertial: list[Number] = [x.get() for x in self._array("inertial")]
+        gradient = [a - x.get() for a, x in zip(inertial, self._array("force"), strict=True)]
+        step = self._newton(gradient)
         slope = t.abs(dot(gradient, step)) * SLOPE
         resistance = multiply(self.p.mass, step)
         alpha, settled = self._search(step, resistance, slope, inertial, residuals, done)
         self._move(warm, step, resistance, done.get(), alpha.get())
         done.set(t.either(done.get(), settled.get()))
 
-    def _begin(self, qacc: list[Number]) -> None:
+    def _begin(self, warm: list[Variable]) -> None:
         """Residuals and inertial forces, M a less the smooth forces, where the search starts."""
         t, p = self.t, self.p
+        qacc: list[Number] = [x.get() for x in warm]
         cacc = body_accelerations(self.m, p.cdof, qacc)
-        p.contacts.share("cacc", cacc)
         for group in p.contacts.each():
-            motion = group.motion("cacc", cacc)
-            for a, x in enumerate(group.basis()):
-                group.store(f"row{a}", dot(x, motion) + group.load(f"offset{a}"))
+            for a, x in enumerate(self._speeds(group, "cacc", cacc, "qacc")):
+                group.store(f"row{a}", x + group.load(f"offset{a}"))
         rows = [limit.sign * qacc[limit.dof] + limit.offset for limit in p.limits]
         self._residuals = [t.variable(f"residual{i}", row) for i, row in enumerate(rows)]
-        inertial = [a - b for a, b in zip(multiply(p.mass, qacc), p.smooth, strict=True)]
-        self._inertial = [t.variable(f"inertial{d}", x) for d, x in enumerate(inertial)]
+        for variable, inertial, smooth in zip(self._array("inertial"), multiply(p.mass, qacc), p.smooth, strict=True):
+            variable.set(inertial - smooth)
+
+    def _speeds(self, group: Group, name: str, cacc: list[Array], array: str) -> list[Number]:
+        """A contact's Jacobian times accelerations: those of the bodies, or an array of the degrees of freedom."""
+        if not group.grounded:
+            return group.across(array)
+        motion = group.motion(name, cacc)
+        return [dot(x, motion) for x in group.basis()]
 
     def _move(self, warm: list[Variable], step: list[Number], resistance: list[Number], done: Expr, size: Expr) -> None:
         """Goes along the step, with all that is linear in it. An env that is done keeps its bits: no times 0."""
         t, limits = self.t, self.p.limits
         changes = [limit.sign * step[limit.dof] for limit in limits]
-        for variables, by in ((warm, step), (self._inertial, resistance), (self._residuals, changes)):
+        for variables, by in ((warm, step), (self._array("inertial"), resistance), (self._residuals, changes)):
             for variable, change in zip(variables, by, strict=True):
                 x = variable.get()
                 variable.set(t.select(done, x, x + size * change))
@@ -146,104 +167,182 @@ class Solver:
                 if isinstance(change, Expr):
                     group.store(f"row{a}", t.select(done, row, row + size * change))
 
+    def _pushes(self, group: Group, remember: bool) -> list[Number]:
+        """A contact's force along its normal and tangents, from its residuals.
+
+        Args:
+            group: of the contact.
+            remember: whether to keep which rows are active.
+        """
+        t, size = self.t, 1 + group.tangents
+        rows, weight = [group.load(f"row{a}") for a in range(size)], group.load("weight")
+        forces: list[Number] = [0.0] * size
+        for r, (row, direction, copies) in enumerate(group.edges(rows)):
+            if remember:
+                group.store(f"active{r}", t.both(t.less(row, 0.0), group.mask("hit")))
+            push = t.min(row, 0.0) * weight * -copies
+            forces = [f + push * x for f, x in zip(forces, direction, strict=True)]
+        return forces
+
+    def _wrench(self, group: Group, forces: list[Number]) -> Array:
+        """The spatial force of a contact on its second body."""
+        total = zeros(3)
+        for f, x in zip(forces, group.basis(), strict=True):
+            total = total + x * f
+        return wrench(group.load_vector("point"), total)
+
     def _update(self, residuals: list[Number]) -> None:
         """Active rows, and the forces of the constraints."""
         t, m, p = self.t, self.m, self.p
-        for i in self._live if p.contacts.groups else ():
-            t.write(f"for (Vec &x : wrench{i}) x = num(0.0);")
+        size, force = len(self._grounded), self._array("force")
+        if size:
+            t.write(f"Vec wrench[{len(self._live)}][{size}] = {{}};")
         for group in p.contacts.each():
-            basis, weight = group.basis(), group.load("weight")
-            rows = [group.load(f"row{a}") for a in range(len(basis))]
-            forces: list[Number] = [0.0] * len(basis)
-            for r, (row, direction, copies) in enumerate(group.edges(rows)):
-                group.store(f"active{r}", t.both(t.less(row, 0.0), group.mask("hit")))
-                push = t.min(row, 0.0) * weight * -copies
-                forces = [f + push * x for f, x in zip(forces, direction, strict=True)]
-            total = zeros(3)
-            for f, x in zip(forces, basis, strict=True):
-                total = total + x * f
-            self._add(
-                group,
-                "wrench",
-                [(i, x) for i, x in enumerate(wrench(group.load_vector("point"), total)) if i in self._live],
-            )
-        force = joint_forces(m, p.cdof, self.contact_forces())
+            if group.grounded:
+                found = self._wrench(group, self._pushes(group, True))
+                for n, i in enumerate(self._live):
+                    Variable(t, f"wrench[{n}][{self._place(group)}]").add(found[i])
+        forces = [zeros(6) for _ in range(m.nbody)]
+        for place, body in enumerate(self._grounded):
+            for n, i in enumerate(self._live):
+                forces[body][i] = t.read(f"wrench[{n}][{place}]")
+        total = joint_forces(m, p.cdof, forces)
         for i, (limit, row) in enumerate(zip(p.limits, residuals, strict=True)):
             t.write(f"on{i} = {t.name(t.both(t.less(row, 0.0), limit.hit))};")
-            force[limit.dof] = force[limit.dof] - limit.sign * (t.min(row, 0.0) * limit.weight)
-        for variable, new in zip(self._force, force, strict=True):
+            total[limit.dof] = total[limit.dof] - limit.sign * (t.min(row, 0.0) * limit.weight)
+        for variable, new in zip(force, total, strict=True):
             variable.set(new)
+        for group in p.contacts.each():
+            if not group.grounded:
+                pushes = self._pushes(group, True)
+                for x in pushes:
+                    t.name(x)
+                for dof in group.dofs():
+                    Variable(t, f"force[{dof.index}]").add(dot(group.jacobian(dof), pushes))
+
+    def _place(self, group: Group) -> str:
+        """Where the body of a contact with the ground is among those that may have one, in the code."""
+        if not group.looped:
+            return str(self._grounded.index(group.touch.bodies[1]))
+        if len(self._grounded) == self.m.nbody - 1:
+            return f"{group.body} - 1"
+        table = [self._grounded.index(b) if b in self._grounded else 0 for b in range(self.m.nbody)]
+        return f"{self.p.contacts.table('grounded', table)}[{group.body}]"
+
+    def _contact_forces(self) -> None:
+        """Spatial forces of contacts on the bodies."""
+        t, contacts = self.t, self.p.contacts
+        for group in contacts.each():
+            found = self._wrench(group, self._pushes(group, False))
+            for i, x in enumerate(found):
+                t.name(x)
+                Variable(t, f"cfrc[{i}][{group.body}]").add(x)
+                if not group.grounded:
+                    Variable(t, f"cfrc[{i}][{group.other_body}]").add(-x)
 
     def contact_forces(self) -> list[Array]:
-        """Spatial forces of all contacts on each body, the world included."""
-        out = [zeros(6) for _ in range(self.m.nbody)]
-        for n, (first, second) in enumerate(self.p.contacts.links):
-            found = zeros(6)
-            for i in self._live:
-                found[i] = self.t.read(f"wrench{i}[{n}]")
-            out[second] = out[second] + found
-            out[first] = out[first] - found
-        return out
-
-    def _add(self, group: Group, name: str, parts: list[tuple[int, Number]]) -> None:
-        """Adds to what all contacts of a pair of bodies do together."""
-        for i, x in parts:
-            if isinstance(x, Expr) or x != 0.0:
-                Variable(self.t, f"{name}{i}[{group.link}]").add(x)
-
-    def _hessian(self) -> Sparse:
-        """The mass matrix and what active rows add to it."""
-        t, m, p = self.t, self.m, self.p
-        links = p.contacts.links
-        for n in range(len(self.entries) if links else 0):
-            t.write(f"Vec between{n}[{len(links)}] = {{}};")
-        for group in p.contacts.each():
-            self._add(group, "between", self._contact_hessian(group))
-        found = {}
-        for n, link in enumerate(links):
-            full = zeros(6, 6)
-            for e, (i, j) in enumerate(self.entries):
-                full[i, j] = full[j, i] = t.read(f"between{e}[{n}]")
-            found[link] = full
-        grounded = [
-            sum((x for (a, b), x in found.items() if not a and b == body), zeros(6, 6)) for body in range(m.nbody)
+        """Spatial forces of all contacts on each body; zero for the world."""
+        return [
+            np.array([self.t.read(f"cfrc[{i}][{b}]") if b else 0.0 for i in range(6)], object)
+            for b in range(self.m.nbody)
         ]
-        extra = composite(m, p.cdof, grounded)
+
+    def _newton(self, gradient: list[Number]) -> list[Number]:
+        """The step to the minimum of the cost with the rows that are active now, which is left in ``step``, too."""
+        t, p, nv = self.t, self.p, self.m.nv
+        hessian = self._smooth_hessian()
+        out = self._array("step")
+        between = [group for group in p.contacts.groups if not group.grounded]
+        if between:
+            t.write(f"Vec hessian[{nv}][{nv}];")
+        if self._joined:
+            with t.within(f"for (int d = 0; d < {nv}; ++d)"):
+                zero = "hessian[d][lowest_bit(left)] = num(0.0);"
+                t.write(f"for (u32 left = columns[d] & ~tree[d]; left; left &= left - 1) {zero}")
+        touched = {(i, j) for g in between for chain in g.chains for i, _ in chain for j, _ in chain if j <= i}
+        for i, j in sorted(hessian if self._joined else touched):
+            t.write(f"hessian[{i}][{j}] = {t.name(hessian.get((i, j), 0.0))};")
+        for group in p.contacts.each():
+            if not group.grounded:
+                self._join(group)
+        if self._joined:
+            for x, g in zip(out, gradient, strict=True):
+                x.set(-g)
+            t.write("factor(hessian, columns);")
+            t.write("solve(hessian, columns, step);")
+            return [x.get() for x in out]
+        for i, j in sorted(touched):
+            hessian[i, j] = t.read(f"hessian[{i}][{j}]")
+        step = [-x for x in factor(hessian, nv).solve(gradient)]
+        for x, value in zip(out, step, strict=True):
+            x.set(value)
+        return step
+
+    def _pattern(self) -> None:
+        """Which entries of the Hessian differ from zero in an env of the pack: those of the tree, and of contacts."""
+        t, nv, contacts = self.t, self.m.nv, self.p.contacts
+        if nv > 32:
+            raise ValueError(f"not supported: contacts between branches of a model with {nv} degrees of freedom: 32.")
+        tree = [sum(1 << j for j in self.m.dof_ancestors[d]) for d in range(nv)]
+        t.write(f"u32 columns[{nv}];")
+        t.write(f"for (int d = 0; d < {nv}; ++d) columns[d] = {contacts.table('tree', tree, 'u32')}[d];")
+        for group in contacts.each():
+            if group in self._joined:
+                t.write("u32 before = 0;")
+                for dof in group.dofs():
+                    t.write(f"columns[{dof.index}] |= before;")
+                    t.write(f"before |= 1u << {dof.index};")
+        t.write("fill_in(columns);")
+
+    def _smooth_hessian(self) -> Sparse:
+        """The mass matrix, and what limits and active contacts with the ground add to it."""
+        t, m, p = self.t, self.m, self.p
+        size = len(self._grounded)
+        if size:
+            t.write(f"Vec curvature[{len(self.entries)}][{size}] = {{}};")
+        for group in p.contacts.each():
+            if group.grounded:
+                for n, x in enumerate(self._contact_hessian(group)):
+                    Variable(t, f"curvature[{n}][{self._place(group)}]").add(x)
+        full = [zeros(6, 6) for _ in range(m.nbody)]
+        for place, body in enumerate(self._grounded):
+            for n, (i, j) in enumerate(self.entries):
+                full[body][i, j] = full[body][j, i] = t.read(f"curvature[{n}][{place}]")
+        extra = composite(m, p.cdof, full)
         out = {key: p.mass[key] + extra[key] for key in p.mass}
-        for (first, second), matrix in found.items():
-            if first:
-                self._couple(out, first, second, matrix)
         for i, limit in enumerate(p.limits):
             d = limit.dof
             out[d, d] = out[d, d] + t.select(t.read(f"on{i}", "PackMask"), limit.weight, 0.0)
         return out
 
-    def _contact_hessian(self, group: Group) -> list[tuple[int, Number]]:
-        t, weight, basis = self.t, group.load("weight"), group.basis()
-        curvature = zeros(len(basis), len(basis))
-        for r, (_, direction, copies) in enumerate(group.edges([group.load(f"row{a}") for a in range(len(basis))])):
+    def _curvature(self, group: Group) -> Array:
+        """Second derivatives of a contact's cost along its normal and tangents."""
+        t, weight, size = self.t, group.load("weight"), 1 + group.tangents
+        out = zeros(size, size)
+        for r, (_, direction, copies) in enumerate(group.edges([group.load(f"row{a}") for a in range(size)])):
             on = t.select(group.mask(f"active{r}"), weight, 0.0) * copies
-            curvature = curvature + np.array([[on * (x * y) for y in direction] for x in direction], object)
-        directions = np.array(basis, object)
-        at_point = directions.T @ curvature @ directions
+            out = out + np.array([[on * (x * y) for y in direction] for x in direction], object)
+        return out
+
+    def _contact_hessian(self, group: Group) -> list[Number]:
+        """What a contact with the ground adds to its body's 6 x 6 matrix: `entries` of it."""
+        directions = np.array(group.basis(), object)
+        at_point = directions.T @ self._curvature(group) @ directions
         jacobian = np.concatenate([-skew(group.load_vector("point")), np.eye(3).astype(object)], axis=1)
         right = at_point @ jacobian
-        return [(n, dot(jacobian[:, i], right[:, j])) for n, (i, j) in enumerate(self.entries)]
+        return [dot(jacobian[:, i], right[:, j]) for i, j in self.entries]
 
-    def _couple(self, out: Sparse, first: int, second: int, matrix: Array) -> None:
+    def _join(self, group: Group) -> None:
         """Adds what a contact of two moving bodies does to the degrees of freedom between them."""
-        chains = [self.m.body_chain[b] for b in (first, second)]
-        sign = {d: -1.0 for d in chains[0]}
-        for d in chains[1]:
-            if d in sign:
-                del sign[d]  # it moves both alike
-            else:
-                sign[d] = 1.0
-        forces = {d: matrix @ self.p.cdof[d] for d in sign}
-        for i in sign:
-            for j in sign:
-                if j <= i:
-                    out[i, j] = out.get((i, j), 0.0) + dot(self.p.cdof[j], forces[i]) * (sign[i] * sign[j])
+        t, curvature = self.t, self._curvature(group)
+        for x in curvature.flat:
+            t.name(x)
+        for dof in group.dofs("k"):
+            right = curvature @ np.array(group.jacobian(dof), object)
+            for x in right:
+                t.name(x)
+            for other in group.dofs("l", dof.place):
+                Variable(t, f"hessian[{dof.index}][{other.index}]").add(dot(group.jacobian(other), right))
 
     def _search(
         self,
@@ -263,11 +362,9 @@ class Solver:
         for number in (slope, constant, linear):
             t.name(number)
         cacc = body_accelerations(m, p.cdof, step)
-        p.contacts.share("step", cacc)
         for group in p.contacts.each():
-            motion = group.motion("step", cacc)
-            for a, direction in enumerate(group.basis()):
-                group.store(f"change{a}", dot(direction, motion))
+            for a, x in enumerate(self._speeds(group, "step", cacc, "step")):
+                group.store(f"change{a}", x)
         alpha, low, high = t.variable("alpha", 1.0), t.variable("low", 0.0), t.variable("high", 1e30)
         found, settled = t.variable("found", "done", "PackMask"), t.variable("settled", "PackMask(false)", "PackMask")
         with t.within("for (int point = 0;; ++point)", loop=True):
@@ -309,12 +406,13 @@ class Solver:
         two: Number = 0.0
         flips: Expr | None = None
         for r, (row, direction, copies) in enumerate(group.edges(rows)):
-            change = dot(constants(direction), changes) * copies
+            along = dot(direction, changes)
+            change = along * copies
             active = t.both(t.less(row, 0.0), group.mask("hit"))
             flip = t.differ(active, group.mask(f"active{r}"))
             flips = flip if flips is None else t.either(flips, flip)
             one = one + t.min(row, 0.0) * change
-            two = two + t.select(active, dot(constants(direction), changes), 0.0) * change
+            two = two + t.select(active, along, 0.0) * change
         weight = group.load("weight")
         first.add(weight * one)
         second.add(weight * two)

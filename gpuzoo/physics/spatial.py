@@ -38,6 +38,11 @@ def force_cross(a: Array, f: Array) -> Array:
     return join(cross(a[:3], f[:3]) + cross(a[3:], f[3:]), cross(a[:3], f[3:]))
 
 
+def wrench(point: Array, force: Array) -> Array:
+    """The spatial force of a force at a point."""
+    return join(cross(point, force), force)
+
+
 def velocity_at(a: Array, point: Array) -> Array:
     """Velocity of the point of a body that is at ``point``."""
     return a[3:] + cross(a[:3], point)

@@ -28,15 +28,17 @@ FILES = {
     "reacher": "reacher.xml",
     "swimmer": "swimmer.xml",
     "ant": "ant.xml",
+    "pusher": "pusher_v5.xml",
 }
 Floats = NDArray[np.float64]
 
 
 def compiled(name: str) -> Any:
-    """MuJoCo's model, with a solver that goes on to the exact minimum."""
+    """MuJoCo's model, with a solver and a search for nearest points that go on as far as they can."""
     m = mujoco.MjModel.from_xml_path(str(ASSETS / FILES[name]))
     m.opt.tolerance, m.opt.ls_tolerance = 1e-16, 1e-12
     m.opt.iterations = m.opt.ls_iterations = 200
+    m.opt.ccd_tolerance, m.opt.ccd_iterations = 1e-12, 2000
     return m
 
 
@@ -55,7 +57,21 @@ def wild(m: Any, n: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
             qpos[:, a] += rng.uniform(-0.75, 0.5, n)
         else:
             qpos[:, a] = rng.uniform(-4, 4, n)
+    if "object" in (m.body(b).name for b in range(m.nbody)):
+        _bring(m, qpos, rng)
     return qpos, rng.normal(size=(n, m.nv)) * rng.choice([0.1, 1, 5, 10], (n, 1))
+
+
+def _bring(m: Any, qpos: Floats, rng: np.random.Generator) -> None:
+    """Pusher's arm within its limits, and its object within reach of the fingertip, in three of four positions."""
+    d = mujoco.MjData(m)
+    for i in np.flatnonzero(rng.random(len(qpos)) < 0.75):
+        state = qpos[i]
+        state[:7] = rng.uniform(*m.jnt_range[:7].T)
+        d.qpos[:] = state
+        mujoco.mj_kinematics(m, d)
+        near = d.body("tips_arm").xpos - m.body("object").pos + rng.normal(scale=0.05, size=3)
+        state[7:9] = near[1], near[0]
 
 
 def visited(m: Any, n: int, rng: np.random.Generator) -> tuple[Floats, Floats]:

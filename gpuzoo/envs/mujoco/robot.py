@@ -28,6 +28,8 @@ class Robot(EnvDef):
     model: ClassVar[str]
     #: quantities beside the state that rules read; see `gpuzoo.physics.generate.generate`
     watch: ClassVar[tuple[str, ...]] = ()
+    #: whether rules call ``physics_look``
+    looks: ClassVar[bool] = False
     #: numbers that each step leaves for whoever wants them, name -> one line of documentation
     parts: ClassVar[Mapping[str, str]] = {}
     #: what Gymnasium's env has in its infos: of the state, and of the last step
@@ -45,7 +47,7 @@ class Robot(EnvDef):
         return load(cls.model)
 
     def generated(self, cfg: Any) -> str:
-        return shipped(self.model, self.watch)
+        return shipped(self.model, self.watch, self.looks)
 
     def action_space(self, cfg: Any, group: str) -> spaces.Box:
         low, high = self.constants_of_model().actuator_ctrlrange.astype(np.float32).T

@@ -1,0 +1,68 @@
+"""Pusher."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import ClassVar
+
+import numpy as np
+from gymnasium import spaces
+
+from gpuzoo.core.definition import Config, Field, param
+from gpuzoo.envs.mujoco.robot import Robot
+
+
+@dataclasses.dataclass(frozen=True)
+class PusherConfig(Config):
+    """Options of Gymnasium's Pusher-v5."""
+
+    frame_skip: int = param(5, low=1, doc="steps of time, of 0.01 seconds, for each step of the env")
+    reward_near_weight: float = param(0.5, doc="weight of the distance from the fingertip to the object")
+    reward_dist_weight: float = param(1.0, doc="weight of the distance from the object to the goal")
+    reward_control_weight: float = param(0.1, doc="weight of the actions' cost")
+
+
+class Pusher(Robot):
+    """An arm of seven joints pushes a cylinder over a table to a goal.
+
+    **Actions.** `Box(7)` in [-2, 2]: torques of shoulder pan, shoulder lift, upper arm roll, elbow flex, forearm roll,
+    wrist flex and wrist roll.
+
+    **Observation.** `Box(23)`, float32: the seven angles; their velocities; x, y and z of the fingertip, of the object
+    and of the goal.
+
+    **Motion.** MuJoCo's, 5 steps of 0.01 s.
+
+    **Reward.** Less `reward_near_weight` times the distance from the fingertip to the object, less `reward_dist_weight`
+    times the distance from the object to the goal, and less `reward_control_weight` times the sum of squared actions.
+    As in MuJoCo's data after a step, the places are those of the last evaluation of the dynamics, just before the
+    state.
+
+    **Start.** The arm straight, its velocities uniform in ±0.005. The object is uniform within 0.3 in front of the goal
+    and 0.2 to its sides, but not nearer to it than 0.17.
+
+    **End.** Never, unless the state diverges. Time limit: 100 steps.
+    """
+
+    id = "Pusher-v5"
+    Config = PusherConfig
+    max_episode_steps = 100
+    reward_threshold = 0.0
+    reference = "gymnasium==1.4.0 Pusher-v5 with mujoco==4.0.0"
+    render_fps = 20
+    model = "pusher"
+    watch = ("xpos tips_arm", "xpos object", "xpos goal")
+    looks = True
+    view_height = 1.9
+    view_above = True
+    parts: ClassVar = {
+        "reward_near": "part of the last reward",
+        "reward_dist": "part of the last reward",
+        "reward_ctrl": "part of the last reward",
+    }
+
+    def fields(self, cfg: PusherConfig) -> dict[str, Field]:
+        return {**super().fields(cfg), "places": Field("float32", (3, 3), "of the fingertip, the object and the goal")}
+
+    def observation_space(self, cfg: PusherConfig, group: str) -> spaces.Box:
+        return spaces.Box(-np.inf, np.inf, (23,), np.float32)
