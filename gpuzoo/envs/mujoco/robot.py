@@ -16,6 +16,19 @@ from gpuzoo.physics.model import Model, load
 from gpuzoo.render import Canvas
 
 
+def check_ranges(env: EnvDef, cfg: Any) -> None:
+    """Checks the ranges among the parameters, which are two numbers each: ``NAME_low`` and ``NAME_high``.
+
+    Raises:
+        ValueError: the lower one is above the other.
+    """
+    for name in env.Config.__dataclass_fields__:
+        if name.endswith("_low"):
+            low, high = getattr(cfg, name), getattr(cfg, other := f"{name.removesuffix('_low')}_high")
+            if low > high:
+                raise ValueError(f"{env.id}: {name} must not be above {other}: {low} > {high}.")
+
+
 class Robot(EnvDef):
     """A game about one model. Its rules include ``mujoco.cuh``."""
 
@@ -47,6 +60,9 @@ class Robot(EnvDef):
 
     def generated(self, cfg: Any) -> str:
         return shipped(self.model, self.watch, self.looks)
+
+    def check(self, cfg: Any) -> None:
+        check_ranges(self, cfg)
 
     def action_space(self, cfg: Any, group: str) -> spaces.Box:
         low, high = self.constants_of_model().actuator_ctrlrange.astype(np.float32).T
