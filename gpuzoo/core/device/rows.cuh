@@ -64,7 +64,7 @@ constexpr bool ASSEMBLES = OF_ONE_CHUNK || (Observations::BYTES > 8 && TURN > (L
 constexpr int balanced(int most) {
   return most < 4 ? 0 : ((AGENTS + (AGENTS + most - 1) / most - 1) / ((AGENTS + most - 1) / most) + 3) / 4 * 4;
 }
-constexpr int WINDOW =
+constexpr int SEEN_AT_ONCE =
     GZ_WINDOWED && TURN == 0 ? balanced(ROOM / ENVS / ((Observations::BYTES + Masks::BYTES) / AGENTS) / 4 * 4) : 0;
 
 // A turn's rows lie within a chunk as they will in global memory. It is not said that rows of bytes begin at one: the
@@ -166,8 +166,8 @@ template <class O> GZ void store_window(const typename O::Number *place, typenam
 // Goes through the agents, a window at a time: run(first, stop) writes rows.
 template <class E, class F> GZ void in_windows(const E &e, const F &run) {
   GZ_ROLLED
-  for (int first = 0; first < AGENTS; first += WINDOW) {
-    const int stop = min((int)AGENTS, first + WINDOW);
+  for (int first = 0; first < AGENTS; first += SEEN_AT_ONCE) {
+    const int stop = min((int)AGENTS, first + SEEN_AT_ONCE);
     clear_padding<Observations>(e.observation.data, first, stop);
     if constexpr (MASK_SIZE > 0) clear_padding<Masks>(e.action_mask.data, first, stop);
     run(first, stop);
@@ -182,9 +182,9 @@ template <class E, class F> GZ void in_windows(const E &e, const F &run) {
 
 // What the threads of `all` observe, each in its env i.
 template <class S, class E> GZ void observe_together(const S &s, E &e, i64 i, const Together &all) {
-  if constexpr (WINDOW > 0) {
-    constexpr int OBSERVATIONS = WINDOW * Observations::BYTES / AGENTS + CHUNK;
-    constexpr int MASKS = (WINDOW * Masks::BYTES / AGENTS + 2 * CHUNK - 1) / CHUNK * CHUNK;
+  if constexpr (SEEN_AT_ONCE > 0) {
+    constexpr int OBSERVATIONS = SEEN_AT_ONCE * Observations::BYTES / AGENTS + CHUNK;
+    constexpr int MASKS = (SEEN_AT_ONCE * Masks::BYTES / AGENTS + 2 * CHUNK - 1) / CHUNK * CHUNK;
     alignas(CHUNK) __shared__ u8 memory[BLOCK / LANES][OBSERVATIONS + (MASK_SIZE ? MASKS : 0)];
     u8 *const place = memory[(int)threadIdx.x / LANES];
     see(e, reinterpret_cast<Observation *>(place + within_chunk(e.gz_rows)));
@@ -231,7 +231,7 @@ template <class S, class E> GZ void observe_together(const S &s, E &e, i64 i, co
 
 // The same for an env alone: its neighbours do something else.
 template <class S, class E> GZ void observe_alone(const S &s, E &e, i64 i) {
-  if constexpr (ENVS == 1 || WINDOW > 0)
+  if constexpr (ENVS == 1 || SEEN_AT_ONCE > 0)
     observe_together(s, e, i, alone(i));
   else
     observe(e);
@@ -245,10 +245,10 @@ using rows::observe_alone, rows::observe_together, rows::of_them, rows::Together
 
 #if GZ_WINDOWED
 
-GZ int place_of_row(int agent) { return rows::WINDOW ? agent % max(1, rows::WINDOW) : agent; }
+GZ int place_of_row(int agent) { return rows::SEEN_AT_ONCE ? agent % max(1, rows::SEEN_AT_ONCE) : agent; }
 
 template <class E, class N, class F> GZ void row_lanes(const E &e, N n, F f) {
-  if constexpr (rows::WINDOW == 0)
+  if constexpr (rows::SEEN_AT_ONCE == 0)
     lanes(e, n, f);
   else
     rows::in_windows(e, [=](int first, int stop) {
@@ -256,7 +256,7 @@ template <class E, class N, class F> GZ void row_lanes(const E &e, N n, F f) {
     });
 }
 template <class E, class N, class M, class F> GZ void row_lanes(const E &e, N n, M m, F f) {
-  if constexpr (rows::WINDOW == 0)
+  if constexpr (rows::SEEN_AT_ONCE == 0)
     lanes(e, n, m, f);
   else
     rows::in_windows(e, [=](int first, int stop) {
