@@ -54,6 +54,10 @@ class Ant(Robot):
     """
 
     id = "Ant-v5"
+    exempt: ClassVar = {
+        **Robot.exempt,
+        "no_spills": "Its contacts, which a loop goes through, are more than a thread's part of shared memory holds.",
+    }
     Config = AntConfig
     max_episode_steps = 1000
     reward_threshold = 6000.0

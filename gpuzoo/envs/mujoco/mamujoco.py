@@ -295,6 +295,7 @@ class MaAnt(Factored):
     """
 
     id = "MaAnt-4x2-v1"
+    exempt: ClassVar[Mapping[str, str]] = Ant.exempt
     Config = MaAntConfig
     max_episode_steps = 1000
     reference = "gymnasium-robotics==1.4.2 mamujoco_v1 with mujoco==4.0.0"
@@ -386,6 +387,7 @@ class MaWalker2d(Factored):
     """
 
     id = "MaWalker2d-2x3-v1"
+    exempt: ClassVar[Mapping[str, str]] = Walker2d.exempt
     Config = MaWalker2dConfig
     max_episode_steps = 1000
     reference = "gymnasium-robotics==1.4.2 mamujoco_v1 with mujoco==4.0.0"

@@ -21,8 +21,7 @@ class Robot(EnvDef):
 
     packed = True
     exempt: ClassVar[Mapping[str, str]] = {
-        "half_occupancy": "one thread steps a whole robot, in as many registers as it can have; docs/physics.md",
-        "no_spills": "a step of the physics has more values than a thread of a GPU has registers; docs/physics.md",
+        "half_occupancy": "One thread steps a whole robot; with half of its registers it would spill.",
     }
     #: the model's file, in ``gpuzoo/physics/models``
     model: ClassVar[str]
