@@ -17,9 +17,17 @@ from gpuzoo.physics.model import Model
 ENTRY = """
 extern "C" int width() { return sizeof(gz::Vec) / sizeof(gz::Real); }
 static __attribute__((noinline)) void step(gz::Physics &state, const gz::Vec *ctrl) { gz::physics_step(state, ctrl); }
-extern "C" void run(gz::Physics *states, const gz::Vec *ctrl, int packs, int steps) {
-  for (int i = 0; i < packs; ++i)
-    for (int n = 0; n < steps; ++n) step(states[i], ctrl + i * gz::Physics::NU);
+extern "C" void run(gz::Vec *states, const gz::Vec *ctrl, int packs, int steps) {
+  using P = gz::Physics;
+  for (int i = 0; i < packs; ++i) {
+    P state;
+    gz::Vec *const qpos = states + i * (P::NQ + 2 * P::NV), *const qvel = qpos + P::NQ, *const qacc = qvel + P::NV;
+    for (int k = 0; k < P::NQ; ++k) state.qpos[k] = qpos[k];
+    for (int k = 0; k < P::NV; ++k) state.qvel[k] = qvel[k], state.qacc[k] = qacc[k];
+    for (int n = 0; n < steps; ++n) step(state, ctrl + i * P::NU);
+    for (int k = 0; k < P::NQ; ++k) qpos[k] = state.qpos[k];
+    for (int k = 0; k < P::NV; ++k) qvel[k] = state.qvel[k], qacc[k] = state.qacc[k];
+  }
 }
 """
 

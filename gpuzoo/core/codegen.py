@@ -112,7 +112,7 @@ class Program:
     @property
     def block(self) -> int:
         """Threads per block on a GPU, `BLOCK` of prelude.cuh."""
-        return self.lanes if self.lanes > 32 else 128
+        return self.lanes if self.lanes > 32 else 32 if self.form.packed else 128
 
 
 @cache
