@@ -11,15 +11,15 @@ from pathlib import Path
 
 import numpy as np
 
-from gpuzoo.physics.actuation import actuator_forces
+from gpuzoo.physics.actuation import actuator_damping, actuator_forces
 from gpuzoo.physics.bias import bias_forces
-from gpuzoo.physics.constraint import limits
+from gpuzoo.physics.constraint import Row, friction_losses, limits
 from gpuzoo.physics.contact import Contacts
 from gpuzoo.physics.expressions import Array, Number, Trace, Variable, zeros
 from gpuzoo.physics.inertia import Inertia, Sparse, factor, inertias, mass_matrix
-from gpuzoo.physics.integrator import RUNGE_KUTTA, advance, implicit_damping, rates
+from gpuzoo.physics.integrator import RUNGE_KUTTA, advance, free_acceleration, free_bodies, implicit_damping, rates
 from gpuzoo.physics.kinematics import Kinematics, kinematics
-from gpuzoo.physics.model import RK4, Model, load
+from gpuzoo.physics.model import IMPLICITFAST, RK4, Model, load
 from gpuzoo.physics.passive import passive_forces
 from gpuzoo.physics.solver import Problem, Solver
 from gpuzoo.physics.spatial import cross, join
@@ -169,34 +169,39 @@ def _forward(
     ctrl: list[Number],
     warm: list[Variable],
     watch: tuple[str, ...],
-) -> tuple[Sparse, list[Number], Solver]:
+) -> tuple[Kinematics, Sparse, list[Number], Solver]:
     """Forces and constraints at a state (``mj_forward``).
 
     Returns:
-        The mass matrix, the generalised force of everything, and the solver.
+        Kinematics, the mass matrix, the generalised force of everything, and the solver.
     """
     k = kinematics(t, m, qpos, qvel)
     inertia = inertias(m, k)
     mass = mass_matrix(m, k.cdof, inertia)
     parts = (bias_forces(m, k, inertia), passive_forces(t, m, k, qpos, qvel), actuator_forces(t, m, qpos, qvel, ctrl))
     smooth = [passive + actuator - bias for bias, passive, actuator in zip(*parts, strict=True)]
-    bounds = limits(t, m, qpos, qvel)
+    rows: list[Row] = [*limits(t, m, qpos, qvel), *friction_losses(t, m, qvel)]
     contacts = Contacts(t, m, k)
-    solver = Solver(t, m, Problem(k.cdof, mass, smooth, bounds, contacts, contacts.detect()))
+    solver = Solver(t, m, Problem(k.cdof, mass, smooth, rows, contacts, contacts.detect()))
     solver.write(warm, "cfrc_ext" in watch)
     force = solver.force
     _watch(t, m, watch, k, inertia, force, solver)
-    return mass, [a + b for a, b in zip(smooth, force, strict=True)], solver
+    return k, mass, [a + b for a, b in zip(smooth, force, strict=True)], solver
 
 
 def _euler(m: Model, watch: tuple[str, ...]) -> str:
-    """Euler's method, semi-implicit in velocity and with implicit damping."""
+    """Euler's method, semi-implicit in velocity and with implicit damping, and implicitfast, which has more of it."""
     t, h = Trace(), m.opt_timestep
     t.write("const Vec *qvel = s.qvel;")
     qpos, qvel, ctrl = _read(t, "s.qpos", m.nq), _read(t, "qvel", m.nv), _read(t, "ctrl", m.nu)
     warm = _warm(t, m)
-    mass, force, solver = _forward(t, m, qpos, qvel, ctrl, warm, watch)
-    qacc = implicit_damping(m, mass).solve(force)
+    k, mass, force, solver = _forward(t, m, qpos, qvel, ctrl, warm, watch)
+    fast = m.opt_integrator == IMPLICITFAST
+    damping = actuator_damping(t, m, qpos, qvel, ctrl) if fast else None
+    qacc = implicit_damping(m, mass, damping).solve(force)
+    for b in free_bodies(m) if fast else ():
+        d = int(m.jnt_dofadr[m.body_jntadr[b]])
+        qacc[d : d + 6] = free_acceleration(m, k, mass, force[d : d + 6], qvel[d + 3 : d + 6], b)
     for d, (x, solved) in enumerate(zip(qacc, warm, strict=True)):
         start = x if solver.hit is None else t.select(solver.hit, solved.get(), x)
         t.write(f"s.qacc[{d}] = {t.name(start)};")
@@ -212,7 +217,7 @@ def _runge_kutta(m: Model, watch: tuple[str, ...]) -> str:
     t = Trace()
     qpos, qvel, ctrl = _read(t, "qpos", m.nq), _read(t, "qvel", m.nv), _read(t, "ctrl", m.nu)
     warm = _warm(t, m)
-    mass, force, _ = _forward(t, m, qpos, qvel, ctrl, warm, watch)
+    _, mass, force, _ = _forward(t, m, qpos, qvel, ctrl, warm, watch)
     for d, x in enumerate(factor(mass, m.nv).solve(force)):
         t.write(f"s.qacc[{d}] = {t.name(x)};")
     signature = "GZ_SELDOM void physics_forward(Physics &s, const Vec *qpos, const Vec *qvel, const Vec *ctrl)"

@@ -69,6 +69,9 @@ class Model:
     dof_parentid: Ints
     dof_armature: Floats
     dof_damping: Floats
+    dof_frictionloss: Floats
+    dof_solref: Floats
+    dof_solimp: Floats
     dof_invweight0: Floats
     qpos0: Floats
     qpos_spring: Floats

@@ -1,14 +1,16 @@
-"""Writes ``mujoco_steps.npz``: states of Gymnasium's robots and where MuJoCo takes them in one step of time.
+"""Writes states of Gymnasium's robots, and of `elements`, and where MuJoCo takes them in one step of time.
 
     pip install gymnasium[mujoco]==1.4.0 mujoco==4.0.0
-    python tests/reference/record_mujoco.py
+    PYTHONPATH=tests python -m reference.record_mujoco
 
 Half of the states are wild (past limits, upside down, deep in the ground), half are visited under random actions. The
-solver is run to its exact minimum. Arrays are called ``<model>_<qpos, qvel, ctrl, next_qpos, next_qvel>``.
+solver is run to its exact minimum. Arrays are called ``<model>_<qpos, qvel, ctrl, next_qpos, next_qvel>``. Files are
+``mujoco_steps.npz`` and, with the models' constants, ``mujoco_elements.npz``.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,9 @@ import gymnasium
 import mujoco
 import numpy as np
 from numpy.typing import NDArray
+from reference.elements import ELEMENTS, near
+
+from gpuzoo.physics.mjcf import extract
 
 ASSETS = Path(gymnasium.__file__).parent / "envs" / "mujoco" / "assets"
 #: model -> its MJCF
@@ -35,7 +40,10 @@ Floats = NDArray[np.float64]
 
 def compiled(name: str) -> Any:
     """MuJoCo's model, with a solver and a search for nearest points that go on as far as they can."""
-    m = mujoco.MjModel.from_xml_path(str(ASSETS / FILES[name]))
+    if name in ELEMENTS:
+        m = mujoco.MjModel.from_xml_string(ELEMENTS[name])
+    else:
+        m = mujoco.MjModel.from_xml_path(str(ASSETS / FILES[name]))
     m.opt.tolerance, m.opt.ls_tolerance = 1e-16, 1e-12
     m.opt.iterations = m.opt.ls_iterations = 200
     m.opt.ccd_tolerance, m.opt.ccd_iterations = 1e-12, 2000
@@ -103,17 +111,28 @@ def stepped(m: Any, qpos: Floats, qvel: Floats, ctrl: Floats) -> tuple[Floats, F
 
 
 def main() -> None:
-    out, n = {}, 16
-    for name in FILES:
+    n = 16
+    for file, names in (("mujoco_steps", FILES), ("mujoco_elements", ELEMENTS)):
+        record(file, names, n)
+
+
+def record(file: str, models: Iterable[str], n: int) -> None:
+    """Writes a file."""
+    out: dict[str, Any] = {}
+    for name in models:
         rng, m = np.random.default_rng(0), compiled(name)
-        qpos, qvel = (np.concatenate(x) for x in zip(wild(m, n, rng), visited(m, n, rng), strict=True))
+        if name in ELEMENTS:
+            qpos, qvel = near(m, 2 * n, rng)
+            out[f"{name}_model"] = extract(m, f"{name} of tests/reference/elements.py").to_json()
+        else:
+            qpos, qvel = (np.concatenate(x) for x in zip(wild(m, n, rng), visited(m, n, rng), strict=True))
         ctrl = rng.uniform(*m.actuator_ctrlrange.T, (2 * n, m.nu))
         # What a float32 holds, so that both precisions begin alike.
         qpos, qvel, ctrl = (x.astype(np.float32).astype(float) for x in (qpos, qvel, ctrl))
         names = ("qpos", "qvel", "ctrl", "next_qpos", "next_qvel")
         arrays = zip(names, (qpos, qvel, ctrl, *stepped(m, qpos, qvel, ctrl)), strict=True)
         out |= {f"{name}_{key}": x for key, x in arrays}
-    np.savez_compressed(Path(__file__).with_name("mujoco_steps.npz"), version=mujoco.__version__, **out)
+    np.savez_compressed(Path(__file__).with_name(f"{file}.npz"), version=mujoco.__version__, **out)
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ import pytest
 import torch
 from gymnasium.vector import AutoresetMode
 from physics_steps import Steps
+from reference.elements import ELEMENTS, near
 from reference.record_mujoco import ASSETS, FILES, compiled, stepped, visited, wild
 
 import gpuzoo
@@ -59,6 +60,19 @@ def test_a_step_from_thousands_of_states(name):
     exactness = NEAREST.get(name, 1e-10)
     assert np.all((largest(ours_qvel - next_qvel) < exactness * scale)[fine])
     assert np.all((largest(ours_qpos - next_qpos) < exactness * scale)[fine])
+
+
+@pytest.mark.rotates
+@pytest.mark.parametrize("name", sorted(ELEMENTS))
+def test_a_step_of_small_models(name):
+    rng, m = np.random.default_rng(1), compiled(name)
+    qpos, qvel = near(m, 1024, rng)
+    ctrl = rng.uniform(-1, 1, (len(qpos), m.nu))
+    next_qpos, next_qvel = stepped(m, qpos, qvel, ctrl)
+    ours_qpos, ours_qvel, _ = Steps(extract(m, name), double=True, optimise="-O1")(qpos, qvel, ctrl)
+    scale = 1 + largest(qvel) + largest(next_qvel)
+    assert np.all(largest(ours_qvel - next_qvel) < 1e-10 * scale)
+    assert np.all(largest(ours_qpos - next_qpos) < 1e-10 * scale)
 
 
 def theirs_after(env: Any, qpos: np.ndarray, qvel: np.ndarray, actions: np.ndarray) -> tuple[np.ndarray, ...]:
@@ -123,10 +137,10 @@ def test_a_step_of_an_env_is_gymnasiums(robot):
 
 def test_unsupported_elements_are_named():
     m = mujoco.MjModel.from_xml_string(
-        "<mujoco><option cone='elliptic'/><worldbody><body><joint frictionloss='1'/><geom size='1'/></body>"
-        "</worldbody></mujoco>"
+        "<mujoco><option cone='elliptic'/><worldbody><body><joint name='a'/><geom size='1'/></body></worldbody>"
+        "<equality><joint joint1='a'/></equality></mujoco>"
     )
-    with pytest.raises(ValueError, match=r"robot\.xml: not supported: friction loss; elliptic friction cones"):
+    with pytest.raises(ValueError, match=r"robot\.xml: not supported: equality constraints; elliptic friction cones"):
         extract(m, "robot.xml")
 
 
