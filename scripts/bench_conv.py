@@ -22,14 +22,14 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-import torch
-from torch import Tensor
-from torch.nn import functional
-
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from baselines.train.allocator import keep_freed_memory
 from baselines.train.layers import Network
+
+import torch  # isort: skip
+from torch import Tensor  # isort: skip
+from torch.nn import functional  # isort: skip
 
 DENSE_CELLS = 16
 HIDDEN = 64

@@ -25,10 +25,10 @@ SCRIPTS = Path(__file__).resolve().parent
 
 def train(executor: str, setting: Setting) -> dict[str, float]:
     """Trains in this process."""
-    import torch
-
     from baselines import executors
     from baselines.ppo import PPO, Args
+
+    import torch  # isort: skip
 
     torch.set_num_threads(1)
     names = ["num_envs", "total_steps", "seed", "num_steps", "epochs", "minibatches", "lr", "gamma", "gae_lambda",

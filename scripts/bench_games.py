@@ -29,7 +29,7 @@ from typing import Any
 
 import gpuzoo
 from gpuzoo.core.backend import make_backend
-from gpuzoo.tools import bench
+from gpuzoo.tools import provenance
 
 PEERS = Path(__file__).with_name("games_peers.py")
 TITLES = {
@@ -284,7 +284,7 @@ def main() -> None:
     pythons = {name: getattr(chosen, name) for name in ("jaxmarl", "gymnax", "vmas", "envpool", "pufferlib")}
     pythons |= dict.fromkeys(ORIGINALS, chosen.originals)
     pythons = {name: python for name, python in pythons.items() if python}
-    here = bench.machine(make_backend("cpu", chosen.threads))
+    here = provenance.describe(make_backend("cpu", chosen.threads))
     print(f"{here['cpu']}, {here['cores']} cores, commit {here['commit']}\n")
     print("| game | gpuzoo, steps/s | envs | library | its steps/s | envs | ratio |")
     print("|:--|--:|--:|:--|--:|--:|--:|", flush=True)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import os
 import statistics
 import sys
 import time
@@ -19,11 +18,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # as in training
-
-import torch
 from gymnasium import spaces
-from torch import Tensor
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -33,6 +28,9 @@ from baselines.ppo import PPO
 from baselines.train.actions import Actions
 from baselines.train.args import PPOArgs
 from baselines.train.loss import Row
+
+import torch  # isort: skip
+from torch import Tensor  # isort: skip
 
 COLUMNS = ("advantage", "target", "old_value", "old_log_prob")
 

@@ -20,7 +20,8 @@ from typing import Any
 import numpy as np
 
 from gpuzoo.core.backend import make_backend
-from gpuzoo.tools import bench
+from gpuzoo.tools import provenance
+from gpuzoo.tools.clocks import REPEATS, Clock, take_turns
 
 ROUNDS = 64
 Loop = Callable[[int], None]
@@ -111,8 +112,8 @@ def compare(num_envs: int, threads: int | None, device: str, seconds: float) -> 
             print(f"{peer.__name__}: skipped, it is not installed ({error})", file=sys.stderr)
         except LookupError as reason:
             print(f"{peer.__name__}: skipped, it {reason.args[0]}", file=sys.stderr)
-    clocks = [bench.Clock(loop, seconds / (bench.REPEATS + 1)) for _, loop in loops]
-    bench.take_turns(clocks)
+    clocks = [Clock(loop, seconds / (REPEATS + 1)) for _, loop in loops]
+    take_turns(clocks)
     for (name, _), clock in zip(loops, clocks, strict=True):
         rows.append(
             {
@@ -135,7 +136,7 @@ def main() -> None:
     parser.add_argument("--device", default="cpu", help="of gpuzoo")
     parser.add_argument("--json", action="store_true", help="rows of JSON")
     chosen = parser.parse_args()
-    machine = bench.machine(make_backend(chosen.device, chosen.threads))
+    machine = provenance.describe(make_backend(chosen.device, chosen.threads))
     if chosen.json:
         print(json.dumps(machine), flush=True)
     else:

@@ -18,10 +18,10 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-import torch
-
 from baselines import ppo, run
 from baselines.executors import choose
+
+import torch  # isort: skip
 
 
 def best(function: Callable[[], Any], device: torch.device, seconds: float = 3.0) -> float:

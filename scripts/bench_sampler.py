@@ -12,15 +12,20 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
-import torch
-from torch import Tensor
+sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from baselines.fast.kernels import CategoricalSampler, NormalSampler
 from gpuzoo.core.backend import make_backend
-from gpuzoo.tools import bench
+from gpuzoo.tools import provenance
+from gpuzoo.tools.clocks import Clock, take_turns
+
+import torch  # isort: skip
+from torch import Tensor  # isort: skip
 
 #: choices of each component, or the number of normal components
 SPACES: tuple[tuple[int, ...] | int, ...] = ((2,), (8,), (5, 5), 1, 6)
@@ -89,8 +94,8 @@ def described(space: Space) -> str:
 def compare(space: Space, rows: int, device: str, seconds: float) -> list[dict[str, Any]]:
     shape = (space,) if isinstance(space, int) else (len(space), max(space))
     x = torch.randn(rows, *shape, device=device)
-    clocks = [bench.Clock(repeated(make(space, x), device), seconds / 8) for make in CONTESTANTS.values()]
-    bench.take_turns(clocks, 8)
+    clocks = [Clock(repeated(make(space, x), device), seconds / 8) for make in CONTESTANTS.values()]
+    take_turns(clocks, 8)
     return [
         {
             "kind": "sampler",
@@ -116,7 +121,7 @@ def main() -> None:
     chosen = parser.parse_args()
     torch.set_num_threads(chosen.threads)
     for device in chosen.device:
-        machine = bench.machine(make_backend(device)) | {"torch": torch.__version__, "threads": chosen.threads}
+        machine = provenance.describe(make_backend(device)) | {"torch": torch.__version__, "threads": chosen.threads}
         if chosen.json:
             print(json.dumps(machine), flush=True)
         else:

@@ -28,7 +28,7 @@ from stable_baselines3.common.vec_env import VecEnv, VecEnvWrapper
 from stable_baselines3.common.vec_env.base_vec_env import VecEnvObs, VecEnvStepReturn
 
 from gpuzoo.core.backend import make_backend
-from gpuzoo.tools import bench
+from gpuzoo.tools import provenance
 from gpuzoo.wrappers.sb3 import SB3VecEnv
 
 STEPS = 128
@@ -108,7 +108,7 @@ def main() -> None:
     parser.add_argument("--json", action="store_true", help="rows of JSON")
     chosen = parser.parse_args()
     torch.set_num_threads(chosen.threads)
-    machine = bench.machine(make_backend(chosen.device, chosen.threads))
+    machine = provenance.describe(make_backend(chosen.device, chosen.threads))
     rows = compare(chosen.num_envs, chosen.rounds, chosen.epochs, chosen.device, chosen.threads)
     if chosen.json:
         print("\n".join(map(json.dumps, [machine, *rows])))

@@ -1,9 +1,10 @@
-"""What one waits for at the prompt: imports, the list of games, `gymnasium.make`, and the command's errors.
+"""What one waits for at the prompt: imports, the list of games, the command's errors, and the first step of an env.
 
     python scripts/bench_small.py [--games 200] [--rounds 5] [--max-import 0.1] [--max-command 1.0]
 
-Each time is the least CPU time (user and system) of some fresh processes, and Gymnasium's own is taken in turn with
-gpuzoo's. The collection is filled up to `--games` with copies of its games under other ids, in a temporary folder.
+Each time of imports and commands is the least CPU time (user and system) of some fresh processes. An env is made,
+reset, stepped once and closed in this process, in turns with Gymnasium's own of the same game. The collection is
+filled up to `--games` with copies of its games under other ids, in a temporary folder.
 Ends with status 1 where a bound is missed.
 """
 
@@ -14,27 +15,33 @@ import os
 import re
 import resource
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
+
+import gymnasium
+import numpy as np
 
 import gpuzoo
 
 PACKAGE = Path(gpuzoo.__file__).parent
+#: games that Gymnasium has too, with an action
+ACTIONS: dict[str, Any] = {
+    "CartPole-v1": 0,
+    "Acrobot-v1": 0,
+    "MountainCar-v0": 0,
+    "Pendulum-v1": np.zeros(1, np.float32),
+    "Blackjack-v1": 0,
+    "CliffWalking-v1": 0,
+    "FrozenLake-v1": 0,
+    "Taxi-v4": 0,
+}
 BASE = "import gymnasium, pettingzoo, numpy"
-MAKE = """
-import gymnasium, sys, time
-name, options = sys.argv[1], eval(sys.argv[2])
-gymnasium.make(name, **options).close()
-made, began = 0, time.process_time()
-while time.process_time() < began + 0.5:
-    env = gymnasium.make(name, **options)
-    env.close()
-    made += 1
-print((time.process_time() - began) / made)
-"""
 
 
 def fill(root: Path, games: int) -> None:
@@ -63,12 +70,24 @@ def seconds(words: Sequence[str], root: Path, status: int = 0) -> float:
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def made(name: str, options: str, root: Path) -> float:
-    """CPU seconds of one `gymnasium.make` and `close`."""
-    env = {**os.environ, "PYTHONPATH": str(root)}
-    done = subprocess.run([sys.executable, "-c", MAKE, name, options], env=env, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return float(done.stdout)
+def made(name: str) -> None:
+    gymnasium.make(name).close()
+
+
+def used(name: str) -> None:
+    env = gymnasium.make(name)
+    env.reset(seed=0)
+    env.step(ACTIONS[name.removeprefix("gpuzoo/")])
+    env.close()
+
+
+def taken(call: Callable[[str], None], name: str) -> float:
+    """CPU seconds of a call."""
+    calls, began = 0, time.process_time()
+    while time.process_time() < began + 0.05:
+        call(name)
+        calls += 1
+    return (time.process_time() - began) / calls
 
 
 def main() -> int:
@@ -105,12 +124,14 @@ def main() -> int:
         for name, (words, status) in commands.items():
             took = min(seconds(["-m", "gpuzoo", *words], root, status) for _ in range(args.rounds))
             verdict(name, took, args.max_command, f"{1e3 * took:6.0f} ms, {took / base:.1f} times those imports")
-    root = PACKAGE.parent
-    for name in ("CartPole-v1", "Taxi-v4", "FrozenLake-v1", "Pendulum-v1"):
-        pairs = [(made(name, "{}", root), made(f"gpuzoo:gpuzoo/{name}", "{}", root)) for _ in range(args.rounds)]
-        theirs, ours = map(min, zip(*pairs, strict=True))
-        text = f"{1e6 * ours:6.0f} us, Gymnasium's own {1e6 * theirs:.0f} us: {theirs / ours:.2f} times as fast"
-        verdict(f"gymnasium.make, {name}", ours / theirs, 1.0, text)
+    for title, call in (("make", made), ("make, reset, step, close", used)):
+        for name in ACTIONS:
+            taken(call, name), taken(call, f"gpuzoo/{name}")  # compiles it
+            turns = [(taken(call, name), taken(call, f"gpuzoo/{name}")) for _ in range(3 * args.rounds)]
+            theirs, ours = map(min, zip(*turns, strict=True))
+            ratio = statistics.median(mine / other for other, mine in turns)
+            text = f"{1e6 * ours:6.0f} us, Gymnasium's own {1e6 * theirs:.0f} us; median of turns {ratio:.2f}"
+            verdict(f"{title}: {name}", ratio, 1.0, text)
     if missed:
         print("missed:", ", ".join(missed))
     return 1 if missed else 0

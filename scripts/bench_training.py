@@ -159,9 +159,9 @@ def contestants(key: str, chosen: argparse.Namespace) -> list[Contestant]:
 
 def machine(device: str) -> dict[str, Any]:
     from gpuzoo.core.backend import make_backend
-    from gpuzoo.tools import bench
+    from gpuzoo.tools import provenance
 
-    return bench.machine(make_backend(device, None)) | {"host": platform.node()}
+    return provenance.describe(make_backend(device, None)) | {"host": platform.node()}
 
 
 def table(done: list[Contestant], settings: dict[str, Setting]) -> str:

@@ -31,7 +31,8 @@ from gpuzoo.core import nvrtc
 from gpuzoo.core.backend import make_backend
 from gpuzoo.core.codegen import program
 from gpuzoo.testing.tools import assert_same, read
-from gpuzoo.tools import bench
+from gpuzoo.tools import bench, provenance, roofline
+from gpuzoo.tools.clocks import REPEATS, Clock, take_turns
 
 Row = dict[str, Any]
 
@@ -152,7 +153,7 @@ def train_once(device: str) -> Row:
 
 
 def smoke(args: argparse.Namespace) -> bool:
-    say(bench.machine(make_backend(args.device)))
+    say(provenance.describe(make_backend(args.device)))
     good = [
         found("equal", WIDE, lambda: equal(WIDE, args.device, 3, 8)),
         found("capture", "CartPole-v1", lambda: capture("CartPole-v1", args.device)),
@@ -201,7 +202,7 @@ def compile_all(args: argparse.Namespace) -> bool:
 # ---- figures ----
 
 
-def headline(case: bench.Case, num_envs: int, what: str, device: str, seconds: float, copy: bench.Copy) -> Row:
+def headline(case: bench.Case, num_envs: int, what: str, device: str, seconds: float, copy: roofline.Copy) -> Row:
     sim = Simulator(case.env, num_envs, device=device, autoreset_mode="same_step", **case.config)
     sim.reset(seed=0)
     sim.rollout(8)
@@ -210,7 +211,7 @@ def headline(case: bench.Case, num_envs: int, what: str, device: str, seconds: f
         "case": case.name, "config": case.config, "device": sim.device, "num_envs": num_envs,
         "agents": sim.layout.agents, "what": what,
     }  # fmt: skip
-    turn = seconds / (bench.REPEATS + 1)
+    turn = seconds / (REPEATS + 1)
     if what == "frames":
         steps = -(-FRAMES // num_envs)
 
@@ -219,8 +220,8 @@ def headline(case: bench.Case, num_envs: int, what: str, device: str, seconds: f
                 sim.rollout(steps)
             sim.synchronize()
 
-        clock = bench.Clock(roll_out, turn)
-        bench.take_turns([clock])
+        clock = Clock(roll_out, turn)
+        take_turns([clock])
         sim.close()
         rate = {"steps_per_second": steps * num_envs / clock.seconds}
         return row | {"frames": steps * num_envs, "frames_seconds": clock.seconds, "spread": clock.spread} | rate
@@ -231,9 +232,9 @@ def headline(case: bench.Case, num_envs: int, what: str, device: str, seconds: f
                 replay()
             sim.synchronize()
 
-        clocks = [bench.Clock(play, turn / 2), bench.Clock(copy, turn / 2)]
-        bench.take_turns(clocks)
-    step, moved = clocks[0].seconds / IN_A_GRAPH, bench.step_bytes(sim.program)
+        clocks = [Clock(play, turn / 2), Clock(copy, turn / 2)]
+        take_turns(clocks)
+    step, moved = clocks[0].seconds / IN_A_GRAPH, roofline.step_bytes(sim.program)
     bandwidth = copy.bytes / clocks[1].seconds
     sim.close()
     return row | {
@@ -249,8 +250,8 @@ def headline(case: bench.Case, num_envs: int, what: str, device: str, seconds: f
 
 def headlines(args: argparse.Namespace) -> bool:
     backend = make_backend(args.device)
-    say(bench.machine(backend) | {"seconds": args.seconds})
-    copy = bench.Copy(backend)
+    say(provenance.describe(backend) | {"seconds": args.seconds})
+    copy = roofline.Copy(backend)
     good = [
         found("headline", env_id, lambda e=env_id, c=name, n=num_envs, w=what: headline(  # type: ignore[misc]
             case_of(e, c), min(n, args.num_envs or n), w, args.device, args.seconds, copy

@@ -32,7 +32,7 @@ from gpuzoo.core.codegen import Program  # noqa: E402
 from gpuzoo.core.definition import split_config  # noqa: E402
 from gpuzoo.core.programs import program  # noqa: E402
 from gpuzoo.core.simulator import Simulator  # noqa: E402
-from gpuzoo.tools import bench  # noqa: E402
+from gpuzoo.tools import bench, roofline  # noqa: E402
 
 Row = dict[str, Any]
 
@@ -111,7 +111,7 @@ def traced(sim: Simulator) -> Row:
         "row_bytes": row_bytes,
         "row_sectors": rows.sectors / max(1, rows.distinct),
         "bytes": moved,
-        "fewest_bytes": bench.step_bytes(sim.program),
+        "fewest_bytes": roofline.step_bytes(sim.program),
         "predicted_steps_per_second": 1 / max(moved / BANDWIDTH, requested / (SMS * CLOCK * SECTORS_PER_CLOCK)),
     }
 

@@ -40,7 +40,7 @@ from gpuzoo import registry
 from gpuzoo.core.backend import make_backend
 from gpuzoo.core.definition import EnvDef
 from gpuzoo.core.files import replacing
-from gpuzoo.tools import bench
+from gpuzoo.tools import provenance
 
 ROOT = Path(__file__).resolve().parents[1]
 CONFIGS, RESULTS = ROOT / "baselines" / "configs", ROOT / "baselines" / "results"
@@ -281,7 +281,7 @@ def make(
     solved, why = verdict(env, about, scores)
     steps = int(trained.steps[-1])
     device = next(iter(trained.policies[0].values())).flat.device
-    machine = bench.machine(make_backend(str(device), None))
+    machine = provenance.describe(make_backend(str(device), None))
     found = {
         "game": game, "algorithm": runs[0].algorithm, "commands": [command(args, variant, **options) for args in runs],
         "hyperparameters": hyperparameters(runs[0]), "seeds": numbers, "steps_per_seed": steps,

@@ -21,7 +21,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
 
-from rotation import TURNS  # noqa: E402
+from rotation import OFTEN, TURNS  # noqa: E402
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,14 +36,14 @@ class Test:
     @property
     def share(self) -> float:
         """Of its seconds, what a run costs where nothing changed lately."""
-        return self.seconds / TURNS if self.runs in ("rotates", "by_kind") else self.seconds
+        return self.seconds / {"seldom": TURNS, "rotates": OFTEN, "by_kind": OFTEN}.get(self.runs, 1)
 
     @property
     def further(self) -> float:
         """Of its seconds, what a further game costs that is none of a new kind."""
         if self.runs == "one_of_a_kind":
             return 0
-        return self.seconds if self.runs == "always" else self.seconds / TURNS
+        return self.seconds / {"always": 1, "seldom": TURNS}.get(self.runs, OFTEN)
 
 
 def tests(path: Path) -> list[Test]:

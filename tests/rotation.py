@@ -1,8 +1,9 @@
 """Which of the costly tests run: those of what changed lately, and by turns a share of all others.
 
 A test marked ``rotates`` costs much and seldom finds anything. It runs if its game, or a module that its file names,
-changed lately, and every `TURNS`-th turn otherwise. The commit chooses the turn, so a commit always runs the same
-tests. ``--turn 3`` or the variable ``TEST_TURN=3`` chooses another one, ``all`` runs everything.
+changed lately, and in one of `OFTEN` turns otherwise, or of all `TURNS` if its mark says ``seldom``. The commit chooses
+the turn, so a commit always runs the same tests. ``--turn 3`` or the variable ``TEST_TURN=3`` chooses another one,
+``all`` runs everything.
 
 "Lately" is bounded, so that a change of many games costs no more than one of a few: the working tree and the last
 `COMMITS` commits count, small commits first, until there are `MODULES` modules of games. A commit of more than `SWEEP`
@@ -23,7 +24,9 @@ import subprocess
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-TURNS = 8
+TURNS = 32
+#: a test has one turn in so many, a divisor of TURNS, if it does not say that it comes seldom
+OFTEN = 8
 #: an environment of its own may find what none of the others does, so these come more often
 INTEGRATION_TURNS = 4
 COMMITS = 20
@@ -48,9 +51,10 @@ class Rotation:
     names: frozenset[str] = frozenset()
     left_out: frozenset[str] = frozenset()
 
-    def comes(self, name: str) -> bool:
-        """Whether it is the turn of a test, an eighth of which have the same one."""
-        return self.turn is None or _hash(name) % TURNS == self.turn
+    def comes(self, name: str, *, seldom: bool = False) -> bool:
+        """Whether it is the turn of a test."""
+        turns = TURNS if seldom else OFTEN
+        return self.turn is None or _hash(name) % turns == self.turn % turns
 
     def order(self, name: str) -> int:
         """Where a test stands in the order that this turn has for them."""

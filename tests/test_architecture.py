@@ -230,6 +230,16 @@ def test_trainers_set_how_threads_wait_before_torch_reads_it(program, monkeypatc
     assert subprocess.run(words, capture_output=True, text=True, cwd=ROOT).stderr.strip() == "PASSIVE"
 
 
+@pytest.mark.parametrize("path", sorted((ROOT / "scripts").glob("*.py")), ids=lambda path: path.stem)
+def test_scripts_import_the_trainers_before_torch(path):
+    """`baselines` says how torch's threads wait, which torch reads once, when it is imported."""
+    trainers = {"baselines", "make_results"}  # the second imports the first
+    found = sorted((line, name.split(".")[0]) for name, line, _ in imports(path))
+    found = [name for _, name in found if name in trainers | {"torch"}]
+    trains = trainers & {*found} and path.stem != "spiel_opponent"  # imported by scripts that have imported both
+    assert not trains or found[0] in trainers
+
+
 def run(code: str) -> str:
     done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

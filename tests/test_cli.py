@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 import gpuzoo
 from gpuzoo import registry
 from gpuzoo.core.codegen import program
-from gpuzoo.tools import bench, cli, doctor, listing
+from gpuzoo.tools import bench, cli, doctor, listing, roofline
 
 ROOT = Path(gpuzoo.__file__).parents[1]
 
@@ -255,14 +255,14 @@ def test_every_benchmark_configuration_is_valid():
         config = {k: v for k, v in case.config.items() if k != "max_episode_steps"}
         cfg = case.env.Config(**config)
         case.env.check(cfg)
-        assert bench.step_bytes(program(case.env, cfg)) > 0
+        assert roofline.step_bytes(program(case.env, cfg)) > 0
 
 
 def test_step_bytes_of_cartpole():
     cartpole = registry.get("CartPole-v1")
     state, observation, action = 4 * 4 * 2, 4 * 4, 4
     engine = 4 + 1 + 1 + 2 * 4 + 2 * 4 + 1 + 1  # reward, two flags, return, time, waiting, ended
-    assert bench.step_bytes(program(cartpole, cartpole.Config())) == state + observation + action + engine
+    assert roofline.step_bytes(program(cartpole, cartpole.Config())) == state + observation + action + engine
 
 
 def test_the_list_is_remembered_until_a_declaration_changes(tmp_path, monkeypatch):

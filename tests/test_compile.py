@@ -15,7 +15,10 @@ from gpuzoo.core.codegen import program
 from gpuzoo.core.definition import Field
 from gpuzoo.tools import doctor
 
-ARCHITECTURES = ("sm_75", "sm_80", "sm_90", "sm_120")
+ARCHITECTURES = [
+    pytest.param(arch, marks=pytest.mark.rotates(seldom=arch != "sm_90"))
+    for arch in ("sm_75", "sm_80", "sm_90", "sm_120")
+]
 
 
 def nvrtc_missing() -> str:
@@ -30,7 +33,6 @@ def nvrtc_missing() -> str:
 pytestmark = pytest.mark.skipif(sys.platform != "linux" and bool(nvrtc_missing()), reason=nvrtc_missing())
 
 
-@pytest.mark.rotates
 @pytest.mark.parametrize("arch", ARCHITECTURES)
 def test_no_spills(game, arch):
     made = program(game(), game.Config())

@@ -6,11 +6,14 @@ import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import rotation
-from conftest import by_turns
-from rotation import LEARNING, MODULES, ROOT, SWEEP, TURNS, Rotation
+from conftest import ALIKE, by_turns
+from rotation import LEARNING, MODULES, OFTEN, ROOT, SWEEP, TURNS, Rotation
+
+import gpuzoo
 
 MPE = "gpuzoo/envs/mpe/"
 
@@ -19,12 +22,14 @@ def names(*changes: list[str]) -> set[str]:
     return {rotation._dotted(module) for module in rotation.lately([*changes])[1]}
 
 
-def test_each_test_has_one_turn_in_eight():
+@pytest.mark.parametrize(("seldom", "period"), [(False, OFTEN), (True, TURNS)])
+def test_each_test_has_one_turn_in_eight_or_in_all(seldom, period):
     cases = [f"tests/test_x.py::test_y[{k}]" for k in range(4000)]
-    turns = [[case for case in cases if Rotation(turn).comes(case)] for turn in range(TURNS)]
-    assert sorted(case for turn in turns for case in turn) == sorted(cases)
-    assert all(400 < len(turn) < 600 for turn in turns)
-    assert all(Rotation(None).comes(case) for case in cases)
+    turns = [[case for case in cases if Rotation(turn).comes(case, seldom=seldom)] for turn in range(TURNS)]
+    assert sorted(case for turn in turns for case in turn) == sorted(cases * (TURNS // period))
+    fair = len(cases) / period
+    assert all(0.7 * fair < len(turn) < 1.3 * fair for turn in turns)
+    assert all(Rotation(None).comes(case, seldom=seldom) for case in cases)
 
 
 def test_a_commit_always_has_the_same_turn(monkeypatch):
@@ -97,8 +102,12 @@ def test_environments_of_the_integrations():
 
 def costly_test(path: Path, k: int, given: Path | None = None, **values: bool) -> SimpleNamespace:
     """What is asked of one of pytest's items."""
+    return about({"page": given}, path, k, **values)
+
+
+def about(params: dict[str, Any], path: Path, k: int, **values: bool) -> SimpleNamespace:
     return SimpleNamespace(
-        callspec=SimpleNamespace(params={"page": given}),
+        callspec=SimpleNamespace(params=params),
         nodeid=f"{path.relative_to(ROOT)}::test_it[{k}]",
         path=path,
         config=SimpleNamespace(args=["tests"]),
@@ -116,7 +125,7 @@ def test_a_change_brings_few_learning_runs():
     for turn in range(TURNS):
         changed = Rotation(turn, files=frozenset({path.relative_to(ROOT).as_posix()}))
         found = by_turns(items, changed)
-        of_the_turn = {name for name in learning if changed.comes(name)}
+        of_the_turn = {name for name in learning if changed.comes(name, seldom=True)}
         assert other.keys() | of_the_turn <= found
         few = found - other.keys() - of_the_turn
         assert len(few) == LEARNING
@@ -144,7 +153,7 @@ def pytest_on(*words: str, folder: Path = ROOT) -> str:
 
 def test_the_header_says_how_to_repeat_and_a_named_test_runs_anyway():
     case = "tests/test_compile.py::test_no_spills[Nim-v0-sm_80]"
-    other = next(turn for turn in range(TURNS) if not Rotation(turn).comes(case))
+    other = next(turn for turn in range(TURNS) if not Rotation(turn).comes(case, seldom=True))
     out = pytest_on("--collect-only", "-n0", f"--turn={other}", case)
     assert f"costly tests: turn {other} of {TURNS} (--turn {other}); changed lately: " in out
     assert "1 test collected" in out
@@ -161,3 +170,15 @@ def test_a_test_that_hangs_is_ended_and_named(tmp_path, workers, request):
     assert "test_hangs" in out
     assert "passed" not in out
     assert 0 < float(request.config.getini("timeout")) <= 600
+
+
+def test_one_game_stands_for_those_by_the_same_rules():
+    lakes = [type(gpuzoo.get(f"FrozenLake{size}-v1")) for size in ("", "8x8")]
+    assert [lake in ALIKE for lake in lakes] == [False, True]
+    path = ROOT / "tests/test_x.py"
+    items = [about({"game": lake}, path, 2 * k + i) for k in range(20) for i, lake in enumerate(lakes)]
+    changed = frozenset({lakes[0].__module__})
+    assert by_turns(items, Rotation(0, names=changed)) == {item.nodeid for item in items[::2]}
+    seen = set().union(*(by_turns(items, Rotation(turn)) for turn in range(TURNS)))
+    assert seen == {item.nodeid for item in items[::2]}
+    assert by_turns(items, Rotation(None)) == {item.nodeid for item in items}

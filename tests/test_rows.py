@@ -1,4 +1,5 @@
-"""Observations of games with one lane on a GPU: a warp assembles and stores them together (device/rows.cuh).
+"""Observations and action masks on a GPU: the threads of a warp or a block assemble and store them together
+(device/rows.cuh).
 
 All in the thread form, with more envs than a warp has threads.
 """
@@ -21,6 +22,12 @@ GAMES = {
     "turns": ("Breakout-MinAtar-v1", {}),
     "padding, and agents who wait": ("SimpleAdversary-v0", {}),
     "gaps between rows": (Glide, {"past": 64}),
+    "masks": ("ConnectFour-v0", {}),
+    "lanes, turns of two envs": ("CollectTreasure-v0", {}),
+    "lanes, padding, rows of half sectors": ("SimpleWorldComm-v0", {}),
+    "lanes, masks": ("LevelBasedForaging-v3", {"players": 8, "max_num_food": 2}),
+    "an env per warp, bytes that begin anywhere": ("FourRooms-v0", {"use_visual_obs": True}),
+    "an env per block": ("TagGridWorld-v0", {"num_taggers": 60, "use_full_observation": False}),
 }
 
 
@@ -29,18 +36,17 @@ def both(name, **options):
     game = game if isinstance(game, type) else type(gpuzoo.get(game))
     for backend in (CpuBackend(), CpuBackend(simt=True, flags=("-O1",))):
         sim = Simulator(game, ENVS, backend=backend, max_episode_steps=5, **options, **config)
-        assert sim.program.lanes == 1
         yield sim
 
 
-def moved(sim, bytes_behind):
-    """Lets observations go to an address so many bytes behind a multiple of 64."""
-    old = sim.arrays["observation"]
+def moved(sim, name, bytes_behind):
+    """Lets an output go to an address so many bytes behind a multiple of 64."""
+    old = sim.arrays[name]
     raw = np.full(old.nbytes + 128, 99, np.uint8)
     start = -raw.ctypes.data % 64 + bytes_behind
     array = raw[start : start + old.nbytes].view(old.dtype).reshape(old.shape)
-    array[...] = 0  # padding is written by nobody
-    sim.use_outputs(sim.new_outputs({"observation": array}))
+    array[...] = old  # padding is written by nobody
+    sim.use_outputs(sim.new_outputs({name: array}))
     return raw, start
 
 
@@ -73,10 +79,11 @@ def test_outputs_anywhere(name):
     cpu, simt = sims = list(both(name))
     for sim in sims:
         sim.reset(seed=3)
-    raw, start = moved(simt, 4)
+    outputs = {name: moved(simt, name, 4) for name in ("observation", "action_mask") if name in simt.arrays}
     for sim in sims:
         sim.random_actions()
         sim.step()
     assert_same("elsewhere", read(cpu), read(simt))
-    assert (raw[:start] == 99).all()
-    assert (raw[start + simt.arrays["observation"].nbytes :] == 99).all()
+    for output, (raw, start) in outputs.items():
+        assert (raw[:start] == 99).all()
+        assert (raw[start + simt.arrays[output].nbytes :] == 99).all()

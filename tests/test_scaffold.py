@@ -26,6 +26,7 @@ KINDS: dict[str, list[str]] = {
     "single": [],
     "single_grid": ["--grid"],
     "single_continuous": ["--continuous"],
+    "single_packed": ["--packed"],
     "agents": ["--agents", "3"],
     "agents_grid": ["--agents", "3", "--grid"],
     "agents_continuous": ["--agents", "3", "--continuous"],
@@ -72,12 +73,11 @@ def made(envs: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def test_every_kind_can_be_asked_for() -> None:
     reached = set()
-    for agents, turns, grid, continuous in itertools.product((None, 5), *[(False, True)] * 3):
+    for agents, turns, grid, continuous, packed in itertools.product((None, 5), *[(False, True)] * 4):
         try:
-            reached.add(scaffold.template(agents, turns, grid, continuous))
+            reached.add(scaffold.template(agents, turns, grid, continuous, packed))
         except ValueError:
-            assert continuous
-            assert grid or turns
+            assert (continuous and (grid or turns)) or (packed and (agents or grid or turns))
     assert {path.name for path in reached} == set(KINDS)
     assert {path.name for path in scaffold.TEMPLATES.iterdir() if path.name != "__pycache__"} == set(KINDS)
 
@@ -101,7 +101,8 @@ def test_the_kind_is_the_one_asked_for(kind: str, made: Any) -> None:
     assert (env.turn is not None) == kind.startswith("turns")
     assert sum(env.agents(cfg).values()) == (1 if env.single() else 3 if "--agents" in KINDS[kind] else 2)
     (group,) = env.agents(cfg)
-    assert isinstance(env.action_space(cfg, group), spaces.Box) == ("continuous" in kind)
+    assert isinstance(env.action_space(cfg, group), spaces.Box) == kind.endswith(("continuous", "packed"))
+    assert env.packed == kind.endswith("packed")
     assert "not compared" in env.exempt["reference"]
 
 
@@ -159,6 +160,19 @@ def test_boat(made: Any) -> None:
     act(sim, [1, 0], [0, 0], [0, 0])
     assert sim.arrays["terminated"][0, 0]
     assert sim.arrays["reward"][0, 0] == 1
+
+
+def test_paddle(made: Any) -> None:
+    sim = play(made("single_packed"), 4, gravity=0.0)
+    places = {"x": [0.5, 0.5, 0.5, 0.99], "y": [0.01, 0.01, 1.0, 1.0], "vy": [-0.03] * 4, "vx": [0.0, 0.0, 0.0, 0.03]}
+    sim.set_state({name: np.array(values, np.float32) for name, values in places.items()})
+    sim.set_state({"paddle": np.array([0.35, 0.2, 0.35, -1], np.float32)})
+    act(sim, [0, 1], [1, 0], [0, 1], [-1, 0])
+    assert sim.arrays["reward"][:, 0].tolist() == [1, -1, 0, 0]
+    assert sim.arrays["terminated"][:, 0].tolist() == [False, True, False, False]
+    np.testing.assert_allclose(sim.arrays["vx"], [0.3 * 0.06, 0, 0, -0.03], rtol=1e-6)
+    np.testing.assert_allclose(sim.arrays["vy"], [0.06 * np.sqrt(1 - 0.09), -0.03, -0.03, -0.03], rtol=1e-6)
+    np.testing.assert_allclose(sim.arrays["observation"][:, 0, 0], [0.15, 0.25, 0.15, 1.98], rtol=1e-5)
 
 
 def test_fishers(made: Any) -> None:
@@ -262,7 +276,7 @@ def test_lint_has_nothing_to_say_whatever_the_name(tmp_path: Path) -> None:
     pytest.importorskip("ruff")
     folders = (tmp_path / "games", collection(tmp_path))
     for folder in folders:
-        for letter, options in zip("abcdefgh", KINDS.values(), strict=True):
+        for letter, options in zip("abcdefghj", KINDS.values(), strict=True):
             new(letter, "--dir", folder, *options)
             new(letter * scaffold.LONGEST, "--dir", folder, *options)
     for command in (["format", "--check"], ["check"]):
@@ -284,6 +298,8 @@ def test_new_refuses(tmp_path: Path) -> None:
         (["--agents", "65"], "--agents must be from 2 to 64, not 65"),
         (["--grid", "--continuous"], "--grid and --continuous do not go together"),
         (["--turn-based", "--continuous"], "--turn-based and --continuous do not go together"),
+        (["--packed", "--grid"], "--packed goes with --continuous only"),
+        (["--packed", "--agents", "3"], "--packed goes with --continuous only"),
     ):
         assert message in new("other", "--dir", tmp_path, *options, status=2)
     assert [path.name for path in tmp_path.iterdir()] == ["walk"]

@@ -346,14 +346,16 @@ def _forget(fields: Mapping[str, Field]) -> Iterable[str]:
 
 def _lengths(lay: Layout) -> Iterable[str]:
     """How many numbers an agent's observation and mask have, without padding."""
-    lengths = {"observation": {g: flat_size(s) for g, s in lay.observation_spaces.items()}}
-    padded = any(length < lay.observation_size for length in lengths["observation"].values())
-    yield f"constexpr bool PADDED = {str(padded).lower()};"
-    if lay.mask_size:
-        lengths["action_mask"] = {g: sum(choices(s)) for g, s in lay.action_spaces.items()}
-    for name, by_group in lengths.items():
+    observations = {g: flat_size(s) for g, s in lay.observation_spaces.items()}
+    masks = {g: sum(choices(s)) if lay.mask_size else 0 for g, s in lay.action_spaces.items()}
+    for name, size, by_group in (
+        ("observation", lay.observation_size, observations),
+        ("action_mask", lay.mask_size, masks),
+    ):
         values = [str(by_group[group]) for group, count in lay.groups.items() for _ in range(count)]
-        yield f"struct Length_{name} {{\n  GZ_MEMBER static int of(int agent) {{"
+        yield f"struct Length_{name} {{"
+        yield f"  static constexpr bool PADDED = {str(min(by_group.values()) < size).lower()};"
+        yield "  GZ_MEMBER static int of(int agent) {"
         yield f"    (void)agent;\n    return {_pick('agent', values)};\n  }}\n}};"
 
 
@@ -469,6 +471,9 @@ def _env(program: dict[str, Any]) -> Iterable[str]:
     yield "};"
     yield "GZ void see(Env &e, Observation *row) {"
     yield f"  e.observation{'' if single and not debug else '.data'} = row;\n}}"
+    if lay.mask_size:
+        yield "GZ void see_masks(Env &e, i8 *row) {"
+        yield f"  e.action_mask{'' if single and not debug else '.data'} = row;\n}}"
     if lay.state_space is not None:
         yield "GZ void see_state(Env &e, StateNumber *row) {"
         yield f"  e.state{'.data' if debug else ''} = row;\n}}"

@@ -12,7 +12,7 @@ from gymnasium import spaces
 
 from gpuzoo.core import codegen
 from gpuzoo.core.codegen import Program
-from gpuzoo.core.definition import Config, EnvDef, PerEnv
+from gpuzoo.core.definition import Config, EnvDef, Layout, PerEnv
 from gpuzoo.core.dialect import inline_includes
 
 T = TypeVar("T")
@@ -24,10 +24,7 @@ _made: dict[Hashable, tuple[list[tuple[Path, int, int]], Program]] = {}
 
 
 def program(env: EnvDef, cfg: Config, per_env: PerEnv, *options: Any) -> Program:
-    """`codegen.program` with these arguments, remembered until a file of the rules changes.
-
-    Spaces are the caller's own: they hold random generators.
-    """
+    """`codegen.program` with these arguments, remembered until a file of the rules changes."""
     if vars(env) or per_env:  # no pure declaration, which depends on more than its class; or spaces that follow arrays
         return codegen.program(env, cfg, per_env, *options)
     key = (type(env), cfg, *options)
@@ -38,14 +35,18 @@ def program(env: EnvDef, cfg: Config, per_env: PerEnv, *options: Any) -> Program
         while len(_made) >= _MOST:
             _made.pop(next(iter(_made)), None)
         _made[key] = stamps, made
-    lay = made.layout
-    own = _changed(
+    return _changed(made, env=env)
+
+
+def own_layout(program: Program) -> Layout:
+    """A program's layout with spaces of the caller's own: they hold random generators, and a program is shared."""
+    lay = program.layout
+    return _changed(
         lay,
         observation_spaces=_copies(lay.observation_spaces),
         action_spaces=_copies(lay.action_spaces),
         state_space=None if lay.state_space is None else _copy(lay.state_space),
     )
-    return _changed(made, env=env, layout=own)
 
 
 def _stamp(path: Path) -> tuple[Path, int, int]:

@@ -6,6 +6,7 @@ One class, as all that it does is to the same arrays: settings, steps, state and
 from __future__ import annotations
 
 import dataclasses
+import functools
 import os
 import threading
 from collections.abc import Mapping
@@ -16,11 +17,11 @@ from gymnasium.vector import AutoresetMode
 
 from gpuzoo.core.backend import Backend, Device, Kernels, make_backend
 from gpuzoo.core.codegen import ENGINE_ARRAYS
-from gpuzoo.core.definition import EnvDef, Shapes, check_class, config_types, split_config, unknown
+from gpuzoo.core.definition import EnvDef, Layout, Shapes, check_class, config_types, split_config, unknown
 from gpuzoo.core.faults import WORDS, CheckedKernels
 from gpuzoo.core.host import to_host
 from gpuzoo.core.parameters import Change, changed_parameters
-from gpuzoo.core.programs import program
+from gpuzoo.core.programs import own_layout, program
 from gpuzoo.core.uniform import Uniform
 
 Mode = Literal["next_step", "same_step", "disabled"]
@@ -186,7 +187,6 @@ class Simulator:
             lanes = 1  # lanes are loops there, and the state of a game with one lane is in registers
         self.program = program(self.env, cfg, per_env, lanes, debug)
         self.cfg: Any = cfg
-        self.layout = self.program.layout
         self.xp = self.backend.xp
         kernels = self.backend.compile(self.program)
         self._told: Any = None  # the global state, once somebody has asked for it
@@ -201,11 +201,16 @@ class Simulator:
         limit = self.env.max_episode_steps if max_episode_steps == "default" else max_episode_steps
         self.max_episode_steps = None if limit == -1 else limit
 
+    @functools.cached_property
+    def layout(self) -> Layout:
+        """How the spaces lie in the arrays. Its spaces are this batch's own, and made when they are first asked for."""
+        return own_layout(self.program)
+
     # ---- arrays ----
 
     def _shapes(self, per_env: Mapping[str, Any], envs_last: bool) -> dict[str, tuple[tuple[int, ...], str]]:
         """Shape and dtype of every array, by the name of its pointer."""
-        n, lay, backend = self.num_envs, self.layout, self.backend
+        n, lay, backend = self.num_envs, self.program.layout, self.backend
         shapes: dict[str, tuple[tuple[int, ...], str]] = {
             name: ((n, lay.agents) if kind == "A" else (n,), dtype) for name, (dtype, kind) in ENGINE_ARRAYS.items()
         }

@@ -37,7 +37,7 @@ class ActionSlot:
         self._shape = tuple(shape)
         self._xp = simulator.xp
         self._backend = simulator.backend
-        self._floats = simulator.layout.action_dtype == "float32"
+        self._floats = simulator.program.layout.action_dtype == "float32"
         self._what = what
         self._space = space
         self._debug = simulator.debug

@@ -8,7 +8,9 @@ from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import gymnasium
-from gymnasium import spaces
+import numpy as np
+from gymnasium.utils import seeding
+from gymnasium.vector import AutoresetMode
 
 from gpuzoo import registry
 from gpuzoo.core.backend import Device
@@ -31,8 +33,8 @@ class SingleEnv(OneEnv, gymnasium.Env[Any, Any]):
     The game's parameters are attributes of it. ``env.unwrapped.gravity = 5.0`` and, from outside of wrappers,
     ``env.set_wrapper_attr("gravity", 5.0)`` hold from the next step on.
 
-    Arrays and spaces of the first env with some arguments are made at once, so that faults are told. Further ones with
-    the same arguments get theirs at first use.
+    Arrays of the first env with some arguments are made at once, so that faults are told. Further ones with the same
+    arguments get theirs at first use. Spaces, and `np_random`, which the game does not use, are made when asked for.
 
     Args:
         env: id or declaration of a single-agent game.
@@ -48,13 +50,13 @@ class SingleEnv(OneEnv, gymnasium.Env[Any, Any]):
 
     # gymnasium.make looks at the class, before there is an env, for the modes that its wrappers can make of these.
     metadata: dict[str, Any] = {"render_modes": ["rgb_array", "human"], "render_fps": 30}  # noqa: RUF012
-    _LATER: ClassVar = frozenset(
-        ("simulator", "observation_space", "action_space", "_plain", "_masks_in", "_dtype", "_slot")
-    )
+    _LATER: ClassVar = frozenset(("simulator", "_shape", "_masks_in", "_dtype", "_slot"))
+    _SPACES: ClassVar = frozenset(("observation_space", "action_space"))
     _closed = False
+    _generator: np.random.Generator | None = None
     _unbuilt: tuple[Callable[[], Simulator], Masks] | None
     _window: Window
-    _plain: spaces.Space[Any]
+    _shape: tuple[int, ...]
     _masks_in: Masks | None
     _dtype: Any
     _slot: ActionSlot
@@ -82,7 +84,10 @@ class SingleEnv(OneEnv, gymnasium.Env[Any, Any]):
             render_mode=render_mode,
             metadata={**self.metadata, "render_fps": definition.render_fps},
             _window=Window(definition.id, definition.render_fps),
-            _unbuilt=(functools.partial(Simulator, definition, 1, autoreset_mode="disabled", **arguments), masks),
+            _unbuilt=(
+                functools.partial(Simulator, definition, 1, autoreset_mode=AutoresetMode.DISABLED, **arguments),
+                masks,
+            ),
         )
         key: Hashable = None
         with contextlib.suppress(TypeError):  # an array, say
@@ -100,7 +105,20 @@ class SingleEnv(OneEnv, gymnasium.Env[Any, Any]):
             if name in self._LATER and vars(self).get("_unbuilt"):
                 self._build()
                 return getattr(self, name)
+            if name in self._SPACES:
+                self._make_spaces()
+                return vars(self)[name]
             return super().__getattr__(name)
+
+        @property
+        def _np_random(self) -> np.random.Generator | None:
+            if self._generator is None and self._np_random_seed is not None:
+                self._generator = seeding.np_random(self._np_random_seed)[0]
+            return self._generator
+
+        @_np_random.setter
+        def _np_random(self, generator: np.random.Generator | None) -> None:
+            self._generator = generator
 
     def _is_parameter(self, name: str) -> bool:
         unbuilt = vars(self).get("_unbuilt")
@@ -112,28 +130,32 @@ class SingleEnv(OneEnv, gymnasium.Env[Any, Any]):
         assert self._unbuilt is not None
         make, masks = self._unbuilt
         sim = make()
-        space, action_space = common_spaces(sim.layout, ["agent"])
-        plain = plain_space(space)
+        lay = sim.program.layout
+        space, action_space = lay.observation_spaces["agent"], lay.action_spaces["agent"]
         vars(self).update(
             simulator=sim,
             _unbuilt=None,
-            observation_space=plain if masks == "info" else space,
-            action_space=action_space,
-            _plain=plain,
-            _masks_in=masks if sim.layout.mask_size else None,
-            _dtype=converted_dtype(sim.layout, space),
+            _shape=space.shape or (),
+            _masks_in=masks if lay.mask_size else None,
+            _dtype=converted_dtype(lay, space),
             _slot=ActionSlot(sim, 0, 1, action_space, action_space.shape or (), "the action"),
         )
         if self._closed:
             sim.close()
 
+    def _make_spaces(self) -> None:
+        """Everything that `_SPACES` names."""
+        space, action_space = common_spaces(self.simulator.layout, ["agent"])
+        space = plain_space(space) if self._masks_in == "info" else space
+        vars(self).update(observation_space=space, action_space=action_space)
+
     def _observation(self) -> tuple[Any, dict[str, Any]]:
         """The observation, and infos."""
         arrays, to_numpy = self.simulator.arrays, self.simulator.backend.to_numpy
-        observation = to_numpy(arrays["observation"])[0, 0].reshape(self._plain.shape)
+        observation = to_numpy(arrays["observation"])[0, 0].reshape(self._shape)
         if self._dtype is not None:
             observation = observation.astype(self._dtype)
-        if not self._plain.shape:
+        if not self._shape:
             observation = observation[()]  # a scalar, as Discrete spaces have them
         if self._masks_in is None:
             return observation, {}
@@ -146,11 +168,15 @@ class SingleEnv(OneEnv, gymnasium.Env[Any, Any]):
         """Begins an episode; ``options["params"]`` sets run-time parameters.
 
         Raises:
-            ValueError: another option; and as `Simulator.set_params`.
+            TypeError: a seed that is no integer.
+            ValueError: another option, a negative seed; and as `Simulator.set_params`.
         """
         seed = host_seed(seed)
-        super().reset(seed=seed)
+        if not (seed is None or isinstance(seed, int)):
+            raise TypeError(f"seed must be an int or None, not {seed!r}.")
         apply_options(self.simulator, seed, options, known=("params",))
+        if seed is not None:
+            vars(self).update(_np_random_seed=seed, _generator=None)
         if self.render_mode == "human":
             self.render()
         return self._observation()

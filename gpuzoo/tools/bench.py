@@ -3,57 +3,31 @@
 For each game: steps/s of single `step` launches, of `rollout`, and of ``gymnasium.make_vec`` with NumPy output, in
 Gymnasium's default autoreset mode and with the same actions in every step, drawn once; and the time to the first step.
 These loops and a copy take turns, so that a machine that slows down slows them all; figures are medians over the turns.
-
-**The memory roofline** of a step is the fewest bytes that it has to move over the device's copy bandwidth. The bytes of
-one env, from the declaration alone: every field of the state read and written once; every agent's observation,
-action mask, reward, termination and truncation written once; its action read once; the engine's running counts
-(return, length, who is alive) read and written once. Random draws, parameters, tables and what is rare (ends and
-beginnings of episodes) count nothing. The bandwidth is that of the copy: bytes read plus bytes written, of arrays much
-larger than the caches, by as many threads as step the envs. So a batch that stays in the caches, or a step
-that leaves most of a large field alone, can be above 100 %. One file: all of it makes one table.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import json
 import os
-import platform
 import re
-import shlex
 import statistics
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from gpuzoo import registry
 from gpuzoo.core.backend import Backend, make_backend
-from gpuzoo.core.codegen import ENGINE_ARRAYS, Program
-from gpuzoo.core.definition import EnvDef, flat_size
+from gpuzoo.core.definition import EnvDef
 from gpuzoo.core.simulator import Simulator
+from gpuzoo.tools import provenance, roofline
+from gpuzoo.tools.clocks import REPEATS, Clock, take_turns
 
 Row = dict[str, Any]
-
-REPEATS = 5
-#: how often a step touches what the engine keeps: once where it only reads or only writes
-_TOUCHES: Mapping[str, int] = {
-    "reward": 1,
-    "terminated": 1,
-    "truncated": 1,
-    "episode_return": 2,
-    "alive": 2,
-    "elapsed_steps": 2,
-    "waiting": 1,
-    "ended": 1,
-}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -97,150 +71,7 @@ def cases(pattern: str = "") -> list[Case]:
     return found
 
 
-# ---- the device ----
-
-
-def _cpu_model() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-        return next(line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
-    except (OSError, StopIteration):
-        return platform.processor() or platform.machine()
-
-
-def _commit() -> str | None:
-    """The commit of the checkout that this package lies in, with ``+`` if it was changed since."""
-    root = Path(__file__).parents[2]
-
-    def git(*words: str) -> str:
-        return subprocess.run(["git", "-C", str(root), *words], capture_output=True, text=True, check=True).stdout
-
-    try:
-        if Path(git("rev-parse", "--show-toplevel").strip()) != root.resolve():
-            return None
-        changed = git("status", "--porcelain", "--untracked-files=no").strip()
-        return git("rev-parse", "--short=10", "HEAD").strip() + ("+" if changed else "")
-    except (OSError, subprocess.CalledProcessError):
-        return None
-
-
-def machine(backend: Backend) -> Row:
-    """Where and what is measured: processor, cores, GPU, versions, commit and command."""
-    import gpuzoo
-    from gpuzoo.core.backend_cpu import available_threads
-
-    row: Row = {
-        "kind": "machine",
-        "device": backend.device,
-        "cpu": _cpu_model(),
-        "cores": available_threads(),
-        "threads": getattr(backend, "threads", None),
-        "gpu": None,
-        "system": platform.platform(),
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "gpuzoo": gpuzoo.__version__,
-        "commit": _commit(),
-        "command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
-        "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-    }
-    if backend.device.startswith("cuda"):
-        properties = backend.xp.cuda.runtime.getDeviceProperties(int(backend.device.partition(":")[2]))
-        row["gpu"] = properties["name"].decode()
-        row["cupy"] = backend.xp.__version__
-    return row
-
-
-class Copy:
-    """A copy on the device, much larger than the caches, as work for a `Clock`."""
-
-    def __init__(self, backend: Backend) -> None:
-        self._backend = backend
-        self._on_cpu = backend.xp is np
-        size = 2**27 if self._on_cpu else 2**30
-        #: bytes read plus bytes written by one copy
-        self.bytes = 2 * size
-        with backend.ordered():
-            self._source, self._target = backend.zeros((size,), "uint8"), backend.zeros((size,), "uint8")
-        workers = int(getattr(backend, "threads", 1))
-        edges = [size * k // workers for k in range(workers + 1)]
-        self._parts = [slice(a, b) for a, b in itertools.pairwise(edges)]
-        self._pool = ThreadPoolExecutor(workers)
-
-    def __call__(self, count: int) -> None:
-        """Copies so many times."""
-        for _ in range(count):
-            if self._on_cpu:
-                list(self._pool.map(lambda part: np.copyto(self._target[part], self._source[part]), self._parts))
-            else:
-                with self._backend.ordered():
-                    self._backend.xp.copyto(self._target, self._source)
-        self._backend.synchronize()
-
-
-def step_bytes(program: Program) -> int:
-    """The fewest bytes that a step of one env has to move; see the module's documentation."""
-    lay = program.layout
-    total = 2 * sum(int(np.prod(f.sizes)) * np.dtype(f.dtype).itemsize for f in program.fields.values())
-    itemsize = np.dtype(lay.observation_dtype).itemsize
-    for group, count in lay.groups.items():
-        total += count * flat_size(lay.observation_spaces[group]) * itemsize
-        total += count * flat_size(lay.action_spaces[group]) * np.dtype(lay.action_dtype).itemsize
-    total += lay.agents * lay.mask_size
-    for name, touches in _TOUCHES.items():
-        dtype, per = ENGINE_ARRAYS[name]
-        if name != "alive" or lay.agents > 1:
-            total += touches * np.dtype(dtype).itemsize * (lay.agents if per == "A" else 1)
-    return total
-
-
-# ---- clocks ----
-
-
-class Clock:
-    """Times units of one piece of work, turn by turn.
-
-    Args:
-        work: does as many units as it is told, and waits until they are done.
-        seconds: how long a turn should take.
-    """
-
-    def __init__(self, work: Callable[[int], None], seconds: float) -> None:
-        self._work = work
-        self.samples: list[float] = []
-        work(1)
-        count = 1
-        while True:
-            start = time.perf_counter()
-            work(count)
-            taken = time.perf_counter() - start
-            if taken > seconds / 4 or taken * 4 > seconds:
-                break
-            count *= 2 if taken > seconds / 64 else 8
-        self.count = max(1, round(count * seconds / taken))
-
-    def turn(self) -> None:
-        """Measures once more."""
-        start = time.perf_counter()
-        self._work(self.count)
-        self.samples.append((time.perf_counter() - start) / self.count)
-
-    @property
-    def seconds(self) -> float:
-        """Median seconds per unit."""
-        return statistics.median(self.samples)
-
-    @property
-    def spread(self) -> float:
-        """(Slowest - fastest turn) / median."""
-        return (max(self.samples) - min(self.samples)) / self.seconds
-
-
-def take_turns(clocks: Sequence[Clock], repeats: int = REPEATS) -> None:
-    """Lets clocks measure in turn, so that drift of the machine is fair to all."""
-    for _ in range(repeats):
-        for clock in clocks:
-            clock.turn()
+# ---- loops ----
 
 
 def _stepper(sim: Simulator) -> Callable[[int], None]:
@@ -342,7 +173,7 @@ def measure(
     case: Case,
     backend: Backend,
     *,
-    copy: Copy,
+    copy: roofline.Copy,
     num_envs: int | None = None,
     seconds: float = 2.0,
     startup: bool = True,
@@ -396,7 +227,7 @@ def measure(
     )
     take_turns(clocks)
     bandwidth = copy.bytes / copying.seconds
-    moved = step_bytes(sim.program)
+    moved = roofline.step_bytes(sim.program)
     row: Row = {
         "kind": "game",
         "id": case.env.id,
@@ -440,8 +271,8 @@ def run(
     A case that fails gives a row with ``error``.
     """
     backend = make_backend(device, threads)
-    copy = Copy(backend)
-    yield {**machine(backend), "seconds": seconds}
+    copy = roofline.Copy(backend)
+    yield {**provenance.describe(backend), "seconds": seconds}
     for case in chosen:
         try:
             yield measure(

@@ -429,12 +429,15 @@ def new(
     turn_based: Annotated[bool, typer.Option("--turn-based", help="Agents act in turns; two unless told.")] = False,
     grid: Annotated[bool, typer.Option("--grid", help="On square cells.")] = False,
     continuous: Annotated[bool, typer.Option("--continuous", help="Actions are real numbers.")] = False,
+    packed: Annotated[
+        bool, typer.Option("--packed", help="Rules that move many envs at once, for physics and other long arithmetic.")
+    ] = False,
 ) -> None:
     """Make a game of your own: two files that work, to be changed. The options choose the game to start from."""
     from gpuzoo.tools import scaffold
 
     with _errors():
-        files = scaffold.create(name, parent, scaffold.template(agents, turn_based, grid, continuous), agents)
+        files = scaffold.create(name, parent, scaffold.template(agents, turn_based, grid, continuous, packed), agents)
         module, title = scaffold.names(name)
         inside = scaffold.in_collection(parent)
     console = _console()

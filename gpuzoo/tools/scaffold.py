@@ -32,7 +32,13 @@ def names(name: str) -> tuple[str, str]:
     return module, "".join(word.capitalize() for word in module.split("_"))
 
 
-def template(agents: int | None = None, turn_based: bool = False, grid: bool = False, continuous: bool = False) -> Path:
+def template(
+    agents: int | None = None,
+    turn_based: bool = False,
+    grid: bool = False,
+    continuous: bool = False,
+    packed: bool = False,
+) -> Path:
     """The folder with the game to start from.
 
     Args:
@@ -40,6 +46,7 @@ def template(agents: int | None = None, turn_based: bool = False, grid: bool = F
         turn_based: agents act one after the other.
         grid: on square cells.
         continuous: actions are real numbers.
+        packed: rules that move many envs at once, for long arithmetic; actions are real numbers.
 
     Raises:
         ValueError: too few or too many agents, or what does not go together.
@@ -50,6 +57,10 @@ def template(agents: int | None = None, turn_based: bool = False, grid: bool = F
         raise ValueError("--grid and --continuous do not go together: choose cells or real numbers.")
     if turn_based and continuous:
         raise ValueError("--turn-based and --continuous do not go together: turns are for games with discrete actions.")
+    if packed and (agents or turn_based or grid):
+        raise ValueError("--packed goes with --continuous only: the packed game to start from has one agent.")
+    if packed:
+        return TEMPLATES / "single_packed"
     who = "turns" if turn_based else "agents" if agents else "single"
     return TEMPLATES / (who + "_grid" * grid + "_continuous" * continuous)
 

@@ -17,6 +17,7 @@ enum Mode { NEXT_STEP = 0, SAME_STEP = 1, DISABLED = 2 };
 struct Together {};
 GZ Together of_them(Together all, bool) { return all; }
 template <class E> GZ void observe_together(const Store &, E &e, i64, Together) { observe(e); }
+template <class E> GZ void observe_alone(const Store &, E &e, i64) { observe(e); }
 #endif
 
 // Whether observations are written by a loop over envs of their own (`look` in walk_cpu.cuh).
@@ -217,7 +218,7 @@ GZ_SELDOM void restart(const Store &s, i64 i, u32 episode, int max_steps, Start 
     reset(e);
   }
   forget(e);
-  observe(e);
+  observe_alone(s, e, i);
   save(s, i, v);
 }
 

@@ -1,123 +1,196 @@
-// How a GPU writes the observations of a game with one lane. Its rules write a row of numbers per thread. In global
-// memory neighbouring threads would write far from each other, and each store of a warp would touch 32 sectors. So a
-// warp assembles its rows in shared memory, and stores them side by side in 16 bytes per thread. Where they need too
-// much memory, a part of the warp observes at a time.
+// How a GPU writes observations and action masks: an env has a row of numbers in each of these arrays. Rules write numbers
+// of many agents, or of many envs, at a time. In global memory these lie far from each other, and each store of a warp
+// would touch 32 sectors. So threads that work together, a team, assemble rows in shared memory, and store them side by
+// side in 16 bytes per thread. A team is a warp, or the block of an env with more lanes. Where the rows of its envs need
+// too much memory, a part of them observes at a time.
 
 // In a namespace of its own, as rules may have such names, too.
 namespace gz::rows {
 
-// The threads of a warp that go through a step together. The k-th of the warp has env first + k, or envs[first + k].
+constexpr int TEAM = LANES < WARP ? WARP : (int)LANES, TEAMS = BLOCK / TEAM, ENVS = TEAM / LANES;
+
+// The threads of a team that go through a step together, by a bit each where the team has several envs. The k-th env has
+// index first + k, or envs[first + k].
 struct Together {
   u32 mask;
   i64 first;
   const i64 *envs;
+  GZ_MEMBER i64 env(int k) const { return envs ? envs[first + k] : first + k; }
 };
 
 GZ Together neighbours(const i64 *envs, i64 k, i64 count) {
-  const i64 first = k - (int)threadIdx.x % WARP, left = count - first;
-  return {left < WARP ? (1u << (int)left) - 1u : ~0u, first, envs};
+  const i64 first = k - (int)threadIdx.x % TEAM / LANES, left = count - first;
+  return {left < ENVS ? (1u << (int)left * LANES) - 1u : ~0u, first, envs};
 }
 
 template <int BYTES> struct alignas(BYTES) Bytes {
   u32 words[BYTES / 4];
 };
-template <class T> GZ bool aligned(const T *p) { return ((u64)p & 15) == 0; }
-
-constexpr int ROW_NUMBERS = AGENTS * OBSERVATION_SIZE, ROW_BYTES = ROW_NUMBERS * (int)sizeof(Observation);
-constexpr int CHUNK = 16;
+constexpr int CHUNK = 16, SECTOR = 32;
 using Chunk = Bytes<CHUNK>;
 
-// Bytes from row to row. Where a row is whole chunks, an odd number of them, so that threads meet in few memory banks.
-constexpr int STRIDE = ROW_BYTES + (ROW_BYTES % (2 * CHUNK) == 0 ? CHUNK : 0);
+// One of the arrays, with N numbers per env.
+template <class T, int N, class LENGTH> struct Output {
+  using Number = T;
+  using Length = LENGTH;
+  static constexpr int NUMBERS = N, BYTES = N * (int)sizeof(T);
+  // Bytes from row to row. Where threads have a row each, and it is whole sectors, an odd number of chunks, so that
+  // threads meet in few memory banks.
+  static constexpr bool GAPS = LANES == 1 && BYTES > 0 && BYTES % SECTOR == 0;
+  static constexpr int STRIDE = BYTES + (GAPS ? CHUNK : 0);
+};
+using Observations = Output<Observation, AGENTS * OBSERVATION_SIZE, Length_observation>;
+using Masks = Output<i8, AGENTS * MASK_SIZE, Length_action_mask>;  // in games without masks of no bytes
 
-// How many of a warp's threads observe at a time. With 5.6 KB per warp an SM has shared memory for more threads than it
-// has registers for.
-constexpr int TURN = STRIDE <= 144 ? 32 : STRIDE <= 288 ? 16 : STRIDE <= 720 ? 8 : STRIDE <= 1088 ? 4 : 2;
+// Shared memory of a team. An SM then has shared memory for more threads than it has registers for.
+constexpr int ROOM = TEAM > 6 * WARP ? 38912 : TEAM * 192;
+constexpr int of_turn(int envs) {
+  return envs * (Observations::STRIDE + Masks::STRIDE) <= ROOM ? envs : envs > 1 ? of_turn(envs / 2) : 0;
+}
+// How many of a team's envs observe at a time.
+constexpr int TURN = of_turn(ENVS);
 
 // A row of one chunk is stored by the thread that made it.
-constexpr bool OF_ONE_CHUNK = ROW_BYTES == 8 || ROW_BYTES == CHUNK;
-using Whole = Bytes<OF_ONE_CHUNK ? ROW_BYTES : CHUNK>;
-constexpr bool FITS = ROW_BYTES > 8 && ROW_BYTES <= 2048 && TURN * ROW_BYTES % CHUNK == 0;
-constexpr bool ASSEMBLES = LANES == 1 && (OF_ONE_CHUNK || FITS);
+constexpr bool OF_ONE_CHUNK =
+    LANES == 1 && MASK_SIZE == 0 && (Observations::BYTES == 8 || Observations::BYTES == CHUNK);
+using Whole = Bytes<OF_ONE_CHUNK ? Observations::BYTES : CHUNK>;
+constexpr bool ASSEMBLES = OF_ONE_CHUNK || (Observations::BYTES > 8 && TURN > (LANES == 1));
+
+// A turn's rows lie within a chunk as they will in global memory. It is not said that rows of bytes begin at one: the
+// compiler would put neighbouring bytes together, and keep twice the registers for it.
+template <class O> constexpr bool SHIFTED = TURN * O::BYTES % CHUNK != 0 || sizeof(typename O::Number) == 1;
+template <class O> constexpr int PLACE = (TURN * O::STRIDE + CHUNK - 1) / CHUNK * CHUNK + (SHIFTED<O> ? CHUNK : 0);
+template <class O> GZ int shift(const typename O::Number *rows, const Together &all, int turn) {
+  if constexpr (!SHIFTED<O>) return 0;
+  return (int)(u64)(rows + all.env(turn * TURN) * O::NUMBERS) & (CHUNK - 1);
+}
 
 // Padding is written by no rule.
-template <class T> GZ void clear_padding(T *row) {
-  if constexpr (PADDED)
-    for (int a = 0; a < AGENTS; ++a)
-      for (int k = Length_observation::of(a); k < OBSERVATION_SIZE; ++k) row[a * OBSERVATION_SIZE + k] = 0;
+template <class O> GZ void clear_padding(typename O::Number *row) {
+  constexpr int COLUMNS = O::NUMBERS / AGENTS;
+  if constexpr (O::Length::PADDED)
+    for (int a = lane(); a < AGENTS; a += LANES)
+      for (int k = O::Length::of(a); k < COLUMNS; ++k) row[a * COLUMNS + k] = 0;
 }
 
 // Those of them who observe. All must call it.
 GZ Together of_them(const Together &all, bool observes) {
-  if constexpr (ASSEMBLES && !OF_ONE_CHUNK)
+  if constexpr (ASSEMBLES && !OF_ONE_CHUNK && ENVS > 1)
     return {__ballot_sync(all.mask, observes), all.first, all.envs};
   else
     return all;
 }
 
-// Stores rows `begin`, ..., `begin + TURN - 1` of a warp; the threads of `all` share the work.
-GZ void store_rows(const u8 *rows, Observation *seen, const Together &all, int begin) {
-  constexpr u32 EACH = TURN == WARP ? ~0u : (1u << TURN % WARP) - 1u;
-  const u32 present = all.mask >> begin & EACH;
-  const int rank = popcount(all.mask & ((1u << (int)threadIdx.x % WARP) - 1u)), width = popcount(all.mask);
-  if (present == EACH && !all.envs && aligned(seen)) {
-    const auto to = reinterpret_cast<Chunk *>(seen + (all.first + begin) * ROW_NUMBERS);
-    const auto from = reinterpret_cast<const Chunk *>(rows);
-    constexpr int OF_ROW = ROW_BYTES / CHUNK, APART_BY = STRIDE / CHUNK;
-    for (int c = rank; c < TURN * ROW_BYTES / CHUNK; c += width)
-      to[c] = from[STRIDE == ROW_BYTES ? c : c / OF_ROW * APART_BY + c % OF_ROW];
-    return;
-  }
-  for (int r = 0; r < TURN; ++r) {
-    if (!(present >> r & 1u)) continue;
-    const i64 k = all.first + begin + r;
-    Observation *to = seen + (all.envs ? all.envs[k] : k) * ROW_NUMBERS;
-    const auto from = reinterpret_cast<const Observation *>(rows + r * STRIDE);
-    for (int n = rank; n < ROW_NUMBERS; n += width) to[n] = from[n];
+GZ void wait_for(const Together &all) {
+  if constexpr (ENVS > 1)
+    __syncwarp(all.mask);
+  else
+    barrier();
+}
+
+// Stores numbers that lie at an offset of `place`, by `width` threads of which this one is the rank-th. Whole sectors go
+// in chunks, if places within a chunk are the same here and there.
+template <class O>
+GZ void store(const u8 *place, int offset, typename O::Number *to, int numbers, int rank, int width) {
+  using T = typename O::Number;
+  constexpr int OF_ROW = O::GAPS ? O::BYTES / CHUNK : 1, APART_BY = O::GAPS ? O::STRIDE / CHUNK : 1;
+  constexpr int SIZE = (int)sizeof(T);
+  const int begin = (int)(u64)to & (SECTOR - 1);
+  const bool alike = ((begin - offset) & (CHUNK - 1)) == 0;
+  const int head = alike ? min(numbers, ((SECTOR - begin) & (SECTOR - 1)) / SIZE) : numbers;
+  const int chunks = (numbers - head) * SIZE / SECTOR * (SECTOR / CHUNK);
+  const T *const from = reinterpret_cast<const T *>(place + offset);
+  const auto whole = reinterpret_cast<const Chunk *>(place + offset + head * SIZE);
+  GZ_ROLLED
+  for (int n = rank; n < head; n += width) to[n] = from[n];
+  GZ_ROLLED
+  for (int c = rank; c < chunks; c += width)
+    reinterpret_cast<Chunk *>(to + head)[c] = whole[O::GAPS ? c / OF_ROW * APART_BY + c % OF_ROW : c];
+  GZ_ROLLED
+  for (int n = head + chunks * (CHUNK / SIZE) + rank; n < numbers; n += width) to[n] = from[n];
+}
+
+// Stores the rows of a turn, together if all are there; the threads of `all` share the work.
+template <class O>
+GZ void store_rows(const u8 *place, typename O::Number *rows, const Together &all, int turn) {
+  const int first = shift<O>(rows, all, turn);
+  if constexpr (ENVS == 1) {
+    store<O>(place, first, rows + all.env(0) * O::NUMBERS, O::NUMBERS, (int)threadIdx.x % TEAM, TEAM);
+  } else {
+    constexpr u32 EACH = TURN == ENVS ? ~0u : (1u << TURN * LANES % WARP) - 1u;
+    const int begin = turn * TURN;
+    const int rank = popcount(all.mask & ((1u << (int)threadIdx.x % WARP) - 1u)), width = popcount(all.mask);
+    const u32 present = all.mask >> begin * LANES & EACH;
+    const bool together = present == EACH && !all.envs && !(O::GAPS && ((u64)rows & (SECTOR - 1)));
+    GZ_ROLLED
+    for (int r = 0; r < (together ? 1 : TURN); ++r)
+      if (present >> r * LANES & 1u)
+        store<O>(place, first + r * O::STRIDE, rows + all.env(begin + r) * O::NUMBERS,
+                 together ? TURN * O::NUMBERS : O::NUMBERS, rank, width);
   }
 }
 
-GZ void finish_turn(const u8 *rows, Observation *seen, const Together &all, int turn) {
-  if (!(all.mask >> turn * TURN)) return;  // nobody has it, nor a later one
-  __syncwarp(all.mask);
-  store_rows(rows, seen, all, turn * TURN);
-  __syncwarp(all.mask);
+template <class S>
+GZ void finish_turn(const u8 *observations, const u8 *masks, const S &s, const Together &all, int turn) {
+  if (ENVS > 1 && !(all.mask >> turn * TURN * LANES)) return;  // nobody has it, nor a later one
+  wait_for(all);
+  store_rows<Observations>(observations, s.observation, all, turn);
+  if constexpr (MASK_SIZE > 0) store_rows<Masks>(masks, s.action_mask, all, turn);
+  wait_for(all);
 }
 
 // What the threads of `all` observe, each in its env i.
-template <class E> GZ void observe_together(const Store &s, E &e, i64 i, const Together &all) {
+template <class S, class E> GZ void observe_together(const S &s, E &e, i64 i, const Together &all) {
   if constexpr (!ASSEMBLES) {
     observe(e);
-  } else {
-    alignas(CHUNK) __shared__ u8 memory[BLOCK / WARP][OF_ONE_CHUNK ? WARP * ROW_BYTES : TURN * STRIDE];
-    const int warp = (int)threadIdx.x / WARP, thread = (int)threadIdx.x % WARP;
-    u8 *const place = memory[warp] + (OF_ONE_CHUNK ? thread * ROW_BYTES : thread % TURN * STRIDE);
-    Observation *const row = reinterpret_cast<Observation *>(place);
+  } else if constexpr (OF_ONE_CHUNK) {
+    alignas(CHUNK) __shared__ u8 memory[BLOCK][Observations::BYTES];
+    Observation *const row = reinterpret_cast<Observation *>(memory[threadIdx.x]);
     see(e, row);
-    if constexpr (OF_ONE_CHUNK) {
-      clear_padding(row);
-      observe(e);
-      Observation *to = s.observation + i * ROW_NUMBERS;
-      if (aligned(s.observation))
-        reinterpret_cast<Whole &>(*to) = reinterpret_cast<const Whole &>(*row);
-      else
-        for (int k = 0; k < ROW_NUMBERS; ++k) to[k] = row[k];
-    } else {
-      // Each thread observes once, between the turns before its own and the rest. In a loop over turns the compiler would
-      // compute all numbers ahead of it, and keep them in registers.
-      const int turn = thread / TURN;
-      for (int k = 0; k < turn; ++k) finish_turn(memory[warp], s.observation, all, k);
-      clear_padding(row);
-      observe(e);
-      for (int k = turn; k < WARP / TURN; ++k) finish_turn(memory[warp], s.observation, all, k);
+    clear_padding<Observations>(row);
+    observe(e);
+    Observation *to = s.observation + i * Observations::NUMBERS;
+    if (((u64)s.observation & (CHUNK - 1)) == 0)
+      reinterpret_cast<Whole &>(*to) = reinterpret_cast<const Whole &>(*row);
+    else
+      for (int k = 0; k < Observations::NUMBERS; ++k) to[k] = row[k];
+  } else {
+    constexpr int MASKS_AT = PLACE<Observations>, BYTES = MASKS_AT + (MASK_SIZE ? PLACE<Masks> : 0);
+    alignas(CHUNK) __shared__ u8 memory[TEAMS][BYTES ? BYTES : 1];
+    u8 *const observations = memory[(int)threadIdx.x / TEAM], *const masks = observations + MASKS_AT;
+    // Each env observes once, between the turns before its own and the rest. In a loop over turns the compiler would
+    // compute all numbers ahead of it, and keep them in registers.
+    const int own = (int)threadIdx.x % TEAM / LANES, turn = own / TURN;
+    GZ_ROLLED
+    for (int k = 0; k < turn; ++k) finish_turn(observations, masks, s, all, k);
+    const auto row = reinterpret_cast<Observation *>(
+        observations + shift<Observations>(s.observation, all, turn) + own % TURN * Observations::STRIDE);
+    see(e, row);
+    clear_padding<Observations>(row);
+    if constexpr (MASK_SIZE > 0) {
+      const int begin = shift<Masks>(s.action_mask, all, turn) + own % TURN * Masks::STRIDE;
+      const auto mask = reinterpret_cast<i8 *>(masks + begin);
+      see_masks(e, mask);
+      clear_padding<Masks>(mask);
     }
+    observe(e);
+    GZ_ROLLED
+    for (int k = turn; k < ENVS / TURN; ++k) finish_turn(observations, masks, s, all, k);
   }
+}
+
+// The same for an env alone: its neighbours do something else.
+template <class S, class E> GZ void observe_alone(const S &s, E &e, i64 i) {
+  if constexpr (ENVS == 1)
+    observe_together(s, e, i, {~0u, i, nullptr});
+  else
+    observe(e);
 }
 
 }  // namespace gz::rows
 
 namespace gz {
 
-using rows::of_them, rows::observe_together, rows::Together;
+using rows::observe_alone, rows::observe_together, rows::of_them, rows::Together;
 
 }  // namespace gz

@@ -119,7 +119,7 @@ static __attribute__((noinline)) void meet(int kind, int size) {
 
 GZ void __syncthreads() { meet(0, block_size); }
 
-// Where those lanes of a warp wait for each other that a mask names, in games of one lane. Some of them may wait with
+// Where those lanes of a warp wait for each other that a mask names: lanes of several envs. Some of them may wait with
 // another mask meanwhile.
 struct Crowd {
   u32 mask, inside, came, times;
@@ -152,7 +152,7 @@ static void meet(Crowd &c) {
 }
 
 GZ void __syncwarp(u32 mask) {
-  if constexpr (LANES > 1) return meet(1, SIMT_WIDTH);
+  if (LANES > 1 && __builtin_popcount(mask) == SIMT_WIDTH) return meet(1, SIMT_WIDTH);  // those of one env
   Crowd &c = enter_crowd(mask);
   meet(c);
   leave_crowd(c);
