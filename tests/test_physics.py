@@ -23,7 +23,7 @@ from physics_steps import Steps
 from gpuzoo.physics.expressions import Expr, Trace, constants
 from gpuzoo.physics.generate import generate
 from gpuzoo.physics.inertia import factor, multiply
-from gpuzoo.physics.model import Model, load
+from gpuzoo.physics.model import FACTORS, Model, load
 
 RECORDED = np.load(Path(__file__).parent / "reference" / "mujoco_steps.npz")
 ELEMENTS = np.load(Path(__file__).parent / "reference" / "mujoco_elements.npz")
@@ -89,6 +89,21 @@ def test_bits_do_not_depend_on_the_width(name):
     ours = wide(qpos[order], qvel[order], ctrl[order], steps=3)
     for a, b in zip(ours, narrow(qpos, qvel, ctrl, steps=3), strict=True):
         np.testing.assert_array_equal(a.view(np.uint32), b[order].view(np.uint32))
+
+
+@pytest.mark.rotates
+def test_constants_may_differ_from_env_to_env():
+    """Factors of gravity, masses, friction, damping and gear, and what MuJoCo derives from masses."""
+    qpos, qvel, ctrl, *_ = recorded("half_cheetah")
+    next_qpos, next_qvel, factors = (RECORDED[f"varied_{key}"] for key in ("next_qpos", "next_qvel", "factors"))
+    ours = Steps(load("half_cheetah"), double=True, optimise="-O1", vary=FACTORS)
+    ours_qpos, ours_qvel, _ = ours(qpos, qvel, ctrl, factors=factors)
+    scale = 1 + largest(qvel) + largest(next_qvel)
+    assert np.all(largest(ours_qvel - next_qvel) < 1e-10 * scale)
+    assert np.all(largest(ours_qpos - next_qpos) < 1e-10 * scale)
+    plain = [RECORDED[f"half_cheetah_{key}"] for key in ("next_qpos", "next_qvel")]
+    for a, b in zip(plain, ours(qpos, qvel, ctrl, factors=np.ones_like(factors)), strict=False):
+        assert np.all(largest(a - b) < 1e-10 * scale)
 
 
 def test_a_models_file_holds_the_model():

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from gpuzoo.physics.expressions import Trace
+from gpuzoo.physics.expressions import Number, Trace
 from gpuzoo.physics.kinematics import Kinematics, kinematics
 from gpuzoo.physics.model import BOX, CAPSULE, CYLINDER, PLANE, SPHERE, Model
 from gpuzoo.physics.shapes import PARTS, Nearest, Place
@@ -41,7 +41,7 @@ class Touch:
     bodies: tuple[int, int]
     nearest: Callable[[Place], Nearest]
     alike: tuple[object, ...]
-    numbers: dict[str, float]
+    numbers: dict[str, Number]
     condim: int
     solref: tuple[float, ...]
     solimp: tuple[float, ...]
@@ -79,12 +79,12 @@ def _mixed(m: Model, f: int, g: int) -> dict[str, Any]:
         solimp = share * m.geom_solimp[f] + (1 - share) * m.geom_solimp[g]
         condim, friction = m.geom_condim[[f, g]].max(), m.geom_friction[[f, g]].max(0)
     margin = m.geom_margin[f] + m.geom_margin[g] - m.geom_gap[f] - m.geom_gap[g]
-    invweight = m.body_invweight0[m.geom_bodyid[[f, g]], 0]
+    invweight = m.body_weight(int(m.geom_bodyid[f])) + m.body_weight(int(m.geom_bodyid[g]))
     names = {1: ("friction",), 3: ("friction",)}.get(condim, ("friction", "friction_spin", "friction_roll"))
-    coefficients = {name: max(float(x), _MINMU) for name, x in zip(names, friction, strict=False)}
+    coefficients = {name: max(float(x), _MINMU) * m.factors.friction for name, x in zip(names, friction, strict=False)}
     return {
         "condim": int(condim),
-        "numbers": {**coefficients, "margin": float(margin), "invweight": float(invweight.sum())},
+        "numbers": {**coefficients, "margin": float(margin), "invweight": invweight},
         "solref": tuple(solref.tolist()),
         "solimp": tuple(solimp.tolist()),
     }

@@ -116,7 +116,7 @@ class FrictionLoss:
     dof: int
     weight: Number
     offset: Number
-    bound: float
+    bound: Number
     hit: Expr | None = None
     sign: Number = 1.0
     masks: int = 2
@@ -127,7 +127,7 @@ class FrictionLoss:
 
     def violation(self, t: Trace, row: Number) -> Number:
         """See `Row`."""
-        return t.clamp(row, -self.bound, self.bound)
+        return t.max(t.min(row, self.bound), -self.bound)
 
     def stiffness(self, t: Trace, active: list[Expr]) -> Number:
         """See `Row`."""
@@ -142,7 +142,7 @@ def friction_losses(t: Trace, m: Model, qvel: list[Number]) -> list[FrictionLoss
             imp = impedance(t, 0.0, m.dof_solimp[d])
             assert isinstance(imp, float)
             _, damping = reference(m.dof_solref[d], m.dof_solimp[d], m.opt_timestep)
-            weight = imp / ((1.0 - imp) * float(m.dof_invweight0[d]))
+            weight = imp / ((1.0 - imp) * m.dof_weight(d))
             out.append(FrictionLoss(d, weight, qvel[d] * damping, float(loss) / weight))
     return out
 
@@ -166,6 +166,6 @@ def limits(t: Trace, m: Model, qpos: list[Number], qvel: list[Number]) -> list[L
         hit = t.less(0.0, depth)
         imp = impedance(t, depth, m.jnt_solimp[j])
         k, b = reference(m.jnt_solref[j], m.jnt_solimp[j], m.opt_timestep)
-        weight = t.select(hit, imp / ((1.0 - imp) * float(m.dof_invweight0[d])), 0.0)
+        weight = t.select(hit, imp / ((1.0 - imp) * m.dof_weight(d)), 0.0)
         out.append(Limit(d, hit, weight, sign, sign * qvel[d] * b - depth * imp * k))
     return out

@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -19,10 +20,11 @@ from gpuzoo.physics.expressions import Array, Number, Trace, Variable, zeros
 from gpuzoo.physics.inertia import Inertia, Sparse, factor, inertias, mass_matrix
 from gpuzoo.physics.integrator import RUNGE_KUTTA, advance, free_acceleration, free_bodies, implicit_damping, rates
 from gpuzoo.physics.kinematics import Kinematics, kinematics
-from gpuzoo.physics.model import IMPLICITFAST, RK4, Model, load
+from gpuzoo.physics.model import IMPLICITFAST, RK4, Factors, Model, load
 from gpuzoo.physics.passive import passive_forces
 from gpuzoo.physics.solver import Problem, Solver
 from gpuzoo.physics.spatial import cross, join
+from gpuzoo.physics.weights import needed, weights
 
 _HEAD = """\
 // Generated from {source}, compiled by MuJoCo {version}.
@@ -31,7 +33,7 @@ struct Physics {{
   static constexpr Real TIMESTEP = {timestep!r};
   static constexpr Real CROSSING = sizeof(Real) == 4 ? 1e-6 : 1e-13;  // distance of axes that counts as none
   Vec qpos[NQ], qvel[NV], qacc[NV];  // qacc: where the solver starts (qacc_warmstart)
-{watched}}};
+{watched}{varied}}};
 """
 
 
@@ -40,7 +42,7 @@ def sizes_of(m: Model) -> dict[str, int]:
     return {"xpos": 3, "site_xpos": 3, "qfrc_constraint": 1, "cfrc_ext": 6 * m.nbody}
 
 
-def generate(m: Model, watch: tuple[str, ...] = (), look: bool = False) -> str:
+def generate(m: Model, watch: tuple[str, ...] = (), look: bool = False, vary: tuple[str, ...] = ()) -> str:
     """The text of a model.
 
     Args:
@@ -48,6 +50,8 @@ def generate(m: Model, watch: tuple[str, ...] = (), look: bool = False) -> str:
         watch: quantities that rules read, as of the last evaluation of the dynamics, which is where MuJoCo's `mjData`
             has them after a step: ``"xpos fingertip"`` (of a body), ``"site_xpos tip"``, ``"qfrc_constraint slider"``
             (of a joint). They are members of ``Physics`` with these names, ``xpos_fingertip[3]``.
+        vary: names of `model.FACTORS` that differ from env to env: members of ``Physics``, to be set before a step.
+            Then ``physics_derive(state)`` computes what follows from them.
         look: whether there is also ``physics_look(state)``, which sees the places that are watched, without a step.
 
     Raises:
@@ -66,16 +70,20 @@ def generate(m: Model, watch: tuple[str, ...] = (), look: bool = False) -> str:
         nu=m.nu,
         timestep=m.opt_timestep,
         watched="".join(f"  Vec {name}[{size}];\n" for name, size in watched),
+        varied="".join(f"  Vec {name};\n" for name in vary)
+        + (f"  Vec body_weight[{m.nbody}], dof_weight[{m.nv}];\n" if "mass" in vary else ""),
     )
-    text = _runge_kutta(m, watch) if m.opt_integrator == RK4 else _euler(m, watch)
+    text = _runge_kutta(m, watch, vary) if m.opt_integrator == RK4 else _euler(m, watch, vary)
+    if vary:
+        text = _derive(m, vary) + text
     convex = Path(__file__).with_name("convex.cuh").read_text() if "convex::" in text else ""
     return head + convex + text + (_look(m, watch) if look else "")
 
 
 @functools.cache
-def shipped(name: str, watch: tuple[str, ...] = (), look: bool = False) -> str:
+def shipped(name: str, watch: tuple[str, ...] = (), look: bool = False, vary: tuple[str, ...] = ()) -> str:
     """The text of one of the models that are shipped."""
-    return generate(load(name), watch, look)
+    return generate(load(name), watch, look, vary)
 
 
 def _place(m: Model, k: Kinematics, words: str) -> Array | None:
@@ -137,6 +145,29 @@ def _about_centres(m: Model, inertia: list[Inertia], forces: list[Array]) -> lis
     return out
 
 
+def _varied(t: Trace, m: Model, vary: tuple[str, ...], derived: bool = True) -> Model:
+    """The model with what differs from env to env."""
+    if not vary:
+        return m
+    found: dict[str, Any] = {name: t.read(f"s.{name}") for name in vary}
+    if "mass" in vary and derived:
+        bodies, dofs = needed(m)
+        found["body_invweight0"] = {b: t.read(f"s.body_weight[{b}]") for b in bodies}
+        found["dof_invweight0"] = {d: t.read(f"s.dof_weight[{d}]") for d in dofs}
+    return m.scaled(Factors(**found))
+
+
+def _derive(m: Model, vary: tuple[str, ...]) -> str:
+    """Computes what follows from masses."""
+    t = Trace()
+    if "mass" in vary:
+        bodies, dofs = weights(t, _varied(t, m, ("mass",), derived=False))
+        for array, found in (("body", bodies), ("dof", dofs)):
+            for i, x in found.items():
+                t.write(f"s.{array}_weight[{i}] = {t.name(x)};")
+    return _function(t, "GZ_SELDOM void physics_derive(Physics &s)")
+
+
 def _read(t: Trace, name: str, count: int) -> list[Number]:
     return [t.read(f"{name}[{i}]") for i in range(count)]
 
@@ -189,9 +220,10 @@ def _forward(
     return k, mass, [a + b for a, b in zip(smooth, force, strict=True)], solver
 
 
-def _euler(m: Model, watch: tuple[str, ...]) -> str:
+def _euler(m: Model, watch: tuple[str, ...], vary: tuple[str, ...]) -> str:
     """Euler's method, semi-implicit in velocity and with implicit damping, and implicitfast, which has more of it."""
     t, h = Trace(), m.opt_timestep
+    m = _varied(t, m, vary)
     t.write("const Vec *qvel = s.qvel;")
     qpos, qvel, ctrl = _read(t, "s.qpos", m.nq), _read(t, "qvel", m.nv), _read(t, "ctrl", m.nu)
     warm = _warm(t, m)
@@ -212,9 +244,10 @@ def _euler(m: Model, watch: tuple[str, ...]) -> str:
     return _function(t, "GZ void physics_step(Physics &s, const Vec *ctrl)")
 
 
-def _runge_kutta(m: Model, watch: tuple[str, ...]) -> str:
+def _runge_kutta(m: Model, watch: tuple[str, ...], vary: tuple[str, ...]) -> str:
     """RK4 calls the dynamics four times; they are a function of their own, so that they are compiled once."""
     t = Trace()
+    m = _varied(t, m, vary)
     qpos, qvel, ctrl = _read(t, "qpos", m.nq), _read(t, "qvel", m.nv), _read(t, "ctrl", m.nu)
     warm = _warm(t, m)
     _, mass, force, _ = _forward(t, m, qpos, qvel, ctrl, warm, watch)

@@ -21,8 +21,8 @@ def implicit_damping(m: Model, mass: Sparse, more: list[Number] | None = None) -
     """
     damped = dict(mass)
     for d in range(m.nv):
-        damping = m.dof_damping[d] if more is None else float(m.dof_damping[d]) + more[d]
-        damped[d, d] = damped[d, d] + m.opt_timestep * damping
+        damping = float(m.dof_damping[d]) * m.factors.damping + (more[d] if more else 0.0)
+        damped[d, d] = damped[d, d] + damping * m.opt_timestep
     return factor(damped, m.nv)
 
 
@@ -50,9 +50,9 @@ def free_acceleration(m: Model, k: Kinematics, mass: Sparse, force: list[Number]
         b: the body.
     """
     h, d = m.opt_timestep, int(m.jnt_dofadr[m.body_jntadr[b]])
-    weight, frame = float(m.body_mass[b]), k.xmat[b]
+    weight, frame = float(m.body_mass[b]) * m.factors.mass, k.xmat[b]
     axes = frame @ constant_rotation(m.body_iquat[b])
-    inertia = (axes * m.body_inertia[b]) @ axes.T
+    inertia = (axes * m.body_inertia[b]) @ axes.T * m.factors.mass
     centre, w = frame @ constants(m.body_ipos[b]), frame @ np.array(turn, object)
     # Derivatives of the centre's acceleration, and of the torque about the joint's origin, by w.
     push = (skew(cross(w, centre)) + skew(w) @ skew(centre)) * -weight
@@ -61,7 +61,7 @@ def free_acceleration(m: Model, k: Kinematics, mass: Sparse, force: list[Number]
     for i in range(6):
         for j in range(6):
             matrix[i, j] = mass.get((d + max(i, j), d + min(i, j)), 0.0)
-        matrix[i, i] = matrix[i, i] + h * float(m.dof_damping[d + i])
+        matrix[i, i] = matrix[i, i] + h * (float(m.dof_damping[d + i]) * m.factors.damping)
     matrix[:3, 3:] = matrix[:3, 3:] + push @ frame * h
     matrix[3:, 3:] = matrix[3:, 3:] + frame.T @ torque @ frame * h
     return eliminate(matrix, np.array(force, object))

@@ -10,7 +10,8 @@ solver is run to its exact minimum. Arrays are called ``<model>_<qpos, qvel, ctr
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import copy
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from numpy.typing import NDArray
 from reference.elements import ELEMENTS, near
 
 from gpuzoo.physics.mjcf import extract
+from gpuzoo.physics.model import FACTORS
 
 ASSETS = Path(gymnasium.__file__).parent / "envs" / "mujoco" / "assets"
 #: model -> its MJCF
@@ -35,6 +37,8 @@ FILES = {
     "ant": "ant.xml",
     "pusher": "pusher_v5.xml",
 }
+#: the model whose constants are varied, too: it has springs, dampers, limits and contacts
+VARIED = "half_cheetah"
 Floats = NDArray[np.float64]
 
 
@@ -110,6 +114,19 @@ def stepped(m: Any, qpos: Floats, qvel: Floats, ctrl: Floats) -> tuple[Floats, F
     return np.array(next_qpos), np.array(next_qvel)
 
 
+def varied(m: Any, factors: Mapping[str, float]) -> Any:
+    """The model with some constants multiplied (`gpuzoo.physics.model.Factors`)."""
+    m = copy.copy(m)
+    m.opt.gravity[:] *= factors["gravity"]
+    m.body_mass[:] *= factors["mass"]
+    m.body_inertia[:] *= factors["mass"]
+    m.geom_friction[:] *= factors["friction"]
+    m.dof_damping[:] *= factors["damping"]
+    m.actuator_gear[:] *= factors["gear"]
+    mujoco.mj_setConst(m, mujoco.MjData(m))
+    return m
+
+
 def main() -> None:
     n = 16
     for file, names in (("mujoco_steps", FILES), ("mujoco_elements", ELEMENTS)):
@@ -132,6 +149,16 @@ def record(file: str, models: Iterable[str], n: int) -> None:
         names = ("qpos", "qvel", "ctrl", "next_qpos", "next_qvel")
         arrays = zip(names, (qpos, qvel, ctrl, *stepped(m, qpos, qvel, ctrl)), strict=True)
         out |= {f"{name}_{key}": x for key, x in arrays}
+        if name == VARIED:
+            factors = rng.uniform(0.5, 2.0, (len(qpos), len(FACTORS))).astype(np.float32).astype(float)
+            after = [
+                stepped(varied(m, dict(zip(FACTORS, x, strict=True))), *(y[None] for y in state))
+                for x, *state in zip(factors, qpos, qvel, ctrl, strict=True)
+            ]
+            out |= {"varied_factors": factors}
+            out |= {
+                f"varied_{key}": np.concatenate(x) for key, x in zip(names[3:], zip(*after, strict=True), strict=True)
+            }
     np.savez_compressed(Path(__file__).with_name(f"{file}.npz"), version=mujoco.__version__, **out)
 
 

@@ -16,7 +16,7 @@ from gpuzoo.envs.mujoco.ant import Ant, AntConfig
 from gpuzoo.envs.mujoco.half_cheetah import HalfCheetah, HalfCheetahConfig
 from gpuzoo.envs.mujoco.hopper import Hopper, HopperConfig
 from gpuzoo.envs.mujoco.reacher import Reacher, ReacherConfig
-from gpuzoo.envs.mujoco.robot import Robot
+from gpuzoo.envs.mujoco.robot import Robot, check_varied
 from gpuzoo.envs.mujoco.swimmer import Swimmer, SwimmerConfig
 from gpuzoo.envs.mujoco.walker2d import Walker2d, Walker2dConfig
 from gpuzoo.render import Canvas
@@ -87,6 +87,9 @@ class Factored(EnvDef):
                 f"{next(iter(self.factorisations.values()))!r}; the joints are {self.joints}."
             )
         return parts
+
+    def check(self, cfg: Any) -> None:
+        check_varied(self.id, cfg)
 
     def agents(self, cfg: Any) -> dict[str, int]:
         return {f"agent_{k}": 1 for k in range(len(self.partition(cfg)))}

@@ -16,7 +16,7 @@ import torch
 from gymnasium.vector import AutoresetMode
 from physics_steps import Steps
 from reference.elements import ELEMENTS, near
-from reference.record_mujoco import ASSETS, FILES, compiled, stepped, visited, wild
+from reference.record_mujoco import ASSETS, FILES, compiled, stepped, varied, visited, wild
 
 import gpuzoo
 from baselines import pretrained
@@ -25,7 +25,7 @@ from baselines.report.evaluation import evaluate
 from gpuzoo import Simulator
 from gpuzoo.envs.mujoco.robot import Robot
 from gpuzoo.physics.mjcf import extract
-from gpuzoo.physics.model import load
+from gpuzoo.physics.model import FACTORS, load
 
 ROOT = Path(__file__).parents[3]
 ULP, CHAIN = 2.0**-23, 64
@@ -70,6 +70,27 @@ def test_a_step_of_small_models(name):
     ctrl = rng.uniform(-1, 1, (len(qpos), m.nu))
     next_qpos, next_qvel = stepped(m, qpos, qvel, ctrl)
     ours_qpos, ours_qvel, _ = Steps(extract(m, name), double=True, optimise="-O1")(qpos, qvel, ctrl)
+    scale = 1 + largest(qvel) + largest(next_qvel)
+    assert np.all(largest(ours_qvel - next_qvel) < 1e-10 * scale)
+    assert np.all(largest(ours_qpos - next_qpos) < 1e-10 * scale)
+
+
+@pytest.mark.rotates
+@pytest.mark.parametrize("name", ["ant", "hopper", "shapes", "rolling", "implicitfast"])
+def test_constants_differ_from_env_to_env(name):
+    """As of a model that is changed in MuJoCo, with `mj_setConst`."""
+    rng, m = np.random.default_rng(1), compiled(name)
+    qpos, qvel = near(m, 128, rng) if name in ELEMENTS else wild(m, 128, rng)
+    ctrl = rng.uniform(-1, 1, (len(qpos), m.nu))
+    factors = rng.uniform(0.5, 2.0, (len(qpos), len(FACTORS)))
+    after = [
+        stepped(varied(m, dict(zip(FACTORS, x, strict=True))), *(y[None] for y in state))
+        for x, *state in zip(factors, qpos, qvel, ctrl, strict=True)
+    ]
+    next_qpos, next_qvel = (np.concatenate(x) for x in zip(*after, strict=True))
+    model = extract(m, name) if name in ELEMENTS else load(name)
+    ours = Steps(model, double=True, optimise="-O1", vary=FACTORS)
+    ours_qpos, ours_qvel, _ = ours(qpos, qvel, ctrl, factors=factors)
     scale = 1 + largest(qvel) + largest(next_qvel)
     assert np.all(largest(ours_qvel - next_qvel) < 1e-10 * scale)
     assert np.all(largest(ours_qpos - next_qpos) < 1e-10 * scale)
