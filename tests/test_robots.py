@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gymnasium
 import numpy as np
 import pytest
 
@@ -96,3 +97,54 @@ def test_constants_that_are_compiled_in_are_refused():
             pendulums(**options)
     with pytest.raises(ValueError, match="make the env with randomize='mass'"):
         pendulums().set_params(mass_scale=2.0)
+
+
+CHEETAHS = {"x_position", "x_velocity", "reward_forward", "reward_ctrl"}
+
+
+@pytest.mark.parametrize("output", ["numpy", "torch"])
+def test_infos_have_the_parts_of_rewards(output):
+    """In Gymnasium's form: an array, and where it holds. What is of a step is not there where an episode begins."""
+    envs = gpuzoo.make_vec("HalfCheetah-v5", 6, device="cpu", infos=True, output=output, max_episode_steps=3)
+    _, infos = envs.reset(seed=0)
+    assert all(infos["_x_position"])
+    assert not any(infos["_reward_ctrl"])
+    kept = []
+    for step in range(5):
+        actions = envs.action_space.sample()
+        _, rewards, _, _, infos = envs.step(actions)
+        assert {name for name in infos if not name.startswith("_")} == CHEETAHS
+        began = step == 3
+        assert [bool(x) for x in infos["_reward_ctrl"]] == [not began] * 6
+        parts = np.asarray(infos["reward_forward"]) + np.asarray(infos["reward_ctrl"])
+        np.testing.assert_array_equal(parts, rewards)
+        np.testing.assert_array_equal(infos["x_position"], envs.simulator.state()["qpos"][:, 0])
+        kept.append((infos["reward_ctrl"], np.asarray(infos["reward_ctrl"]).copy()))
+    for array, then in kept:
+        np.testing.assert_array_equal(array, then, err_msg="a later step wrote to what was returned")
+    envs.close()
+
+
+def test_infos_of_one_env_and_of_several_agents():
+    env = gymnasium.make("gpuzoo/HalfCheetah-v5", infos=True)
+    _, infos = env.reset(seed=0)
+    assert infos.keys() == {"x_position"}
+    _, reward, _, _, infos = env.step(env.action_space.sample())
+    assert infos.keys() == CHEETAHS
+    assert np.float32(infos["reward_forward"]) + np.float32(infos["reward_ctrl"]) == np.float32(reward)
+    env.close()
+    team = gpuzoo.parallel_env("MaReacher-2x1-v1", infos=True)
+    _, infos = team.reset(seed=0)
+    assert infos == {"agent_0": {}, "agent_1": {}}
+    _, rewards, _, _, infos = team.step({name: space.sample() for name, space in team.action_spaces.items()})
+    parts = infos["agent_0"]
+    assert parts == infos["agent_1"]
+    assert np.float32(parts["reward_dist"]) + np.float32(parts["reward_ctrl"]) == np.float32(rewards["agent_0"])
+    team.close()
+
+
+def test_nobody_pays_for_infos_that_are_not_wanted():
+    envs = gpuzoo.make_vec("HalfCheetah-v5", 6, device="cpu")
+    envs.reset(seed=0)
+    assert envs.step(envs.action_space.sample())[4] == {}
+    envs.close()

@@ -10,20 +10,18 @@ import re
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from gpuzoo.physics.actuation import actuator_damping, actuator_forces
 from gpuzoo.physics.bias import bias_forces
 from gpuzoo.physics.constraint import Row, friction_losses, limits
 from gpuzoo.physics.contact import Contacts
-from gpuzoo.physics.expressions import Array, Number, Trace, Variable, zeros
-from gpuzoo.physics.inertia import Inertia, Sparse, factor, inertias, mass_matrix
+from gpuzoo.physics.expressions import Number, Trace, Variable
+from gpuzoo.physics.inertia import Sparse, factor, inertias, mass_matrix
 from gpuzoo.physics.integrator import RUNGE_KUTTA, advance, free_acceleration, free_bodies, implicit_damping, rates
 from gpuzoo.physics.kinematics import Kinematics, kinematics
 from gpuzoo.physics.model import IMPLICITFAST, RK4, Factors, Model, load
 from gpuzoo.physics.passive import passive_forces
 from gpuzoo.physics.solver import Problem, Solver
-from gpuzoo.physics.spatial import cross, join
+from gpuzoo.physics.watched import Evaluation, place, sizes, write
 from gpuzoo.physics.weights import needed, weights
 
 _HEAD = """\
@@ -33,13 +31,9 @@ struct Physics {{
   static constexpr Real TIMESTEP = {timestep!r};
   static constexpr Real CROSSING = sizeof(Real) == 4 ? 1e-6 : 1e-13;  // distance of axes that counts as none
   Vec qpos[NQ], qvel[NV], qacc[NV];  // qacc: where the solver starts (qacc_warmstart)
+  bool watched = true;               // whether what follows is read before the next step
 {watched}{varied}}};
 """
-
-
-def sizes_of(m: Model) -> dict[str, int]:
-    """What can be watched, and how many numbers each has."""
-    return {"xpos": 3, "site_xpos": 3, "qfrc_constraint": 1, "cfrc_ext": 6 * m.nbody}
 
 
 def generate(m: Model, watch: tuple[str, ...] = (), look: bool = False, vary: tuple[str, ...] = ()) -> str:
@@ -48,8 +42,9 @@ def generate(m: Model, watch: tuple[str, ...] = (), look: bool = False, vary: tu
     Args:
         m: the model.
         watch: quantities that rules read, as of the last evaluation of the dynamics, which is where MuJoCo's `mjData`
-            has them after a step: ``"xpos fingertip"`` (of a body), ``"site_xpos tip"``, ``"qfrc_constraint slider"``
-            (of a joint). They are members of ``Physics`` with these names, ``xpos_fingertip[3]``.
+            has them after a step: ``"xpos fingertip"``, ``"subtree_com torso"`` (of a body), ``"site_xpos tip"``,
+            ``"qfrc_constraint slider"`` (of a joint); ``"cinert"``, ``"cvel"``, ``"cfrc_ext"`` (of all bodies),
+            ``"qfrc_actuator"``. They are members of ``Physics`` with these names, ``xpos_fingertip[3]``.
         vary: names of `model.FACTORS` that differ from env to env: members of ``Physics``, to be set before a step.
             Then ``physics_derive(state)`` computes what follows from them.
         look: whether there is also ``physics_look(state)``, which sees the places that are watched, without a step.
@@ -57,11 +52,7 @@ def generate(m: Model, watch: tuple[str, ...] = (), look: bool = False, vary: tu
     Raises:
         ValueError: something of the model is not supported; the message names it.
     """
-    sizes = sizes_of(m)
-    for words in watch:
-        if words.split()[0] not in sizes:
-            raise ValueError(f"{words!r} cannot be watched: {', '.join(sizes)} can.")
-    watched = [(words.replace(" ", "_"), sizes[words.split()[0]]) for words in watch]
+    watched = [(words.replace(" ", "_"), size) for words, size in sizes(m, watch).items()]
     head = "".join(Path(__file__).with_name(name).read_text() for name in ("words.cuh", "matrix.cuh")) + _HEAD.format(
         source=m.source,
         version=m.version,
@@ -86,63 +77,15 @@ def shipped(name: str, watch: tuple[str, ...] = (), look: bool = False, vary: tu
     return generate(load(name), watch, look, vary)
 
 
-def _place(m: Model, k: Kinematics, words: str) -> Array | None:
-    """A place that rules want to read."""
-    kind, _, name = words.partition(" ")
-    if kind == "xpos":
-        return np.asarray(k.origin + k.xpos[m.index("body", name)])
-    if kind == "site_xpos":
-        site = m.index("site", name)
-        return np.asarray(k.origin + k.point(int(m.site_bodyid[site]), m.site_pos[site]))
-    return None
-
-
 def _look(m: Model, watch: tuple[str, ...]) -> str:
     """Writes places without a step."""
     t = Trace()
     k = kinematics(t, m, _read(t, "s.qpos", m.nq), [0.0] * m.nv)
     for words in watch:
-        if (place := _place(m, k, words)) is not None:
-            for i, x in enumerate(place):
+        if (found := place(m, k, words)) is not None:
+            for i, x in enumerate(found):
                 t.write(f"s.{words.replace(' ', '_')}[{i}] = {t.name(x)};")
     return _function(t, "GZ_SELDOM void physics_look(Physics &s)")
-
-
-def _watch(
-    t: Trace,
-    m: Model,
-    watch: tuple[str, ...],
-    k: Kinematics,
-    inertia: list[Inertia],
-    force: list[Number],
-    solver: Solver,
-) -> None:
-    """Writes what rules want to read."""
-    for words in watch:
-        kind, _, name = words.partition(" ")
-        if (place := _place(m, k, words)) is not None:
-            values = place
-        elif kind == "qfrc_constraint":
-            values = np.array([force[m.jnt_dofadr[m.index("jnt", name)]]], object)
-        else:
-            values = np.concatenate(_about_centres(m, inertia, solver.contact_forces()))
-        for i, x in enumerate(values):
-            t.write(f"s.{words.replace(' ', '_')}[{i}] = {t.name(x)};")
-
-
-def _about_centres(m: Model, inertia: list[Inertia], forces: list[Array]) -> list[Array]:
-    """Spatial forces about the centre of mass of each body's tree (``subtree_com``), where MuJoCo has them."""
-    trees: dict[int, Inertia] = {}
-    for b in range(1, m.nbody):
-        root = int(m.body_rootid[b])
-        trees[root] = trees[root] + inertia[b] if root in trees else inertia[b]
-    centres = {root: tree.moment * (1.0 / tree.mass) for root, tree in trees.items()}
-    out = []
-    for b, force in enumerate(forces):
-        torque, push = force[:3], force[3:]
-        # MuJoCo leaves the world's at zero.
-        out.append(join(torque - cross(centres[int(m.body_rootid[b])], push), push) if b else zeros(6))
-    return out
 
 
 def _varied(t: Trace, m: Model, vary: tuple[str, ...], derived: bool = True) -> Model:
@@ -209,14 +152,15 @@ def _forward(
     k = kinematics(t, m, qpos, qvel)
     inertia = inertias(m, k)
     mass = mass_matrix(m, k.cdof, inertia)
-    parts = (bias_forces(m, k, inertia), passive_forces(t, m, k, qpos, qvel), actuator_forces(t, m, qpos, qvel, ctrl))
+    motors = actuator_forces(t, m, qpos, qvel, ctrl)
+    parts = (bias_forces(m, k, inertia), passive_forces(t, m, k, qpos, qvel), motors)
     smooth = [passive + actuator - bias for bias, passive, actuator in zip(*parts, strict=True)]
     rows: list[Row] = [*limits(t, m, qpos, qvel), *friction_losses(t, m, qvel)]
     contacts = Contacts(t, m, k)
     solver = Solver(t, m, Problem(k.cdof, mass, smooth, rows, contacts, contacts.detect()))
     solver.write(warm, "cfrc_ext" in watch)
     force = solver.force
-    _watch(t, m, watch, k, inertia, force, solver)
+    write(t, m, watch, Evaluation(k, inertia, motors, force, solver))
     return k, mass, [a + b for a, b in zip(smooth, force, strict=True)], solver
 
 

@@ -152,9 +152,12 @@ def _logarithmic_rate(t: Trace, u: Array, velocity: Array) -> list[Number]:
 #: Runge and Kutta's method of order 4; TIMESTEP stands for its number. The rates of a stage lead to the next positions.
 RUNGE_KUTTA = """
 GZ void physics_step(Physics &s, const Vec *ctrl) {
-  Vec qpos[Physics::NQ], qvel[Physics::NV], rate[Physics::NV], last[Physics::NV], dq[Physics::NV], dv[Physics::NV];
+  Vec qpos[Physics::NQ], qvel[Physics::NV], rate[Physics::NV], last[Physics::NV], dq[Physics::NV];
+  GZ_KEPT(Vec, dv, Physics::NV);  // nothing reads it within a stage
   for (int d = 0; d < Physics::NV; ++d) last[d] = dq[d] = dv[d] = rate[d] = num(0.0);
+  const bool watched = s.watched;
   GZ_ROLLED for (int stage = 0; stage < 4; ++stage) {
+    s.watched = watched && stage == 3;
     const Vec h = stage == 0 ? num(0.0) : stage == 3 ? num(TIMESTEP) : num(TIMESTEP / 2.0);
     const Vec weight = stage % 3 == 0 ? num(1.0 / 6.0) : num(1.0 / 3.0);
     physics_advance(qpos, s.qpos, rate, h);

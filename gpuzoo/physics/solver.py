@@ -125,7 +125,8 @@ class Solver:
             with t.within("for (int iteration = 0;; ++iteration)", loop=True):
                 self._iteration(warm, done)
             if wrenches:
-                self._contact_forces()
+                with t.within("if (s.watched)"):
+                    self._contact_forces()
 
     def _iteration(self, warm: list[Variable], done: Variable) -> None:
         t = self.t

@@ -49,6 +49,8 @@ class HalfCheetah(Robot):
     reference = "gymnasium==1.4.0 HalfCheetah-v5 with mujoco==4.0.0"
     render_fps = 20
     model = "half_cheetah"
+    told = ("x_position",)
+    told_of_step = ("x_velocity", "reward_forward", "reward_ctrl")
     parts: ClassVar = {
         "x_velocity": "velocity in x over the last step",
         "reward_forward": "part of the last reward",

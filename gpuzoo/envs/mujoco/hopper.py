@@ -57,6 +57,8 @@ class Hopper(Robot):
     reference = "gymnasium==1.4.0 Hopper-v5 with mujoco==4.0.0"
     render_fps = 125
     model = "hopper"
+    told = ("x_position", "z_distance_from_origin")
+    told_of_step = ("x_velocity", "reward_forward", "reward_ctrl", "reward_survive")
     parts: ClassVar = {
         "x_velocity": "velocity in x over the last step",
         "reward_forward": "part of the last reward",

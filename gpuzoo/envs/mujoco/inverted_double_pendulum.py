@@ -49,6 +49,7 @@ class InvertedDoublePendulum(Robot):
     model = "inverted_double_pendulum"
     watch = ("site_xpos tip", "qfrc_constraint slider")
     view_height = 2.6
+    told_of_step = ("reward_survive", "distance_penalty", "velocity_penalty")
     parts: ClassVar = {
         "rail_force": "force of the rail's end on the cart, clipped to [-10, 10]",
         "reward_survive": "part of the last reward",

@@ -128,7 +128,9 @@ class Factored(EnvDef):
         return spaces.Box(-np.inf, np.inf, (size,), np.float32)
 
     def state_space(self, cfg: Any) -> spaces.Box:
-        return self.robot().observation_space(cfg, "agent")
+        space = self.robot().observation_space(cfg, "agent")
+        assert isinstance(space, spaces.Box)
+        return space
 
     def action_space(self, cfg: Any, group: str) -> spaces.Box:
         one = self.robot().action_space(cfg, "agent")
@@ -140,6 +142,12 @@ class Factored(EnvDef):
 
     def constants(self, cfg: Any) -> dict[str, int]:
         return self.robot().constants(cfg)
+
+    def infos(self, cfg: Any, state: Mapping[str, Any]) -> Mapping[str, Any]:
+        return self.robot().infos(cfg, state)
+
+    def step_infos(self, cfg: Any, state: Mapping[str, Any]) -> Mapping[str, Any]:
+        return self.robot().step_infos(cfg, state)
 
     def tables(self, cfg: Any) -> dict[str, NDArray[Any]]:
         return self.robot().tables(cfg)
@@ -290,6 +298,7 @@ class MaAnt(Factored):
     """
 
     id = "MaAnt-4x2-v1"
+    exempt: ClassVar[Mapping[str, str]] = Ant.exempt
     Config = MaAntConfig
     max_episode_steps = 1000
     reference = "gymnasium-robotics==1.4.2 mamujoco_v1 with mujoco==4.0.0"
@@ -381,6 +390,7 @@ class MaWalker2d(Factored):
     """
 
     id = "MaWalker2d-2x3-v1"
+    exempt: ClassVar[Mapping[str, str]] = Walker2d.exempt
     Config = MaWalker2dConfig
     max_episode_steps = 1000
     reference = "gymnasium-robotics==1.4.2 mamujoco_v1 with mujoco==4.0.0"

@@ -27,7 +27,10 @@ template <class E> GZ Physics simulate(const E &e, int steps) {
   Physics s = physics_of(e);
   Vec ctrl[Physics::NU];
   for (int k = 0; k < Physics::NU; ++k) ctrl[k] = vec(e.action[k]);
-  GZ_ROLLED for (int n = 0; n < steps; ++n) physics_step(s, ctrl);
+  GZ_ROLLED for (int n = 0; n < steps; ++n) {
+    s.watched = n == steps - 1;
+    physics_step(s, ctrl);
+  }
   Pack size = 0.f;
   for (int i = 0; i < Physics::NQ; ++i) size += abs(Pack(s.qpos[i]));
   for (int d = 0; d < Physics::NV; ++d) size += abs(Pack(s.qvel[d]));

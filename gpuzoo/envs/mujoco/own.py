@@ -14,9 +14,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from gpuzoo.core.definition import Field, param
 from gpuzoo.envs.mujoco.robot import Robot, RobotConfig, varied, vary_text
-from gpuzoo.physics.generate import generate, sizes_of
+from gpuzoo.physics.generate import generate
 from gpuzoo.physics.mjcf import read
 from gpuzoo.physics.model import Model
+from gpuzoo.physics.watched import sizes_of
 
 _HERE = Path(__file__).parent
 _CHOSEN = re.compile(r"(?P<what>\w+( [\w-]+)?)(\[(?P<first>-?\d*):(?P<last>-?\d*)\])?")

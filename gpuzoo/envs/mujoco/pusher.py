@@ -55,6 +55,7 @@ class Pusher(Robot):
     looks = True
     view_height = 1.9
     view_above = True
+    told_of_step = ("reward_dist", "reward_ctrl", "reward_near")
     parts: ClassVar = {
         "reward_near": "part of the last reward",
         "reward_dist": "part of the last reward",

@@ -50,6 +50,7 @@ class Reacher(Robot):
     watch = ("xpos fingertip", "xpos target")
     view_height = 0.56
     view_above = True
+    told_of_step = ("reward_dist", "reward_ctrl")
     parts: ClassVar = {
         "apart_x": "from the target to the fingertip",
         "apart_y": "from the target to the fingertip",

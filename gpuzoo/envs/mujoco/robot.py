@@ -61,8 +61,7 @@ class Robot(EnvDef):
 
     packed = True
     exempt: ClassVar[Mapping[str, str]] = {
-        "half_occupancy": "one thread steps a whole robot, in as many registers as it can have; docs/physics.md",
-        "no_spills": "a step of the physics has more values than a thread of a GPU has registers; docs/physics.md",
+        "half_occupancy": "One thread steps a whole robot; with half of its registers it would spill.",
     }
     #: the model's file, in ``gpuzoo/physics/models``
     model: ClassVar[str]
@@ -72,6 +71,9 @@ class Robot(EnvDef):
     looks: ClassVar[bool] = False
     #: numbers that each step leaves for whoever wants them, name -> one line of documentation
     parts: ClassVar[Mapping[str, str]] = {}
+    #: what Gymnasium's env has in its infos: of the state, and of the last step
+    told: ClassVar[tuple[str, ...]] = ()
+    told_of_step: ClassVar[tuple[str, ...]] = ()
 
     #: metres from top to bottom of a picture
     view_height: ClassVar[float] = 2.0
@@ -102,6 +104,24 @@ class Robot(EnvDef):
             "diverged": Field("bool", doc="the last step went out of all bounds and was undone"),
             **{name: Field("float32", doc=doc) for name, doc in self.parts.items()},
         }
+
+    def infos(self, cfg: Any, state: Mapping[str, Any]) -> dict[str, Any]:
+        return {name: self.number(name, state) for name in self.told}
+
+    def step_infos(self, cfg: Any, state: Mapping[str, Any]) -> dict[str, Any]:
+        return {name: self.number(name, state) for name in self.told_of_step}
+
+    def number(self, name: str, state: Mapping[str, Any]) -> Any:
+        """One of the infos, by Gymnasium's name."""
+        if name == "x_position":
+            return state["qpos"][:, 0]
+        if name == "y_position":
+            return state["qpos"][:, 1]
+        if name == "distance_from_origin":
+            return (state["qpos"][:, 0] ** 2 + state["qpos"][:, 1] ** 2) ** 0.5
+        if name == "z_distance_from_origin":
+            return state["qpos"][:, 1] - float(self.constants_of_model().qpos0[1])
+        return state[name]
 
     def tables(self, cfg: Any) -> dict[str, NDArray[Any]]:
         return {"qpos0": self.constants_of_model().qpos0.astype(np.float32)}

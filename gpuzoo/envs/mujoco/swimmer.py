@@ -49,6 +49,8 @@ class Swimmer(Robot):
     model = "swimmer"
     view_height = 3.0
     view_above = True
+    told = ("x_position", "y_position", "distance_from_origin")
+    told_of_step = ("x_velocity", "y_velocity", "reward_forward", "reward_ctrl")
     parts: ClassVar = {
         "x_velocity": "velocity in x over the last step",
         "y_velocity": "velocity in y over the last step",

@@ -47,11 +47,17 @@ class Walker2d(Robot):
     """
 
     id = "Walker2d-v5"
+    exempt: ClassVar = {
+        **Robot.exempt,
+        "no_spills": "An address, of 8 bytes, is stored once before the physics and loaded once behind it.",
+    }
     Config = Walker2dConfig
     max_episode_steps = 1000
     reference = "gymnasium==1.4.0 Walker2d-v5 with mujoco==4.0.0"
     render_fps = 125
     model = "walker2d"
+    told = ("x_position", "z_distance_from_origin")
+    told_of_step = ("x_velocity", "reward_forward", "reward_ctrl", "reward_survive")
     parts: ClassVar = {
         "x_velocity": "velocity in x over the last step",
         "reward_forward": "part of the last reward",
