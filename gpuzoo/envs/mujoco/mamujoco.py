@@ -16,7 +16,7 @@ from gpuzoo.envs.mujoco.ant import Ant, AntConfig
 from gpuzoo.envs.mujoco.half_cheetah import HalfCheetah, HalfCheetahConfig
 from gpuzoo.envs.mujoco.hopper import Hopper, HopperConfig
 from gpuzoo.envs.mujoco.reacher import Reacher, ReacherConfig
-from gpuzoo.envs.mujoco.robot import Robot, check_ranges
+from gpuzoo.envs.mujoco.robot import Robot, check_ranges, check_varied
 from gpuzoo.envs.mujoco.swimmer import Swimmer, SwimmerConfig
 from gpuzoo.envs.mujoco.walker2d import Walker2d, Walker2dConfig
 from gpuzoo.render import Canvas
@@ -90,6 +90,7 @@ class Factored(EnvDef):
 
     def check(self, cfg: Any) -> None:
         check_ranges(self, cfg)
+        check_varied(self.id, cfg)
 
     def agents(self, cfg: Any) -> dict[str, int]:
         return {f"agent_{k}": 1 for k in range(len(self.partition(cfg)))}
