@@ -134,7 +134,9 @@ class Robot(EnvDef):
         if name == "distance_from_origin":
             return (state["qpos"][:, 0] ** 2 + state["qpos"][:, 1] ** 2) ** 0.5
         if name == "z_distance_from_origin":
-            return state["qpos"][:, 1] - float(self.constants_of_model().qpos0[1])
+            m = self.constants_of_model()
+            height = 2 if m.nq > m.nv else 1  # of a body that is free in space, or in a plane
+            return state["qpos"][:, height] - float(m.qpos0[height])
         return state[name]
 
     def tables(self, cfg: Any) -> dict[str, NDArray[Any]]:
