@@ -54,6 +54,15 @@ class Humanoid(Person):
     reference = "gymnasium==1.4.0 Humanoid-v5 with mujoco==4.0.0"
     model = "humanoid"
     watch = ("subtree_com torso", "cinert", "cvel", "cfrc_ext", "qfrc_actuator")
+    told = ("x_position", "y_position", "distance_from_origin")
+    told_of_step = (
+        "x_velocity",
+        "y_velocity",
+        "reward_forward",
+        "reward_ctrl",
+        "reward_contact",
+        "reward_survive",
+    )
     parts: ClassVar = {
         "lag_x": "from the torso to where the centre of mass was last measured",
         "lag_y": "from the torso to where the centre of mass was last measured",

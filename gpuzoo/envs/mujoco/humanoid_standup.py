@@ -44,6 +44,8 @@ class HumanoidStandup(Person):
     reference = "gymnasium==1.4.0 HumanoidStandup-v5 with mujoco==4.0.0"
     model = "humanoid_standup"
     watch = ("cinert", "cvel", "cfrc_ext", "qfrc_actuator")
+    told = ("x_position", "y_position", "z_distance_from_origin")
+    told_of_step = ("reward_linup", "reward_quadctrl", "reward_impact")
     parts: ClassVar = {
         "reward_linup": "part of the last reward",
         "reward_quadctrl": "part of the last reward",
