@@ -60,6 +60,45 @@ def test_rewards_are_their_parts():
     np.testing.assert_array_equal(sim.arrays["reward"][:, 0], state["reward_forward"] + state["reward_ctrl"])
 
 
+def pendulums(**options: object) -> Simulator:
+    sim = Simulator(gpuzoo.get("InvertedPendulum-v5"), 20, device="cpu", threads=1, **options)
+    sim.reset(seed=0)
+    qpos = np.linspace([-0.5, -0.1], [0.5, 0.1], 20).astype(np.float32)
+    sim.set_state({"qpos": qpos, "qvel": 10 * qpos, "qacc": np.zeros((20, 2), np.float32)})
+    sim.arrays["action"][...] = 1.0
+    return sim
+
+
+def test_constants_of_the_model_are_parameters():
+    gravity = np.linspace(0.5, 2.0, 20).astype(np.float32)
+    gravity[3] = 1.0
+    sim, plain = pendulums(randomize="gravity, mass", gravity_scale=gravity), pendulums()
+    for x in (sim, plain):
+        x.step()
+    ours, theirs = sim.state()["qvel"], plain.state()["qvel"]
+    np.testing.assert_allclose(ours[3], theirs[3], rtol=1e-5)
+    assert (abs(ours - theirs).max(1)[np.arange(20) != 3] > 1e-4).all()
+
+    again = pendulums(randomize="mass", mass_scale=np.ones(20))
+    again.set_params(mass_scale=2.0, envs=[5])
+    again.step()
+    moved = again.state()["qvel"]
+    np.testing.assert_allclose(np.delete(moved, 5, 0), np.delete(theirs, 5, 0), rtol=1e-5, atol=1e-6)
+    assert abs(moved[5] - theirs[5]).max() > 0.01
+
+
+def test_constants_that_are_compiled_in_are_refused():
+    for options, message in (
+        ({"gravity_scale": 2.0}, "gravity is compiled into the kernel: make the env with randomize='gravity'"),
+        ({"randomize": "gravty"}, "randomize has no constant 'gravty'; did you mean 'gravity'"),
+        ({"randomize": "mass", "mass_scale": 0.0}, "mass_scale must be at least 0.01"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            pendulums(**options)
+    with pytest.raises(ValueError, match="make the env with randomize='mass'"):
+        pendulums().set_params(mass_scale=2.0)
+
+
 CHEETAHS = {"x_position", "x_velocity", "reward_forward", "reward_ctrl"}
 
 

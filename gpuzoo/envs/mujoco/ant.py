@@ -8,12 +8,12 @@ from typing import Any, ClassVar
 import numpy as np
 from gymnasium import spaces
 
-from gpuzoo.core.definition import Config, Field, param
-from gpuzoo.envs.mujoco.robot import Robot
+from gpuzoo.core.definition import Field, param
+from gpuzoo.envs.mujoco.robot import Robot, RobotConfig
 
 
 @dataclasses.dataclass(frozen=True)
-class AntConfig(Config):
+class AntConfig(RobotConfig):
     """Options of Gymnasium's Ant-v5; its ranges are two numbers each."""
 
     frame_skip: int = param(5, low=1, doc="steps of time, of 0.01 seconds, for each step of the env")

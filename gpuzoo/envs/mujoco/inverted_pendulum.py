@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from gpuzoo.core.definition import Config, param
-from gpuzoo.envs.mujoco.robot import Robot
+from gpuzoo.core.definition import param
+from gpuzoo.envs.mujoco.robot import Robot, RobotConfig
 
 
 @dataclasses.dataclass(frozen=True)
-class InvertedPendulumConfig(Config):
+class InvertedPendulumConfig(RobotConfig):
     """Options of Gymnasium's InvertedPendulum-v5."""
 
     frame_skip: int = param(2, low=1, doc="steps of time, of 0.02 seconds, for each step of the env")

@@ -8,12 +8,12 @@ from typing import ClassVar
 import numpy as np
 from gymnasium import spaces
 
-from gpuzoo.core.definition import Config, param
-from gpuzoo.envs.mujoco.robot import Robot
+from gpuzoo.core.definition import param
+from gpuzoo.envs.mujoco.robot import Robot, RobotConfig
 
 
 @dataclasses.dataclass(frozen=True)
-class SwimmerConfig(Config):
+class SwimmerConfig(RobotConfig):
     """Options of Gymnasium's Swimmer-v5."""
 
     frame_skip: int = param(4, low=1, doc="steps of time, of 0.01 seconds, for each step of the env")

@@ -17,13 +17,14 @@ import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode
 from physics_steps import Steps
-from reference.record_mujoco import ASSETS, FILES, compiled, exact, stepped, visited, wild
+from reference.elements import ELEMENTS, near
+from reference.record_mujoco import ASSETS, FILES, compiled, exact, stepped, varied, visited, wild
 
 import gpuzoo
 from gpuzoo import Simulator
 from gpuzoo.envs.mujoco.robot import Robot
 from gpuzoo.physics.mjcf import extract
-from gpuzoo.physics.model import load
+from gpuzoo.physics.model import FACTORS, load
 
 ROOT = Path(__file__).parents[3]
 ULP, CHAIN = 2.0**-23, 64
@@ -57,6 +58,40 @@ def test_a_step_from_thousands_of_states(name):
     exactness = NEAREST.get(name, 1e-10)
     assert np.all((largest(ours_qvel - next_qvel) < exactness * scale)[fine])
     assert np.all((largest(ours_qpos - next_qpos) < exactness * scale)[fine])
+
+
+@pytest.mark.rotates
+@pytest.mark.parametrize("name", sorted(ELEMENTS))
+def test_a_step_of_small_models(name):
+    rng, m = np.random.default_rng(1), compiled(name)
+    qpos, qvel = near(m, 1024, rng)
+    ctrl = rng.uniform(-1, 1, (len(qpos), m.nu))
+    next_qpos, next_qvel = stepped(m, qpos, qvel, ctrl)
+    ours_qpos, ours_qvel, _ = Steps(extract(m, name), double=True, optimise="-O1")(qpos, qvel, ctrl)
+    scale = 1 + largest(qvel) + largest(next_qvel)
+    assert np.all(largest(ours_qvel - next_qvel) < 1e-10 * scale)
+    assert np.all(largest(ours_qpos - next_qpos) < 1e-10 * scale)
+
+
+@pytest.mark.rotates
+@pytest.mark.parametrize("name", ["ant", "hopper", "shapes", "rolling", "implicitfast"])
+def test_constants_differ_from_env_to_env(name):
+    """As of a model that is changed in MuJoCo, with `mj_setConst`."""
+    rng, m = np.random.default_rng(1), compiled(name)
+    qpos, qvel = near(m, 128, rng) if name in ELEMENTS else wild(m, 128, rng)
+    ctrl = rng.uniform(-1, 1, (len(qpos), m.nu))
+    factors = rng.uniform(0.5, 2.0, (len(qpos), len(FACTORS)))
+    after = [
+        stepped(varied(m, dict(zip(FACTORS, x, strict=True))), *(y[None] for y in state))
+        for x, *state in zip(factors, qpos, qvel, ctrl, strict=True)
+    ]
+    next_qpos, next_qvel = (np.concatenate(x) for x in zip(*after, strict=True))
+    model = extract(m, name) if name in ELEMENTS else load(name)
+    ours = Steps(model, double=True, optimise="-O1", vary=FACTORS)
+    ours_qpos, ours_qvel, _ = ours(qpos, qvel, ctrl, factors=factors)
+    scale = 1 + largest(qvel) + largest(next_qvel)
+    assert np.all(largest(ours_qvel - next_qvel) < 1e-10 * scale)
+    assert np.all(largest(ours_qpos - next_qpos) < 1e-10 * scale)
 
 
 def theirs_after(env: Any, qpos: np.ndarray, qvel: np.ndarray, actions: np.ndarray) -> tuple[np.ndarray, ...]:
@@ -148,10 +183,10 @@ def test_humanoids_own_solver_comes_near():
 
 def test_unsupported_elements_are_named():
     m = mujoco.MjModel.from_xml_string(
-        "<mujoco><option cone='elliptic'/><worldbody><body><joint frictionloss='1'/><geom size='1'/></body>"
-        "</worldbody></mujoco>"
+        "<mujoco><option cone='elliptic'/><worldbody><body><joint name='a'/><geom size='1'/></body></worldbody>"
+        "<equality><joint joint1='a'/></equality></mujoco>"
     )
-    with pytest.raises(ValueError, match=r"robot\.xml: not supported: friction loss; elliptic friction cones"):
+    with pytest.raises(ValueError, match=r"robot\.xml: not supported: equality constraints; elliptic friction cones"):
         extract(m, "robot.xml")
 
 
