@@ -252,6 +252,7 @@ template <class E, class N, class F> GZ void row_lanes(const E &e, N n, F f) {
     lanes(e, n, f);
   else
     rows::in_windows(e, [=](int first, int stop) {
+      GZ_AGENTS
       for (int a = first + lane(); a < stop; a += LANES) f(a);
     });
 }

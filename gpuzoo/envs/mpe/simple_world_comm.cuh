@@ -68,10 +68,12 @@ GZ void observe(Env e) {
     out = put(out, vec(e.velocity, a));
     out = put(out, here);
     out = put_places(out, e.landmark, LANDMARKS, here, ALL, NOBODY);
+    GZ_ROLLED
     for (int b = 0; b < AGENTS; ++b)
       if (b != a) out = put(out, sees(b) ? vec(e.position, b) - here : unseen);
     Row forests = adversary(a) ? out + 2 * AGENTS - 2 * FIRST_AGENT : out;
     if (!adversary(a)) out += LANDMARKS - FIRST_FOREST;
+    GZ_ROLLED
     for (int b = FIRST_AGENT; b < AGENTS; ++b)
       if (b != a) out = put(out, sees(b) ? vec(e.velocity, b) : unseen);
     for (int k = 0; k < LANDMARKS - FIRST_FOREST; ++k) forests[k] = mine >> k & 1u ? 1.f : -1.f;
