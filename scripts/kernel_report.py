@@ -117,19 +117,27 @@ def traced(sim: Simulator) -> Row:
     accesses = backend.stop()
     places = addresses(sim)
     loads, stores = (requests(accesses, store, places) for store in (False, True))
-    row_bytes = places["observation"][1] // sim.num_envs
-    # An env whose episode ends writes a second row, and alone. Where all of them end, as those of bandits, all count.
-    env = (accesses["address"] - np.uint64(places["observation"][0])) // np.uint64(row_bytes)
-    ended = np.asarray(sim.arrays["ended"]) & (not sim.arrays["ended"].all())
-    goes_on = ~ended[np.minimum(env, np.uint64(sim.num_envs - 1))]
-    rows = requests(accesses[goes_on], True, {"observation": places["observation"]})
+    # An env whose episode ends writes a second row. Where all of them end, as those of bandits, it is no exception.
+    ended = np.asarray(sim.arrays["ended"])
+    goes_on = np.where(ended.all(), True, ~ended)
+    rows = {}
+    for name in ("observation", "action_mask"):
+        if name not in places:
+            continue
+        row_bytes = places[name][1] // sim.num_envs
+        env = (accesses["address"] - np.uint64(places[name][0])) // np.uint64(row_bytes)
+        chosen = accesses[goes_on[np.minimum(env, np.uint64(sim.num_envs - 1))]]
+        found = requests(chosen, True, {name: places[name]})
+        rows[name] = row_bytes, found.sectors / max(1, found.distinct) / (1 + ended.all())
     moved = SECTOR * (loads.distinct + stores.distinct) / sim.num_envs
     requested = (loads.sectors + stores.sectors) / sim.num_envs
     return {
         "sectors_per_load": loads.sectors / max(1, loads.requests),
         "sectors_per_store": stores.sectors / max(1, stores.requests),
-        "row_bytes": row_bytes,
-        "row_sectors": rows.sectors / max(1, rows.distinct),
+        "row_bytes": rows["observation"][0],
+        "row_sectors": rows["observation"][1],
+        "mask_bytes": rows.get("action_mask", (0, 1.0))[0],
+        "mask_sectors": rows.get("action_mask", (0, 1.0))[1],
         "bytes": moved,
         "fewest_bytes": roofline.step_bytes(sim.program),
         "predicted_steps_per_second": 1 / max(moved / BANDWIDTH, requested / (SMS * CLOCK * SECTORS_PER_CLOCK)),

@@ -73,14 +73,15 @@ def test_address_spaces_are_known(game, kernel_report):
 
 @pytest.mark.rotates
 def test_rows_are_stored_in_few_sectors(game, kernel_report):
-    """Those of games with one lane; with several, the rules themselves say which lane writes which number."""
-    for case, (name, made) in zip(cases(game), programs(game), strict=True):
-        if made.lanes > 1:
-            continue
+    """Those of observations, and of action masks."""
+    for case, (name, _) in zip(cases(game), programs(game), strict=True):
         sim = kernel_report.simulator(case)
         row = kernel_report.traced(sim)
         sim.close()
-        assert row["row_bytes"] < 16 or row["row_sectors"] <= 1.2, f"{name}: {row['row_sectors']}"
+        for rows in ("row", "mask"):
+            assert row[f"{rows}_bytes"] < 16 or row[f"{rows}_sectors"] <= 1.2, (
+                f"{name}: {rows} {row[f'{rows}_sectors']}"
+            )
 
 
 # ---- the report itself ----

@@ -211,6 +211,20 @@ class EnvDef:
         """
         return ""
 
+    def infos(self, cfg: Any, state: Mapping[str, Any]) -> Mapping[str, Any]:
+        """What an interface with ``infos=True`` tells of the state, beside the observation: name -> (num_envs,).
+
+        Args:
+            cfg: the configuration.
+            state: the fields of a batch by name, (num_envs, ...) each: arrays of NumPy or CuPy, or torch tensors. What
+                is computed of them takes operators, so that it suits all three.
+        """
+        return {}
+
+    def step_infos(self, cfg: Any, state: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The same of the last step. An env that has just been reset has none."""
+        return {}
+
     def check(self, cfg: Any) -> None:
         """Raises ValueError where values of the configuration do not fit together.
 

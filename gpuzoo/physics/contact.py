@@ -183,10 +183,12 @@ class Detection:
 
     def number(self, name: str) -> Number:
         """See `shapes.Place`."""
-        values = [float(touch.numbers[name]) for touch in self._members]
+        values = [touch.numbers[name] for touch in self._members]
         if len({*values}) == 1:
             return values[0]
-        table = [float(touch.numbers.get(name, 0.0)) for touch in self._contacts.touches]
+        table = [touch.numbers.get(name, 0.0) for touch in self._contacts.touches]
+        if any(isinstance(x, Expr) for x in values):
+            return self._contacts.shared(name, [np.array([x], object) for x in table], "j")[0]  # type: ignore[no-any-return]
         return self.trace.read(f"num({self._contacts.table(f'table_{name}', table, 'Real')}[j])")
 
     def vector(self, name: str) -> Array:

@@ -17,6 +17,7 @@ template <class E> GZ Physics physics_of(const E &e) {
   Physics s;
   for (int i = 0; i < Physics::NQ; ++i) s.qpos[i] = vec(e.qpos[i]);
   for (int d = 0; d < Physics::NV; ++d) s.qvel[d] = vec(e.qvel[d]), s.qacc[d] = vec(e.qacc[d]);
+  physics_vary(s, e);
   return s;
 }
 
@@ -26,7 +27,10 @@ template <class E> GZ Physics simulate(const E &e, int steps) {
   Physics s = physics_of(e);
   Vec ctrl[Physics::NU];
   for (int k = 0; k < Physics::NU; ++k) ctrl[k] = vec(e.action[k]);
-  GZ_ROLLED for (int n = 0; n < steps; ++n) physics_step(s, ctrl);
+  GZ_ROLLED for (int n = 0; n < steps; ++n) {
+    s.watched = n == steps - 1;
+    physics_step(s, ctrl);
+  }
   Pack size = 0.f;
   for (int i = 0; i < Physics::NQ; ++i) size += abs(Pack(s.qpos[i]));
   for (int d = 0; d < Physics::NV; ++d) size += abs(Pack(s.qvel[d]));

@@ -1,0 +1,51 @@
+"""What Humanoid and HumanoidStandup have in common: a body, what it feels, and what of it is observed."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+
+from gpuzoo.core.definition import Field, param
+from gpuzoo.envs.mujoco.robot import Robot, RobotConfig
+
+
+@dataclasses.dataclass(frozen=True)
+class PersonConfig(RobotConfig):
+    """Options of both."""
+
+    frame_skip: int = param(5, low=1, doc="steps of time, of 0.003 seconds, for each step of the env")
+    ctrl_cost_weight: float = param(0.1, doc="weight of the actions' cost")
+    reset_noise_scale: float = param(1e-2, low=0.0, doc="noise of the first state")
+    exclude_current_positions_from_observation: bool = param(True, doc="whether x and y are not observed")
+    include_cinert_in_observation: bool = param(True, doc="whether inertias are observed")
+    include_cvel_in_observation: bool = param(True, doc="whether velocities of bodies are observed")
+    include_qfrc_actuator_in_observation: bool = param(True, doc="whether forces of actuators are observed")
+    include_cfrc_ext_in_observation: bool = param(True, doc="whether contact forces are observed")
+
+
+class Person(Robot):
+    """A robot with two legs and two arms."""
+
+    view_height = 2.4
+    render_fps = 67
+
+    def fields(self, cfg: Any) -> dict[str, Field]:
+        return {
+            **super().fields(cfg),
+            "cinert": Field("float32", (13, 10), "inertias of the bodies, about the centre of mass"),
+            "cvel": Field("float32", (13, 6), "velocities of the bodies, there"),
+            "qfrc_actuator": Field("float32", (17,), "forces of the actuators"),
+            "cfrc_ext": Field("float32", (13, 6), "contact forces on the bodies"),
+        }
+
+    def observation_space(self, cfg: Any, group: str) -> spaces.Box:
+        size = 47 - 2 * cfg.exclude_current_positions_from_observation + 130 * cfg.include_cinert_in_observation
+        size += 78 * cfg.include_cvel_in_observation + 17 * cfg.include_qfrc_actuator_in_observation
+        size += 78 * cfg.include_cfrc_ext_in_observation
+        return spaces.Box(-np.inf, np.inf, (size,), np.float32)
+
+    def constants(self, cfg: Any) -> dict[str, int]:
+        return {"BODIES": 14}
