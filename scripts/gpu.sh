@@ -148,10 +148,14 @@ prepare() {
     -c constraints.txt -d "$folder/wheels" \
     gymnasium pettingzoo farama-notifications cloudpickle platformdirs typer rich safetensors
   if [[ ${NVRTC:-} ]]; then
-    part nvrtc 600 log "$python" -m pip install -q --no-deps --target "$folder/nvrtc" "nvidia-cuda-nvrtc==$NVRTC"
-    export PYTHONPATH="$folder/nvrtc:$PYTHONPATH"
+    local compiler # not in .gpu: it is larger than all else, and the machine has it
+    compiler=$(mktemp -d)
+    part nvrtc 600 log "$python" -m pip install -q --no-deps --target "$compiler" "nvidia-cuda-nvrtc==$NVRTC"
+    export PYTHONPATH="$compiler:$PYTHONPATH"
   fi
   part compile 3000 rows "${work[@]}" compile --arch "${ARCH:-sm_90}"
+  rm -rf "${compiler:-}"
+  say "$(du -sh "$folder" | cut -f1) in .gpu, with $(find "$folder/cache" -name '*.cubin' 2> /dev/null | wc -l) compiled programs"
 }
 
 # Runs one phase within so many seconds.
@@ -171,13 +175,15 @@ if [[ $# != 1 || ( -z ${limits[$phase]:-} && $phase != all ) ]]; then
   exit 2
 fi
 mkdir -p "$logs" "$out"
+unpacking=$SECONDS
 if compgen -G "$folder/wheels/*.whl" > /dev/null && [[ $phase != prepare && ! -d $folder/site ]]; then
   "$python" -m pip install -q --no-index --no-deps --no-compile --target "$folder/site" "$folder"/wheels/*.whl ||
     say "the wheels in .gpu/wheels could not be installed"
 fi
+unpacking=$(( SECONDS - unpacking ))
 table=()
 if [[ $phase == all ]]; then
-  total=${TOTAL:-580} sum=0
+  total=$(( ${TOTAL:-580} - unpacking )) sum=0
   for phase in "${phases[@]}"; do sum=$(( sum + limits[$phase] )); done
   (( total > sum )) && total=$sum
   for phase in "${phases[@]}"; do run "$phase" $(( limits[$phase] * total / sum )); done

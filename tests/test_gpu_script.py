@@ -105,6 +105,17 @@ def test_a_phase_leaves_rows_and_one_archive(machine, phase):
             assert line in ("", '{"kind": "ga') or json.loads(line)["id"] == "X-v0"  # a cut row spoils no other
 
 
+def test_what_is_carried_has_no_compiler(machine):
+    """NVRTC alone is larger than what may travel."""
+    done = machine.run("prepare", NVRTC="13.0.88")
+    assert done.returncode == 0, done.stdout + done.stderr
+    (install,) = [line for line in machine.calls.read_text().splitlines() if "nvidia-cuda-nvrtc==13.0.88" in line]
+    target = Path(shlex.split(install)[shlex.split(install).index("--target") + 1])
+    assert machine.folder not in target.parents
+    assert not target.exists()
+    assert "in .gpu, with 0 compiled programs" in done.stdout
+
+
 def test_all_phases_share_the_time(machine):
     done = machine.run("all", TOTAL="90")
     assert done.returncode == 0, done.stdout + done.stderr

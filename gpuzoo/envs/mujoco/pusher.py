@@ -45,6 +45,10 @@ class Pusher(Robot):
     """
 
     id = "Pusher-v5"
+    exempt: ClassVar = {
+        **Robot.exempt,
+        "no_spills": "Its physics keeps 936 bytes more than registers and a thread's part of shared memory hold.",
+    }
     Config = PusherConfig
     max_episode_steps = 100
     reward_threshold = 0.0
