@@ -83,6 +83,10 @@ def test_helpers(more, observe, found):
      "else\nlanes(e, AGENTS, [=](int a) { show(e, 3, a); });", {True: None, False: [8]}),
     ("if (!e.cfg.full)\nonce(e, [=] { e.observation[0][0] = 1.f; });\n"
      "lanes(e, AGENTS, [=](int a) { show(e, 3, a); });", {True: [7], False: None}),
+    ("lanes(e, AGENTS, [=](int a) { e.x[a] = 1.f; if (e.cfg.full) { e.observation[a][0] = 1.f; } });\n"
+     "lanes(e, AGENTS, [=](int a) { if (!e.cfg.full) show(e, 3, 0); show(e, 3, a); });", {True: None, False: None}),
+    ("lanes(e, AGENTS, [=](int a) { e.x[a] = 1.f; if (e.cfg.full) { e.observation[a][0] = 1.f; } });\n"
+     "lanes(e, AGENTS, [=](int a) { if (e.cfg.full) show(e, 3, 0); show(e, 3, a); });", {True: None, False: [6]}),
 ])  # fmt: skip
 def test_options(observe, found):
     for full, expected in found.items():

@@ -109,7 +109,7 @@ class _Rules:
     def _agents(self, f: Function, body: Iterable[int]) -> set[str]:
         """What a stretch of a function has as the agent of its rows."""
         found = set()
-        for k in body:
+        for k in self._alive(body):
             if self._is_row(f, k):
                 if self._tokens[k + 3].text != "[":
                     raise _UnclearError
@@ -121,6 +121,24 @@ class _Rules:
                 arguments = list(separated(self._tokens, range(k + 2, closing(self._tokens, k + 1))))
                 found.add(self._text(arguments[number]))
         return found
+
+    def _alive(self, body: Iterable[int]) -> Iterator[int]:
+        """Without statements that an option rules out."""
+        after = 0
+        for k in body:
+            if k < after:
+                continue
+            if self._ruled_out(k, 0):
+                after = self._behind(k)
+            yield k
+
+    def _behind(self, at: int) -> int:
+        """What follows the statement that an ``if`` decides about."""
+        opened = next(k for k in range(at, len(self._tokens)) if self._tokens[k].text == "(")
+        begin = closing(self._tokens, opened) + 1
+        if self._tokens[begin].text == "{":
+            return closing(self._tokens, begin) + 1
+        return next(k for k in range(begin, len(self._tokens)) if self._tokens[k].text == ";") + 1
 
     def _text(self, part: range) -> str:
         return " ".join(self._tokens[k].text for k in part)
@@ -162,9 +180,9 @@ class _Rules:
 
     def _ruled_out(self, at: int, way: int) -> bool:
         """Whether an option says that a branch is never taken."""
-        opened = at + 1 + (self._tokens[at + 1].text == "constexpr")
         if self._tokens[at].text != "if":
             return False
+        opened = at + 1 + (self._tokens[at + 1].text == "constexpr")
         condition = self._text(range(opened + 1, closing(self._tokens, opened)))
         found = re.fullmatch(r"(! )?(?:Config : : |\w+ \. cfg \. )(\w+)", condition)
         return found is not None and self._options.get(found[2]) is (bool(found[1]) == (way == 0))

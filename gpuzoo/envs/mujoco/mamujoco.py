@@ -15,8 +15,10 @@ from gpuzoo.core.dialect import inline_includes
 from gpuzoo.envs.mujoco.ant import Ant, AntConfig
 from gpuzoo.envs.mujoco.half_cheetah import HalfCheetah, HalfCheetahConfig
 from gpuzoo.envs.mujoco.hopper import Hopper, HopperConfig
+from gpuzoo.envs.mujoco.humanoid import Humanoid, HumanoidConfig
+from gpuzoo.envs.mujoco.humanoid_standup import HumanoidStandup, HumanoidStandupConfig
 from gpuzoo.envs.mujoco.reacher import Reacher, ReacherConfig
-from gpuzoo.envs.mujoco.robot import Robot, check_varied
+from gpuzoo.envs.mujoco.robot import Robot, check_ranges, check_varied
 from gpuzoo.envs.mujoco.swimmer import Swimmer, SwimmerConfig
 from gpuzoo.envs.mujoco.walker2d import Walker2d, Walker2dConfig
 from gpuzoo.render import Canvas
@@ -89,6 +91,7 @@ class Factored(EnvDef):
         return parts
 
     def check(self, cfg: Any) -> None:
+        check_ranges(self, cfg)
         check_varied(self.id, cfg)
 
     def agents(self, cfg: Any) -> dict[str, int]:
@@ -113,13 +116,11 @@ class Factored(EnvDef):
 
     def observed(self, cfg: Any, agent: int) -> list[str]:
         """An agent's observation, as expressions of the rules."""
-        out: list[str] = []
+        out: dict[str, None] = {}  # a body that belongs to several joints is observed once
         for distance, joints in enumerate(self.within(self.partition(cfg)[agent], cfg.agent_obsk)):
             for joint in joints:
                 for category in self.local[min(distance, len(self.local) - 1)]:
-                    numbers = self.numbers(category, joint)
-                    # A body that belongs to several joints is observed once.
-                    out += numbers if category in ("qpos", "qvel") else [x for x in numbers if x not in out]
+                    out |= dict.fromkeys(self.numbers(category, joint))
         qpos, qvel = self.root
         return [*out, *(f"e.qpos[{k}]" for k in qpos), *(self.velocity(k) for k in qvel)]
 
@@ -446,3 +447,119 @@ class MaSwimmer(Factored):
     def numbers(self, category: str, joint: str) -> list[str]:
         tip = [self.velocity(self.joints.split().index(joint))] if category == "qvel" else []
         return tip + super().numbers(category, joint)
+
+
+#: numbers of a body, by category
+_OF_BODY = {"cinert": 10, "cvel": 6, "cfrc_ext": 6}
+
+
+class MaPerson(Factored):
+    """What Humanoid and HumanoidStandup for several agents have in common."""
+
+    joints = (
+        "abdomen_y abdomen_z abdomen_x right_hip_x right_hip_z right_hip_y right_knee left_hip_x left_hip_z left_hip_y "
+        "left_knee right_shoulder1 right_shoulder2 right_elbow left_shoulder1 left_shoulder2 left_elbow"
+    )
+    first = (7, 6)
+    edges = (
+        "abdomen_x abdomen_y abdomen_z",
+        "right_hip_x right_hip_y right_hip_z",
+        "left_hip_x left_hip_y left_hip_z",
+        "left_elbow left_shoulder1 left_shoulder2",
+        "right_elbow right_shoulder1 right_shoulder2",
+        "left_knee left_hip_x left_hip_y left_hip_z",
+        "right_knee right_hip_x right_hip_y right_hip_z",
+        "left_shoulder1 left_shoulder2 abdomen_x abdomen_y abdomen_z",
+        "right_shoulder1 right_shoulder2 abdomen_x abdomen_y abdomen_z",
+        "abdomen_x abdomen_y abdomen_z left_hip_x left_hip_y left_hip_z",
+        "abdomen_x abdomen_y abdomen_z right_hip_x right_hip_y right_hip_z",
+    )
+    factorisations: ClassVar = {
+        "9|8": (
+            "abdomen_x abdomen_y abdomen_z right_shoulder1 right_shoulder2 right_elbow left_shoulder1 left_shoulder2 "
+            "left_elbow | right_hip_x right_hip_y right_hip_z right_knee left_hip_x left_hip_y left_hip_z left_knee"
+        )
+    }
+    root = range(2, 7), range(6)
+    local = ("qpos", "qvel", "cinert", "cvel", "qfrc_actuator", "cfrc_ext"), ("qpos",)
+    #: the bodies of each joint, by what its name begins with
+    bodies: ClassVar[Mapping[str, str]] = {
+        "abdomen_x": "pelvis right_thigh left_thigh",
+        "abdomen": "torso lwaist pelvis",
+        "right_hip": "right_thigh right_shin",
+        "right_knee": "right_shin right_foot",
+        "left_hip": "left_thigh left_shin",
+        "left_knee": "left_shin left_foot",
+        "right_shoulder": "torso right_upper_arm right_lower_arm",
+        "right_elbow": "right_lower_arm",
+        "left_shoulder": "torso left_upper_arm left_lower_arm",
+        "left_elbow": "left_lower_arm",
+    }
+
+    def numbers(self, category: str, joint: str) -> list[str]:
+        if category == "qfrc_actuator":
+            return [f"e.qfrc_actuator[{self.joints.split().index(joint)}]"]
+        if category not in _OF_BODY:
+            return super().numbers(category, joint)
+        m, size = self.robot.constants_of_model(), _OF_BODY[category]
+        names = next(names for start, names in self.bodies.items() if joint.startswith(start)).split()
+        return [f"e.{category}[{size * (m.index('body', name) - 1) + k}]" for name in names for k in range(size)]
+
+
+@dataclasses.dataclass(frozen=True)
+class MaHumanoidConfig(HumanoidConfig):
+    """Options of Humanoid-v5, and of the factorisation."""
+
+    agent_conf: str = _conf("9|8")
+    agent_obsk: int = _obsk()
+
+
+class MaHumanoid(MaPerson):
+    """Humanoid for two agents: the upper and the lower half of the body.
+
+    **Agents.** `agent_conf="9|8"`: one for `abdomen_x`, `abdomen_y`, `abdomen_z`, `right_shoulder1`, `right_shoulder2`,
+    `right_elbow`, `left_shoulder1`, `left_shoulder2` and `left_elbow`; one for `right_hip_x`, `right_hip_y`,
+    `right_hip_z`, `right_knee`, `left_hip_x`, `left_hip_y`, `left_hip_z` and `left_knee`. Other factorisations give the
+    joints of each agent, with `|` between agents.
+
+    **Actions.** `Box` in [-0.4, 0.4]: torques of the agent's joints, in this order.
+
+    **Observation.** `Box`, float32: position and velocity of each of the agent's joints by their names' alphabet, with
+    `cinert`, `cvel` and `cfrc_ext` of the joint's bodies, each body once, and the joint's `qfrc_actuator`; the
+    positions of joints that are 1, 2, ... and `agent_obsk` joints away; the torso's height, orientation and six
+    velocities. As in the original, positions, velocities and torques of `abdomen_y` and `abdomen_z` are interchanged.
+    **State**: the observation of Humanoid-v5.
+
+    **Motion, reward, start and end.** Those of Humanoid-v5. The reward is the same for both agents.
+    """
+
+    id = "MaHumanoid-9-8-v1"
+    Config = MaHumanoidConfig
+    max_episode_steps = 1000
+    reference = "gymnasium-robotics==1.4.2 mamujoco_v1 with mujoco==4.0.0"
+    render_fps = Humanoid.render_fps
+    robot = Humanoid
+
+
+@dataclasses.dataclass(frozen=True)
+class MaHumanoidStandupConfig(HumanoidStandupConfig):
+    """Options of HumanoidStandup-v5, and of the factorisation."""
+
+    agent_conf: str = _conf("9|8")
+    agent_obsk: int = _obsk()
+
+
+class MaHumanoidStandup(MaPerson):
+    """HumanoidStandup for two agents: the upper and the lower half of the body.
+
+    **Agents, actions and observation.** Those of MaHumanoid. **State**: the observation of HumanoidStandup-v5.
+
+    **Motion, reward, start and end.** Those of HumanoidStandup-v5. The reward is the same for both agents.
+    """
+
+    id = "MaHumanoidStandup-9-8-v1"
+    Config = MaHumanoidStandupConfig
+    max_episode_steps = 1000
+    reference = "gymnasium-robotics==1.4.2 mamujoco_v1 with mujoco==4.0.0"
+    render_fps = HumanoidStandup.render_fps
+    robot = HumanoidStandup

@@ -17,6 +17,19 @@ from gpuzoo.physics.model import FACTORS, Model, load
 from gpuzoo.render import Canvas
 
 
+def check_ranges(env: EnvDef, cfg: Any) -> None:
+    """Checks the ranges among the parameters, which are two numbers each: ``NAME_low`` and ``NAME_high``.
+
+    Raises:
+        ValueError: the lower one is above the other.
+    """
+    for name in env.Config.__dataclass_fields__:
+        if name.endswith("_low"):
+            low, high = getattr(cfg, name), getattr(cfg, other := f"{name.removesuffix('_low')}_high")
+            if low > high:
+                raise ValueError(f"{env.id}: {name} must not be above {other}: {low} > {high}.")
+
+
 @dataclasses.dataclass(frozen=True)
 class RobotConfig(Config):
     """Options that all robots have: constants of the model that may differ from env to env."""
@@ -89,6 +102,7 @@ class Robot(EnvDef):
         return shipped(self.model, self.watch, self.looks, varied(cfg)) + vary_text(varied(cfg))
 
     def check(self, cfg: Any) -> None:
+        check_ranges(self, cfg)
         check_varied(self.id, cfg)
 
     def action_space(self, cfg: Any, group: str) -> spaces.Box:
@@ -120,7 +134,9 @@ class Robot(EnvDef):
         if name == "distance_from_origin":
             return (state["qpos"][:, 0] ** 2 + state["qpos"][:, 1] ** 2) ** 0.5
         if name == "z_distance_from_origin":
-            return state["qpos"][:, 1] - float(self.constants_of_model().qpos0[1])
+            m = self.constants_of_model()
+            height = 2 if m.nq > m.nv else 1  # of a body that is free in space, or in a plane
+            return state["qpos"][:, height] - float(m.qpos0[height])
         return state[name]
 
     def tables(self, cfg: Any) -> dict[str, NDArray[Any]]:

@@ -103,7 +103,6 @@ GZ void observe_all(Env e) {
     u8 here = e.alive[k], next = e.alive[k + 1];
     row[(FEATURES + 1) * OTHERS + k] = (behind ? next : here) ? 1.f : 0.f;
   });
-  lanes(e, AGENTS, [=](int a) { e.observation[a][OBSERVATION_SIZE - 1] = time_seen(e, a); });
 }
 
 GZ void observe_nearest(Env e) {
@@ -129,6 +128,7 @@ GZ void observe(Env e) {
     e.features(2, a) = e.speed[a] / speed;
     e.features(3, a) = e.acceleration[a] / speed;
     e.features(4, a) = e.heading[a] / TWO_PI;
+    if constexpr (Config::use_full_observation) e.observation[a][OBSERVATION_SIZE - 1] = time_seen(e, a);
   });
   if constexpr (Config::use_full_observation)
     observe_all(e);

@@ -140,3 +140,27 @@ def test_long_rollouts_have_the_same_statistics(robot):
         return rollout(ours, m, seed), rollout(theirs, m, seed + 1)
 
     assert_equal_means(sample)
+
+
+@pytest.mark.parametrize("robot", GAMES)
+def test_infos_are_gymnasiums(robot):
+    """From the same state: names, where they hold, and values, but for tendons, which ours do not have."""
+    ours, theirs = gpuzoo.make_vec(robot, 2, device="cpu", infos=True), gymnasium.make_vec(robot, 2, "sync")
+    ours.reset(seed=0)
+    theirs.reset(seed=0)
+    state = ours.simulator.state()
+    actions = np.random.default_rng(0).uniform(-0.3, 0.3, ours.action_space.shape).astype(np.float32)
+    for k, env in enumerate(theirs.envs):
+        env.unwrapped.set_state(state["qpos"][k].astype(float), state["qvel"][k].astype(float))
+    begun, told = ours.reset(options={"reset_mask": np.array([False, True])})[1], theirs.step(actions)[4]
+    ours.simulator.set_state({name: x for name, x in state.items() if name in ("qpos", "qvel", "qacc")})
+    found = ours.step(actions)[4]
+    names = {name for name in told if not name.startswith(("_", "tendon"))}
+    assert names == {name for name in found if not name.startswith("_")}
+    at_start = {name for name in theirs.reset(seed=0)[1] if not name.startswith(("_", "tendon"))}
+    for name in names:
+        np.testing.assert_allclose(found[name], told[name], rtol=1e-3, atol=2e-3, err_msg=name)
+        assert found[f"_{name}"].all()
+        assert begun[f"_{name}"].all() == (name in at_start)
+    ours.close()
+    theirs.close()

@@ -21,12 +21,14 @@ GAMES = [id for id in gpuzoo.ids() if isinstance(gpuzoo.get(id), Factored)]
 
 def original(game: str, distance: int) -> Any:
     name, conf = game.removeprefix("Ma").removesuffix("-v1").split("-", 1)
-    return mamujoco_v1.parallel_env(name, conf, agent_obsk=distance)
+    return mamujoco_v1.parallel_env(name, conf.replace("-", "|"), agent_obsk=distance)
 
 
 def numbers_of(game: Factored, cfg: Any, agent: int, data: Any) -> list[float]:
     """An agent's observation: the text of the rules, read as Python, on MuJoCo's own data."""
-    state = SimpleNamespace(qpos=data.qpos, qvel=data.qvel, cfrc_ext=data.cfrc_ext[1:].ravel())
+    state = SimpleNamespace(qpos=data.qpos, qvel=data.qvel, qfrc_actuator=data.qfrc_actuator[-data.ctrl.size :])
+    for name in ("cinert", "cvel", "cfrc_ext"):
+        setattr(state, name, getattr(data, name)[1:].ravel())
     if "fingertip" in game.robot.constants_of_model().body_names:
         state.apart_x, state.apart_y, _ = data.body("fingertip").xpos - data.body("target").xpos
     words = {"e": state, "clamp": np.clip, "Pack": float, "sin": np.sin, "cos": np.cos}
