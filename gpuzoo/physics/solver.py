@@ -5,6 +5,8 @@ convex and piecewise quadratic. Once a full step keeps the set of active rows, i
 env is done. What a contact with the ground adds to the Hessian goes through the composite inertia, so the Hessian of a
 robot on the ground has the sparsity of its mass matrix. Only bodies of two branches that touch fill it in: with entries
 that are known here, or in loops over what the contacts of a pack need (``matrix.cuh``).
+
+One file: its parts are those of one iteration, and read what the others leave in the code.
 """
 
 from __future__ import annotations
