@@ -96,11 +96,13 @@ GZ void over_the_rim(Exit &best, Triple c, Triple a, Triple axis, const Line &l,
   // The derivative of the squared distance to the ellipse at an angle grows through 0 once at most.
   Vec low = num(0.0), high = num(1.5707963267948966), s, t;
   PackMask found = PackMask(false);
+  const Real eighth = Real(0.19634954084936207);
   GZ_ROLLED for (int n = 7; n >= 0; --n) {
-    sincos(num(n * 0.19634954084936207), s, t);
+    const Vec from = vec(Pack(Real(n) * eighth)), to = vec(Pack(Real(n + 1) * eighth));
+    sincos(from, s, t);
     const PackMask falls = less(fma(x, s, pull * t) - oval * s * t, num(0.0)) & !found;
-    low = select(falls, num(n * 0.19634954084936207), low);
-    high = select(falls, num((n + 1) * 0.19634954084936207), high);
+    low = select(falls, from, low);
+    high = select(falls, to, high);
     found = found | falls;
   }
   found = found & less(tiny, l.aa);
