@@ -50,6 +50,14 @@ def substitutions() -> dict[str, str]:
         f"kernels_{kernel}": table(head, [_cells(row) for row in rows if row["kernel"] == kernel])
         for kernel, head in heads.items()
     }
+    rolled = dict.fromkeys(f"{row['id']} ({row['case']})" for row in rows if row.get("rolled"))
+    local = [
+        [f"`{row['id']}`", row["kernel"], *(str(row[name]) for name in ("registers", "stack", "spills"))]
+        for row in rows
+        if row.get("stack") or row.get("spills")
+    ]
+    made["kernels_rolled"] = ", ".join(rolled) or "none"
+    made["kernels_local"] = table(["game", "kernel", "registers", "bytes of stack", "bytes spilled"], local)
     exempt = {env_id: gpuzoo.get(env_id).exempt.get(EXEMPTION) for env_id in gpuzoo.ids()}
     reasons = [[f"`{env_id}`", reason] for env_id, reason in exempt.items() if reason]
     return {**made, "kernels_exceptions": table(["game", "reason"], reasons)}

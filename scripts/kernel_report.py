@@ -1,17 +1,22 @@
 """A table of the kernels of every game: registers, occupancy, loads and stores, and the time that a model predicts.
 
-    python scripts/kernel_report.py [--only REGEX]    # compiles and traces; writes docs/kernels.json
-    python scripts/kernel_report.py --measured FILE   # adds what `gpuzoo bench --device cuda` measured
+    python scripts/kernel_report.py [--only REGEX] [--jobs N]    # compiles and traces; writes docs/kernels.json
+    python scripts/kernel_report.py --measured FILE              # adds what `gpuzoo bench --device cuda` measured
 
-It needs NVRTC and no GPU. Registers, local and shared memory are those of the cubin for compute capability 9.0. Kinds
-of loads and stores are those of its PTX. Sectors and bytes follow from the addresses of one step, which the host
-executes (tests/ptx). docs/kernels.md explains the columns and the model of a step's time.
+It needs NVRTC and no GPU. Cases whose program is that of their rows are left out; `--anew` takes all of them.
+Registers, local and shared memory are those of the cubin for compute capability 9.0. Kinds of loads and stores are
+those of its PTX. Sectors and bytes follow from the addresses of one step, which the host executes (tests/ptx).
+docs/kernels.md explains the columns and the model of a step's time.
 """
 
 from __future__ import annotations
 
 import argparse
+import concurrent.futures
+import dataclasses
+import hashlib
 import json
+import os
 import re
 import sys
 from collections import Counter
@@ -48,10 +53,25 @@ SHARED_OF_BLOCK = 1 << 10  #: which the system takes of each block
 MOST_BLOCKS = 32  #: of an SM
 
 
-def simulator(case: bench.Case) -> Simulator:
-    """A batch whose kernels can be traced: two blocks, or two envs."""
+def program_of(case: bench.Case) -> Program:
+    """The program of a case."""
+    cfg, per_env = split_config(case.env, 1, dict(case.config))
+    return program(case.env, cfg, per_env)
+
+
+def source(made: Program) -> str:
+    """What its rows depend on: the program, NVRTC, and how it is looked at."""
+    looks = [Path(__file__), Path(occupancy.__file__), Path(bench.__file__), *sorted((ROOT / "tests/ptx").glob("*.*"))]
+    parts = [made.code, nvrtc.version(), *(path.read_text() for path in looks)]
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
+
+
+def simulator(case: bench.Case, head: str = "") -> Simulator:
+    """A batch whose kernels can be traced: two blocks, or two envs. ``head`` stands before the programs' code."""
     lanes = case.env.lanes(case.env.Config(**case.config)) if case.config else case.env.lanes(case.env.Config())
-    return Simulator(case.env, max(2, 256 // lanes), backend=TraceBackend(), autoreset_mode="same_step", **case.config)
+    return Simulator(
+        case.env, max(2, 256 // lanes), backend=TraceBackend(head), autoreset_mode="same_step", **case.config
+    )
 
 
 def resident_threads(usage: occupancy.Usage, block: int) -> float:
@@ -97,58 +117,71 @@ def traced(sim: Simulator) -> Row:
     accesses = backend.stop()
     places = addresses(sim)
     loads, stores = (requests(accesses, store, places) for store in (False, True))
-    row_bytes = places["observation"][1] // sim.num_envs
-    # An env whose episode ends writes a second row, and alone. Where all of them end, as those of bandits, all count.
-    env = (accesses["address"] - np.uint64(places["observation"][0])) // np.uint64(row_bytes)
-    ended = np.asarray(sim.arrays["ended"]) & (not sim.arrays["ended"].all())
-    goes_on = ~ended[np.minimum(env, np.uint64(sim.num_envs - 1))]
-    rows = requests(accesses[goes_on], True, {"observation": places["observation"]})
+    # An env whose episode ends writes a second row. Where all of them end, as those of bandits, it is no exception.
+    ended = np.asarray(sim.arrays["ended"])
+    goes_on = np.where(ended.all(), True, ~ended)
+    rows = {}
+    for name in ("observation", "action_mask"):
+        if name not in places:
+            continue
+        row_bytes = places[name][1] // sim.num_envs
+        env = (accesses["address"] - np.uint64(places[name][0])) // np.uint64(row_bytes)
+        chosen = accesses[goes_on[np.minimum(env, np.uint64(sim.num_envs - 1))]]
+        found = requests(chosen, True, {name: places[name]})
+        rows[name] = row_bytes, found.sectors / max(1, found.distinct) / (1 + ended.all())
     moved = SECTOR * (loads.distinct + stores.distinct) / sim.num_envs
     requested = (loads.sectors + stores.sectors) / sim.num_envs
     return {
         "sectors_per_load": loads.sectors / max(1, loads.requests),
         "sectors_per_store": stores.sectors / max(1, stores.requests),
-        "row_bytes": row_bytes,
-        "row_sectors": rows.sectors / max(1, rows.distinct),
+        "row_bytes": rows["observation"][0],
+        "row_sectors": rows["observation"][1],
+        "mask_bytes": rows.get("action_mask", (0, 1.0))[0],
+        "mask_sectors": rows.get("action_mask", (0, 1.0))[1],
         "bytes": moved,
         "fewest_bytes": roofline.step_bytes(sim.program),
         "predicted_steps_per_second": 1 / max(moved / BANDWIDTH, requested / (SMS * CLOCK * SECTORS_PER_CLOCK)),
     }
 
 
-def compiled(program: Program) -> dict[str, Row]:
-    """What the compiler made of a program, by kernel."""
-    _, log = nvrtc.bounded_cubin(program.code, program.env.id, ARCH, program.block)
-    usage, ptx = occupancy.usage(log), ptx_of(program.code, program.env.id)
+def compiled(made: Program) -> tuple[dict[str, Row], str]:
+    """What the compiler made of a program, by kernel, and the macros that it was given as a head of the code."""
+    cubin = nvrtc.bounded_cubin(made.code, made.env.id, ARCH, made.block)
+    head = "".join(f"#define {option[2:].replace('=', ' ')}\n" for option in cubin.options)
+    usage, ptx = occupancy.usage(cubin.log), ptx_of(head + made.code, made.env.id)
     rows = {}
     for kernel in KERNELS:
         loads, stores, generic = instructions(ptx, kernel)
         rows[kernel] = {
-            "registers": usage[kernel].registers,
-            "local": usage[kernel].local,
-            "shared": usage[kernel].shared,
-            "occupancy": resident_threads(usage[kernel], program.block),
+            **dataclasses.asdict(usage[kernel]),
+            "occupancy": resident_threads(usage[kernel], made.block),
+            "rolled": occupancy.ROLLED[0] in cubin.options,
             "loads": loads,
             "stores": stores,
             "generic": generic,
         }
-    return rows
+    return rows, head
 
 
 def report(case: bench.Case) -> list[Row]:
     """The rows of one case, one per kernel; the step is traced, if the host can execute it."""
-    cfg, per_env = split_config(case.env, 1, dict(case.config))
-    made = program(case.env, cfg, per_env)
-    head = {"id": case.env.id, "case": case.name, "lanes": made.lanes, "block": made.block}
-    rows = [{**head, "kernel": kernel, **row} for kernel, row in compiled(made).items()]
+    made = program_of(case)
+    of_kernels, head = compiled(made)
+    first = {"id": case.env.id, "case": case.name, "source": source(made), "lanes": made.lanes, "block": made.block}
+    rows = [{**first, "kernel": kernel, **row} for kernel, row in of_kernels.items()]
     try:
-        sim = simulator(case)
+        sim = simulator(case, head)
     except UnknownInstructionError as error:
         print(f"{case.env.id} {case.name} is not traced: {error}", file=sys.stderr)
         return rows
     rows[0] |= traced(sim)
     sim.close()
     return rows
+
+
+def report_by_name(env_id: str, name: str) -> list[Row]:
+    """For another process."""
+    return report(next(case for case in bench.cases(f"^{re.escape(env_id)} ") if case.name == name))
 
 
 def read() -> list[Row]:
@@ -191,14 +224,27 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--only", default="", help="cases whose id and name this expression matches")
     parser.add_argument("--measured", type=Path, help="rows of `gpuzoo bench --device cuda --json FILE`")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes")
+    parser.add_argument("--anew", action="store_true", help="also those whose source has not changed")
     args = parser.parse_args()
     if args.measured:
         measured(args.measured)
         return
-    for case in bench.cases(args.only):
-        rows = report(case)
-        write(rows)
-        print(case.env.id, case.name, json.dumps(rows[0]), flush=True)
+    known = set() if args.anew else {(row["id"], row["case"], row.get("source")) for row in read()}
+    write([])  # without cases that are gone
+    cases = [case for case in bench.cases(args.only) if (case.env.id, case.name, source(program_of(case))) not in known]
+    failed: list[str] = []
+    with concurrent.futures.ProcessPoolExecutor(args.jobs) as pool:
+        pending = {pool.submit(report_by_name, case.env.id, case.name): case for case in cases}
+        for done in concurrent.futures.as_completed(pending):
+            case = pending[done]
+            if error := done.exception():
+                failed.append(f"{case.env.id} {case.name}: {error}")
+                continue
+            write(done.result())
+            print(case.env.id, case.name, json.dumps(done.result()[0]), flush=True)
+    if failed:
+        sys.exit("\n".join(failed))
 
 
 if __name__ == "__main__":

@@ -16,6 +16,9 @@ Three marks keep the cost of a further game small. A game that changed lately ha
 
 Games are of one kind if their agents and spaces are of the same sort: to an interface they look alike. In a file that
 is marked ``by_kind`` or ``one_of_a_kind`` as a whole, tests without a game always run.
+
+A module may declare many games by one rules file: variants, maps, factorisations. The first of them stands for all in
+tests by turns; with the others these run at releases (``--turn all``) and by name only.
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import signal
+import sys
 from collections.abc import Hashable, Iterator
 from pathlib import Path
 from typing import Any
@@ -38,6 +42,7 @@ from toys.orchard import Orchard
 
 import gpuzoo
 from gpuzoo import EnvDef
+from gpuzoo.core.declarations import games_of
 from gpuzoo.core.definition import layout
 
 os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
@@ -93,12 +98,14 @@ def first_of_their_kind(games: list[Game]) -> set[Game]:
 
 
 FIRST = first_of_their_kind([*GAMES, *TOYS])
+#: games with the rules file of another one, which their module declares first
+ALIKE = {other for game in GAMES for other in games_of(sys.modules[game.__module__])[1:]}
 
 
 def one_of_a_kind(games: list[Game], chosen: Rotation) -> list[Game]:
     """One game of each kind, and those that changed lately."""
     first = first_of_their_kind(games)
-    return [game for game in games if game in first or game.__module__ in chosen.names]
+    return [game for game in games if game in first or (game.__module__ in chosen.names and game not in ALIKE)]
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -167,16 +174,19 @@ def how_often(item: pytest.Item) -> str:
 
 def has_its_turn(item: pytest.Item, chosen: Rotation) -> bool:
     """Whether it is a test's turn, or it is called by its name."""
+    if any("::" in word and item.nodeid.startswith(word) for word in item.config.args):
+        return True
+    if chosen.turn is not None and game_of(item) in ALIKE:
+        return False
     mark = item.get_closest_marker("rotates")
     name = item.nodeid.partition("::")[0] if mark and mark.kwargs.get("together") else item.nodeid
-    called = any("::" in word and item.nodeid.startswith(word) for word in item.config.args)
-    return called or chosen.comes(name, seldom=how_often(item) == "seldom")
+    return chosen.comes(name, seldom=how_often(item) == "seldom")
 
 
 def is_about_a_change(item: pytest.Item, chosen: Rotation) -> bool:
     """Whether what a test is about changed lately: its game, or its own file, or a page or program that it is given."""
     if game := game_of(item):
-        return game.__module__ in chosen.names
+        return game.__module__ in chosen.names and game not in ALIKE
     given = [value for value in arguments(item).values() if isinstance(value, Path)]
     return chosen.changed(item.path, *given)
 

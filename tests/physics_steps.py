@@ -17,13 +17,15 @@ from gpuzoo.physics.model import Model
 ENTRY = """
 extern "C" int width() { return sizeof(gz::Vec) / sizeof(gz::Real); }
 static __attribute__((noinline)) void step(gz::Physics &state, const gz::Vec *ctrl) { gz::physics_step(state, ctrl); }
-extern "C" void run(gz::Vec *states, const gz::Vec *ctrl, int packs, int steps) {
+extern "C" void run(gz::Vec *states, const gz::Vec *ctrl, const gz::Vec *factors, int packs, int steps) {
   using P = gz::Physics;
+  (void)factors;
   for (int i = 0; i < packs; ++i) {
     P state;
     gz::Vec *const qpos = states + i * (P::NQ + 2 * P::NV), *const qvel = qpos + P::NQ, *const qacc = qvel + P::NV;
     for (int k = 0; k < P::NQ; ++k) state.qpos[k] = qpos[k];
     for (int k = 0; k < P::NV; ++k) state.qvel[k] = qvel[k], state.qacc[k] = qacc[k];
+    VARY
     for (int n = 0; n < steps; ++n) step(state, ctrl + i * P::NU);
     for (int k = 0; k < P::NQ; ++k) qpos[k] = state.qpos[k];
     for (int k = 0; k < P::NV; ++k) qvel[k] = state.qvel[k], qacc[k] = state.qacc[k];
@@ -32,20 +34,30 @@ extern "C" void run(gz::Vec *states, const gz::Vec *ctrl, int packs, int steps) 
 """
 
 
-def program(model: Model, double: bool = False, width: int | None = None) -> str:
+def program(model: Model, double: bool = False, width: int | None = None, vary: tuple[str, ...] = ()) -> str:
     """The text that a compiler gets."""
-    parts = ["#define LANES 1"]
+    given = [f"state.{name} = factors[{len(vary)} * i + {k}];" for k, name in enumerate(vary)]
+    given += ["gz::physics_derive(state);"] * bool(vary)
+    parts = ["#define LANES 1", f"#define VARY {' '.join(given)}"]
     parts += ["#define GZ_PACKED_DOUBLE"] * double + [f"#define GZ_PACK_WIDTH {width}"] * (width is not None)
     parts += [(DEVICE / f"{name}.cuh").read_text() for name in ("base", "math", "rng", "packed")]
-    return "\n".join([*parts, "namespace gz {", generate(model), "}", ENTRY])
+    return "\n".join([*parts, "namespace gz {", generate(model, vary=vary), "}", ENTRY])
 
 
 class Steps:
     """A compiled step."""
 
-    def __init__(self, model: Model, double: bool = False, width: int | None = None, optimise: str = "-O3") -> None:
+    def __init__(
+        self,
+        model: Model,
+        double: bool = False,
+        width: int | None = None,
+        optimise: str = "-O3",
+        vary: tuple[str, ...] = (),
+    ) -> None:
+        self.vary = vary
         self.model, self.dtype = model, np.dtype(np.float64 if double else np.float32)
-        path = compile_host(program(model, double, width), "physics", (optimise,))
+        path = compile_host(program(model, double, width, vary), "physics", (optimise,))
         self.library = ctypes.CDLL(str(path))
         self.width: int = self.library.width()
 
@@ -59,16 +71,23 @@ class Steps:
         return out
 
     def __call__(
-        self, qpos: NDArray[Any], qvel: NDArray[Any], ctrl: NDArray[Any], steps: int = 1, qacc: Any = None
+        self,
+        qpos: NDArray[Any],
+        qvel: NDArray[Any],
+        ctrl: NDArray[Any],
+        steps: int = 1,
+        qacc: Any = None,
+        factors: Any = None,
     ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
         """Positions, velocities and where the solver starts next, after some steps of ``(n, ...)`` states.
 
-        ``n`` is a multiple of `width`.
+        ``n`` is a multiple of `width`; ``factors`` are those of `vary`.
         """
         qacc = np.zeros_like(qvel) if qacc is None else qacc
         state, actions = self._packed(np.concatenate([qpos, qvel, qacc], 1)), self._packed(ctrl)
-        address = [ctypes.c_void_p(x.ctypes.data) for x in (state, actions)]
+        varied = self._packed(np.zeros((len(qpos), 1)) if factors is None else factors)
+        address = [ctypes.c_void_p(x.ctypes.data) for x in (state, actions, varied)]
         self.library.run(*address, len(state), steps)
         flat = state.swapaxes(1, 2).reshape(len(qpos), -1)
-        first, second, _ = np.cumsum([self.model.nq, self.model.nv, self.model.nv])
-        return flat[:, :first], flat[:, first:second], flat[:, second:]
+        first, second, third = np.cumsum([self.model.nq, self.model.nv, self.model.nv])
+        return flat[:, :first], flat[:, first:second], flat[:, second:third]

@@ -20,6 +20,7 @@ ADAPTED = {
     "gpuzoo.registry",
     "gpuzoo.interfaces.arrays",
     "gpuzoo.interfaces.global_state",
+    "gpuzoo.interfaces.infos",
     "gpuzoo.interfaces.interface",
     "gpuzoo.interfaces.spaces",
     "gpuzoo.tensors",
@@ -31,12 +32,14 @@ MAY = {
     "gpuzoo.envs": {
         "gpuzoo.core.assets",
         "gpuzoo.core.definition",
+        "gpuzoo.core.dialect",  # rules of one game within those of another
         "gpuzoo.envs",
         "gpuzoo.physics",
         "gpuzoo.render",
     },
     "gpuzoo.registry": {"gpuzoo.core", "gpuzoo.envs"},
     "gpuzoo.interfaces.global_state": {"gpuzoo.core"},
+    "gpuzoo.interfaces.infos": {"gpuzoo.core"},
     "gpuzoo.interfaces.spaces": {"gpuzoo.core"},
     "gpuzoo.tensors": {"gpuzoo.core"},
     "gpuzoo.interfaces.arrays": {"gpuzoo.core", "gpuzoo.tensors"},

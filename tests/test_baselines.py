@@ -784,3 +784,13 @@ def test_connect_four_beats_random_play() -> None:
         for seat in (0, 1) for member in range(3)
     ]  # fmt: skip
     assert np.mean(wins) > 0.8
+
+
+def test_exploration_begins_as_wanted() -> None:
+    """Of all members; what was drawn has that deviation."""
+    trainer = PPO(small("Pendulum-v1", num_envs=200, num_steps=4, population=2, log_std_init=-1.5))
+    (learner,) = trainer.learners.values()
+    assert torch.all(learner.policy.log_std == -1.5)
+    trainer.play()
+    learner.collect()
+    assert abs(learner.action.std() - math.exp(-1.5)) < 0.02

@@ -36,33 +36,36 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux" and bool(nvrtc_missing()
 @pytest.mark.parametrize("arch", ARCHITECTURES)
 def test_no_spills(game, arch):
     made = program(game(), game.Config())
-    cubin, log = nvrtc.bounded_cubin(made.code, game.id, arch, made.block)
+    cubin, log, _ = nvrtc.bounded_cubin(made.code, game.id, arch, made.block)
     assert cubin[:4] == b"\x7fELF"
     seen = occupancy.usage(log)
     assert seen.keys() >= set(KERNELS), log
     assert {kernel: seen[kernel].local for kernel in KERNELS} == dict.fromkeys(KERNELS, 0)
 
 
-@pytest.mark.parametrize(("arch", "registers", "spills_below", "blocks"), [
-    ("sm_90", 64, 0, None),  # half of 2,048 threads have room already
-    ("sm_90", 65, 0, 8),
-    ("sm_90", 255, 80, 6),  # eased until nothing spills
-    ("sm_90", 72, 72, None),
-    ("sm_75", 72, 0, None),  # half of 1,024
-    ("sm_120", 96, 0, 6),
+ROLLED = occupancy.ROLLED[0]
+
+
+@pytest.mark.parametrize(("arch", "registers", "spills_below", "rolled_spills_below", "chosen"), [
+    ("sm_90", 64, 0, 0, ()),  # half of 2,048 threads have room already
+    ("sm_90", 65, 0, 0, ("-DGZ_BLOCKS_step=8",)),
+    ("sm_90", 255, 80, 80, ("-DGZ_BLOCKS_step=6",)),  # eased until nothing spills
+    ("sm_90", 255, 80, 64, (ROLLED, "-DGZ_BLOCKS_step=8")),  # loops over agents take fewer
+    ("sm_90", 72, 72, 72, ()),
+    ("sm_75", 72, 0, 0, ()),  # half of 1,024
+    ("sm_120", 96, 0, 0, ("-DGZ_BLOCKS_step=6",)),
 ])  # fmt: skip
-def test_launch_bounds(arch, registers, spills_below, blocks):
+def test_launch_bounds(arch, registers, spills_below, rolled_spills_below, chosen):
     """A compiler that obeys bounds, and spills where a kernel has fewer registers than it needs."""
-    calls = []
 
     def compile_with(macros):
-        calls.append(macros)
-        asked = dict(macro.removeprefix("-DGZ_BLOCKS_").split("=") for macro in macros)
+        asked = dict(macro.removeprefix("-DGZ_BLOCKS_").split("=") for macro in macros if macro != ROLLED)
+        needed = rolled_spills_below if ROLLED in macros else spills_below
         log = ""
         for name in ("reset", "step", "rollout"):
             bound = 65536 // (128 * int(asked.get(name, 1))) // 8 * 8
             used = min(255, bound, registers if name == "step" else 40)
-            spilled = 8 * (name == "step" and used < spills_below)
+            spilled = 8 * (name == "step" and used < needed)
             log += (
                 f"ptxas info    : Function properties for gz_{name}\n"
                 f"    {spilled} bytes stack frame, {spilled} bytes spill stores, 0 bytes spill loads\n"
@@ -70,21 +73,48 @@ def test_launch_bounds(arch, registers, spills_below, blocks):
             )
         return repr(macros).encode(), log
 
-    made, log = occupancy.bounded(compile_with, 128, arch)
-    expected = () if blocks is None else (f"-DGZ_BLOCKS_step={blocks}",)
-    assert made == repr(expected).encode()
-    assert occupancy.usage(log)["step"].local == 0
-    assert occupancy.usage(log)["step"].shared == 512
-    if blocks:
-        assert occupancy.resident(occupancy.usage(log)["step"].registers, 128) >= blocks
+    made = occupancy.bounded(compile_with, 128, arch)
+    assert made.options == chosen
+    assert made.cubin == repr(chosen).encode()
+    step = occupancy.usage(made.log)["step"]
+    assert step.local == 0
+    assert step.shared == 512
+    if chosen:
+        assert occupancy.resident(step.registers, 128) >= int(chosen[-1].split("=")[1])
+
+
+@pytest.mark.parametrize(("unrolled", "rolled", "is_rolled"), [
+    ({"step": 8}, {"rollout": 8}, True),  # a rollout's bound may be eased
+    ({"rollout": 8}, {}, True),
+    ({"rollout": 8}, {"rollout": 8}, False),
+    ({"step": 8, "rollout": 8}, {"step": 8}, False),
+    ({"step": 8}, {"reset": 4}, False),  # an array that the loop's variable has put into memory
+])  # fmt: skip
+def test_which_form_is_chosen(unrolled, rolled, is_rolled):
+    def compile_with(macros):
+        asked = dict(macro.removeprefix("-DGZ_BLOCKS_").split("=") for macro in macros if macro != ROLLED)
+        log = ""
+        for name in ("reset", "step", "rollout"):
+            needs = rolled if ROLLED in macros else unrolled
+            spilled = 4 * (needs.get(name, 99) <= int(asked.get(name, 8 * (name == "reset"))))
+            log += (
+                f"ptxas info    : Function properties for gz_{name}\n"
+                f"    {spilled} bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\n"
+                f"ptxas info    : Used {255 if not macros else 64} registers, used 1 barriers\n"
+            )
+        return b"", log
+
+    made = occupancy.bounded(compile_with, 128, "sm_90")
+    assert (ROLLED in made.options) == is_rolled
+    assert not any(use.local for use in occupancy.usage(made.log).values())
 
 
 def test_a_step_has_registers_for_half_of_the_threads():
     """SpaceInvaders takes 255 registers where nothing bounds it."""
     made = program(gpuzoo.get("SpaceInvaders-MinAtar-v1"), gpuzoo.get("SpaceInvaders-MinAtar-v1").Config())
-    _, log = nvrtc.bounded_cubin(made.code, made.env.id, "sm_90", made.block)
-    assert occupancy.usage(log)["step"].registers <= 64
-    assert occupancy.usage(log)["step"].local == 0
+    step = occupancy.usage(nvrtc.bounded_cubin(made.code, made.env.id, "sm_90", made.block).log)["step"]
+    assert step.registers <= 64
+    assert step.local == 0
 
 
 def test_more_arrays_than_a_kernel_takes():

@@ -328,6 +328,46 @@ def test_no_fill_or_copy_is_compiled(gpu):
     assert gpu.entries("compiled") == []
 
 
+@pytest.mark.parametrize("toy", [Glide, Herd])  # with envs along the last axis of memory, and along the first
+def test_no_move_of_some_envs_is_compiled(gpu, toy):
+    kept = []
+    sims = [Simulator(toy, 6, device=device, max_episode_steps=9) for device in ("cpu", "cuda")]
+    for sim in sims:
+        sim.reset(seed=3)
+        sim.rollout(4)
+        some = sim.snapshot([4, 1])
+        sim.set_state({"elapsed_steps": [2, 3], "alive": np.ones((2, sim.layout.agents), bool)}, envs=[5, 0])
+        sim.restore(some, [2, 3])
+        sim.restore(sim.snapshot(2), np.arange(6) % 3 == 0, seed=8)
+        sim.set_state(sim.state([1]), [5])
+        sim.step([1, 2])
+        kept.append([some.arrays, sim.state([3, 0]), sim.state(), sim.snapshot().arrays])
+    assert gpu.entries("compiled") == []
+    for number, arrays in enumerate(zip(*kept, strict=True)):
+        assert_same(f"copy {number}", *({name: to_host(x) for name, x in of_one.items()} for of_one in arrays))
+    assert_same("all", *map(read, sims))
+
+
+def test_no_upload_into_a_part_of_an_array_is_compiled(gpu):
+    """Such as NumPy actions of one group."""
+    envs = [gpuzoo.make(Herd, num_envs=5, device=device, output="numpy") for device in ("cpu", "cuda")]
+    for env in envs:
+        env.reset(seed=2)
+    for _ in range(3):
+        actions = envs[0].random_actions()
+        for env in envs:
+            env.step(actions)
+    backend = envs[1].simulator.backend
+    array, want = backend.zeros((4, 5, 3), "float32"), np.zeros((4, 5, 3), np.float32)
+    parts = [np.s_[:, 1:3, :2], np.s_[:, 4:, 1:], np.s_[:, :2], np.s_[1:3], np.s_[:, :, 2:], np.s_[2:3, 1:2, :2]]
+    for number, part in enumerate(parts):
+        want[part] = np.arange(want[part].size).reshape(want[part].shape) + 100 * number
+        backend.upload(array[part], want[part])
+    assert gpu.entries("compiled") == []
+    assert_same("groups", *(read(env.simulator) for env in envs))
+    np.testing.assert_array_equal(to_host(array), want)
+
+
 # ---- captures ----
 
 

@@ -15,7 +15,7 @@ from toys.herd import Herd
 
 import gpuzoo
 from gpuzoo import Simulator
-from gpuzoo.core.definition import Config, check_relations, config_types, layout, param
+from gpuzoo.core.definition import Config, check_relations, config_types, layout, param, split_config
 from gpuzoo.core.parameters import changed_parameters, layout_of_all
 from gpuzoo.interfaces.batch import draw
 from gpuzoo.testing.tools import assert_same, read
@@ -136,6 +136,25 @@ def test_a_number_for_one_env_equals_the_same_for_all() -> None:
     sim.set_params([1], high=0.6)
     with pytest.raises(ValueError, match=r"env 1: .*high must not be above max_position: 0\.61 > 0\.6\."):
         sim.set_params([1], high=0.61)
+
+
+def test_games_take_their_own_defaults() -> None:
+    """Copies are made with them, so they must be finite, within their bounds, and fit together."""
+    for env_id in gpuzoo.ids():
+        env = gpuzoo.get(env_id)
+        assert split_config(env, 1, vars(env.Config()))[0] == env.Config(), env_id
+
+
+def test_no_range_of_two_parameters_is_upside_down() -> None:
+    found = 0
+    for env_id in gpuzoo.ids():
+        env = gpuzoo.get(env_id)
+        for low in (name for name in config_types(env.Config) if name.endswith("_low")):
+            high = f"{low.removesuffix('_low')}_high"
+            found += 1
+            with pytest.raises(ValueError, match=f"{env_id}: {low} must not be above {high}"):
+                split_config(env, 1, {low: 2 * abs(getattr(env.Config(), high)) + 1})
+    assert found > 10
 
 
 def test_a_relation_is_checked_once_for_each_combination() -> None:

@@ -197,7 +197,9 @@ def test_parallel_equals_batch(parallel_game):
     env = parallel_env(parallel_game, max_cycles=25)
     seen, _ = batch.reset(seed=3)
     observations, _ = env.reset(seed=3)
-    names = {f"{group}_{k}": (group, k) for group, n in batch.groups.items() for k in range(n)}
+    places = [(group, k) for group, n in batch.groups.items() for k in range(n)]
+    names = dict(zip(batch.simulator.layout.agent_names(), places, strict=True))
+    by_place = {place: name for name, place in names.items()}
     assert env.possible_agents == list(names)
     while env.agents:
         acting = list(env.agents)
@@ -210,7 +212,7 @@ def test_parallel_equals_batch(parallel_game):
         actions = {a: env.action_space(a).sample() for a in acting}
         arrays = {
             g: np.stack(
-                [np.asarray(actions.get(f"{g}_{k}", np.zeros(batch.action_spaces[g].shape))) for k in range(n)]
+                [np.asarray(actions.get(by_place[g, k], np.zeros(batch.action_spaces[g].shape))) for k in range(n)]
             )[None]
             for g, n in batch.groups.items()
         }

@@ -23,21 +23,30 @@ from physics_steps import Steps
 from gpuzoo.physics.expressions import Expr, Trace, constants
 from gpuzoo.physics.generate import generate
 from gpuzoo.physics.inertia import factor, multiply
-from gpuzoo.physics.model import Model, load
+from gpuzoo.physics.model import FACTORS, Model, load
 
 RECORDED = np.load(Path(__file__).parent / "reference" / "mujoco_steps.npz")
+ELEMENTS = np.load(Path(__file__).parent / "reference" / "mujoco_elements.npz")
 MODELS = sorted(name.removesuffix("_ctrl") for name in RECORDED.files if name.endswith("_ctrl"))
 #: always tested: RK4, and contacts of the ground and between bodies; the others come by turns
 ALWAYS = "hopper"
-EACH = [name if name == ALWAYS else pytest.param(name, marks=pytest.mark.rotates) for name in MODELS]
+EACH = [
+    name if name == ALWAYS else pytest.param(name, marks=pytest.mark.rotates)
+    for name in [*MODELS, *sorted(name.removesuffix("_ctrl") for name in ELEMENTS.files if name.endswith("_ctrl"))]
+]
 ULP = 2.0**-23
 CHAIN = 64
 #: model -> what MuJoCo's search for nearest points leaves of the velocities' exactness
 NEAREST = {"pusher": 1e-7}
 
 
+def model_of(name: str) -> Model:
+    return load(name) if name in MODELS else Model.from_json(str(ELEMENTS[f"{name}_model"]))
+
+
 def recorded(name: str) -> list[np.ndarray]:
-    return [RECORDED[f"{name}_{key}"] for key in ("qpos", "qvel", "ctrl", "next_qpos", "next_qvel")]
+    found = RECORDED if name in MODELS else ELEMENTS
+    return [found[f"{name}_{key}"] for key in ("qpos", "qvel", "ctrl", "next_qpos", "next_qvel")]
 
 
 def largest(x: np.ndarray) -> np.ndarray:
@@ -46,7 +55,7 @@ def largest(x: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize("name", EACH)
 def test_a_step_is_mujocos(name):
-    model = load(name)
+    model = model_of(name)
     assert model.version == str(RECORDED["version"])
     qpos, qvel, ctrl, next_qpos, next_qvel = recorded(name)
     exact = Steps(model, double=True, optimise="-O0")
@@ -72,7 +81,7 @@ def test_a_step_is_mujocos(name):
 @pytest.mark.parametrize("name", EACH)
 def test_bits_do_not_depend_on_the_width(name):
     """Nor on the neighbours: the states lie in other packs, in another order."""
-    model = load(name)
+    model = model_of(name)
     qpos, qvel, ctrl, *_ = recorded(name)
     wide, narrow = Steps(model, optimise="-O1"), Steps(model, width=1, optimise="-O0")
     assert narrow.width == 1
@@ -80,6 +89,21 @@ def test_bits_do_not_depend_on_the_width(name):
     ours = wide(qpos[order], qvel[order], ctrl[order], steps=3)
     for a, b in zip(ours, narrow(qpos, qvel, ctrl, steps=3), strict=True):
         np.testing.assert_array_equal(a.view(np.uint32), b[order].view(np.uint32))
+
+
+@pytest.mark.rotates
+def test_constants_may_differ_from_env_to_env():
+    """Factors of gravity, masses, friction, damping and gear, and what MuJoCo derives from masses."""
+    qpos, qvel, ctrl, *_ = recorded("half_cheetah")
+    next_qpos, next_qvel, factors = (RECORDED[f"varied_{key}"] for key in ("next_qpos", "next_qvel", "factors"))
+    ours = Steps(load("half_cheetah"), double=True, optimise="-O1", vary=FACTORS)
+    ours_qpos, ours_qvel, _ = ours(qpos, qvel, ctrl, factors=factors)
+    scale = 1 + largest(qvel) + largest(next_qvel)
+    assert np.all(largest(ours_qvel - next_qvel) < 1e-10 * scale)
+    assert np.all(largest(ours_qpos - next_qpos) < 1e-10 * scale)
+    plain = [RECORDED[f"half_cheetah_{key}"] for key in ("next_qpos", "next_qvel")]
+    for a, b in zip(plain, ours(qpos, qvel, ctrl, factors=np.ones_like(factors)), strict=False):
+        assert np.all(largest(a - b) < 1e-10 * scale)
 
 
 def test_a_models_file_holds_the_model():

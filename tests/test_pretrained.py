@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from toys.glide import Glide
 from training import small
 from typer.testing import CliRunner
 
@@ -20,6 +21,7 @@ from baselines.ppo import PPO, Args  # noqa: E402
 from baselines.report import checkpoint, match  # noqa: E402
 from baselines.report import pretrained as files  # noqa: E402
 from baselines.run import train  # noqa: E402
+from gpuzoo import registry  # noqa: E402
 from gpuzoo.tools import cli  # noqa: E402
 
 ROOT = Path(__file__).parents[1]
@@ -33,6 +35,13 @@ def maker(monkeypatch: pytest.MonkeyPatch) -> Any:
     import make_pretrained
 
     return make_pretrained
+
+
+@pytest.fixture
+def untrained(monkeypatch: pytest.MonkeyPatch) -> str:
+    """A registered game for which nobody has trained agents."""
+    monkeypatch.setitem(registry._REGISTRY, Glide.id, Glide)
+    return Glide.id
 
 
 def play(*words: object, status: int = 0) -> Any:
@@ -92,11 +101,11 @@ def test_training_goes_on_from_pretrained_agents() -> None:
     assert torch.equal(policy.flat, pretrained("MatrixGame-v0")["player"].flat)
 
 
-def test_a_game_without_pretrained_agents_is_refused_with_a_sentence() -> None:
-    told = "there are no pretrained agents for FrozenLake8x8-v1: 'gpuzoo train FrozenLake8x8-v1' trains some."
-    assert told in play("FrozenLake8x8-v1", "--pretrained", status=2).stderr
-    with pytest.raises(ValueError, match=r"no pretrained agents for FrozenLake8x8-v1.* CartPole-v1, "):
-        pretrained("FrozenLake8x8-v1")
+def test_a_game_without_pretrained_agents_is_refused_with_a_sentence(untrained: str) -> None:
+    told = "there are no pretrained agents for Glide-v0: 'gpuzoo train Glide-v0' trains some."
+    assert told in play(untrained, "--pretrained", status=2).stderr
+    with pytest.raises(ValueError, match=r"no pretrained agents for Glide-v0.* CartPole-v1, "):
+        pretrained(untrained)
     asked = play("MatrixGame-v0", "--pretrained", "--checkpoint", "a.safetensors", status=2).stderr
     assert "--pretrained or --checkpoint a.safetensors? Give one of them." in asked
 
@@ -124,7 +133,7 @@ def test_a_population_is_refused(tmp_path: Path) -> None:
         files.write(tmp_path / "checkpoint.safetensors", tmp_path / "short.safetensors")
 
 
-def test_the_script_trains_the_better_variant_from_its_best_seed_on(maker: Any, tmp_path: Path) -> None:
+def test_the_script_trains_the_better_variant_from_its_best_seed_on(maker: Any, tmp_path: Path, untrained: str) -> None:
     best = maker.best("SimpleSpread-v0")
     scores = json.loads((ROOT / f"baselines/results/SimpleSpread-v0{best.variant}.json").read_text())
     by_seed = dict(zip(scores["seeds"], scores["scores"]["trained"]["agent"]["seeds"], strict=True))
@@ -133,7 +142,7 @@ def test_the_script_trains_the_better_variant_from_its_best_seed_on(maker: Any, 
     args = maker.arguments(best, 3, tmp_path)
     assert (args.seed, args.population, args.critic == "central") == (3, 1, best.variant == "-MAPPO")
     with pytest.raises(ValueError, match="has no results"):
-        maker.best("FrozenLake8x8-v1")
+        maker.best(untrained)
 
 
 def test_the_script_trains_until_a_seed_is_good_enough(

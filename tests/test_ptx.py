@@ -7,6 +7,7 @@ It cannot show what ptxas makes of PTX. That is why the rounding instructions ar
 from __future__ import annotations
 
 import dataclasses
+import functools
 import sys
 
 import numpy as np
@@ -21,6 +22,7 @@ import gpuzoo
 from gpuzoo import Simulator
 from gpuzoo.core import nvrtc
 from gpuzoo.core.codegen import program
+from gpuzoo.core.occupancy import ROLLED
 from gpuzoo.testing.tools import assert_same, read
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux" and bool(nvrtc_missing()), reason=nvrtc_missing())
@@ -84,6 +86,14 @@ def test_other_lanes(lanes):
     """More agents than lanes, and reductions over several groups of 32."""
     config = {"wolfs": 5, "sheeps": 40, "cells": 60, "mood": "wild"}
     assert_ptx_equals_cpu(Herd, 3, "next_step", 9, 2, lanes, **config)
+
+
+@pytest.mark.rotates
+@pytest.mark.parametrize("name", ["SimpleSpread-v0", "CoinGame-v0"])
+def test_loops_over_agents(name):
+    """One agent after the other, as where the unrolled form takes too many registers."""
+    rolled = functools.partial(PtxBackend, f"#define {ROLLED[0][2:].replace('=', ' ')}\n")
+    assert_ptx_equals_cpu(type(gpuzoo.get(name)), 33, "same_step", 9, 2, backend=rolled)
 
 
 @pytest.mark.rotates

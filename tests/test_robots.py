@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gymnasium
 import numpy as np
+import pytest
 
 import gpuzoo
 from gpuzoo import Simulator
@@ -56,3 +58,93 @@ def test_rewards_are_their_parts():
     costs = 0.1 * (sim.arrays["action"][:, 0] ** 2).sum(1)
     np.testing.assert_allclose(state["reward_ctrl"], -costs, rtol=1e-6)
     np.testing.assert_array_equal(sim.arrays["reward"][:, 0], state["reward_forward"] + state["reward_ctrl"])
+
+
+def pendulums(**options: object) -> Simulator:
+    sim = Simulator(gpuzoo.get("InvertedPendulum-v5"), 20, device="cpu", threads=1, **options)
+    sim.reset(seed=0)
+    qpos = np.linspace([-0.5, -0.1], [0.5, 0.1], 20).astype(np.float32)
+    sim.set_state({"qpos": qpos, "qvel": 10 * qpos, "qacc": np.zeros((20, 2), np.float32)})
+    sim.arrays["action"][...] = 1.0
+    return sim
+
+
+def test_constants_of_the_model_are_parameters():
+    gravity = np.linspace(0.5, 2.0, 20).astype(np.float32)
+    gravity[3] = 1.0
+    sim, plain = pendulums(randomize="gravity, mass", gravity_scale=gravity), pendulums()
+    for x in (sim, plain):
+        x.step()
+    ours, theirs = sim.state()["qvel"], plain.state()["qvel"]
+    np.testing.assert_allclose(ours[3], theirs[3], rtol=1e-5)
+    assert (abs(ours - theirs).max(1)[np.arange(20) != 3] > 1e-4).all()
+
+    again = pendulums(randomize="mass", mass_scale=np.ones(20))
+    again.set_params(mass_scale=2.0, envs=[5])
+    again.step()
+    moved = again.state()["qvel"]
+    np.testing.assert_allclose(np.delete(moved, 5, 0), np.delete(theirs, 5, 0), rtol=1e-5, atol=1e-6)
+    assert abs(moved[5] - theirs[5]).max() > 0.01
+
+
+def test_constants_that_are_compiled_in_are_refused():
+    for options, message in (
+        ({"gravity_scale": 2.0}, "gravity is compiled into the kernel: make the env with randomize='gravity'"),
+        ({"randomize": "gravty"}, "randomize has no constant 'gravty'; did you mean 'gravity'"),
+        ({"randomize": "mass", "mass_scale": 0.0}, "mass_scale must be at least 0.01"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            pendulums(**options)
+    with pytest.raises(ValueError, match="make the env with randomize='mass'"):
+        pendulums().set_params(mass_scale=2.0)
+
+
+CHEETAHS = {"x_position", "x_velocity", "reward_forward", "reward_ctrl"}
+
+
+@pytest.mark.parametrize("output", ["numpy", "torch"])
+def test_infos_have_the_parts_of_rewards(output):
+    """In Gymnasium's form: an array, and where it holds. What is of a step is not there where an episode begins."""
+    envs = gpuzoo.make_vec("HalfCheetah-v5", 6, device="cpu", infos=True, output=output, max_episode_steps=3)
+    _, infos = envs.reset(seed=0)
+    assert all(infos["_x_position"])
+    assert not any(infos["_reward_ctrl"])
+    kept = []
+    for step in range(5):
+        actions = envs.action_space.sample()
+        _, rewards, _, _, infos = envs.step(actions)
+        assert {name for name in infos if not name.startswith("_")} == CHEETAHS
+        began = step == 3
+        assert [bool(x) for x in infos["_reward_ctrl"]] == [not began] * 6
+        parts = np.asarray(infos["reward_forward"]) + np.asarray(infos["reward_ctrl"])
+        np.testing.assert_array_equal(parts, rewards)
+        np.testing.assert_array_equal(infos["x_position"], envs.simulator.state()["qpos"][:, 0])
+        kept.append((infos["reward_ctrl"], np.asarray(infos["reward_ctrl"]).copy()))
+    for array, then in kept:
+        np.testing.assert_array_equal(array, then, err_msg="a later step wrote to what was returned")
+    envs.close()
+
+
+def test_infos_of_one_env_and_of_several_agents():
+    env = gymnasium.make("gpuzoo/HalfCheetah-v5", infos=True)
+    _, infos = env.reset(seed=0)
+    assert infos.keys() == {"x_position"}
+    _, reward, _, _, infos = env.step(env.action_space.sample())
+    assert infos.keys() == CHEETAHS
+    assert np.float32(infos["reward_forward"]) + np.float32(infos["reward_ctrl"]) == np.float32(reward)
+    env.close()
+    team = gpuzoo.parallel_env("MaReacher-2x1-v1", infos=True)
+    _, infos = team.reset(seed=0)
+    assert infos == {"agent_0": {}, "agent_1": {}}
+    _, rewards, _, _, infos = team.step({name: space.sample() for name, space in team.action_spaces.items()})
+    parts = infos["agent_0"]
+    assert parts == infos["agent_1"]
+    assert np.float32(parts["reward_dist"]) + np.float32(parts["reward_ctrl"]) == np.float32(rewards["agent_0"])
+    team.close()
+
+
+def test_nobody_pays_for_infos_that_are_not_wanted():
+    envs = gpuzoo.make_vec("HalfCheetah-v5", 6, device="cpu")
+    envs.reset(seed=0)
+    assert envs.step(envs.action_space.sample())[4] == {}
+    envs.close()

@@ -6,11 +6,14 @@ import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import rotation
-from conftest import by_turns
+from conftest import ALIKE, by_turns
 from rotation import LEARNING, MODULES, OFTEN, ROOT, SWEEP, TURNS, Rotation
+
+import gpuzoo
 
 MPE = "gpuzoo/envs/mpe/"
 
@@ -99,8 +102,12 @@ def test_environments_of_the_integrations():
 
 def costly_test(path: Path, k: int, given: Path | None = None, **values: bool) -> SimpleNamespace:
     """What is asked of one of pytest's items."""
+    return about({"page": given}, path, k, **values)
+
+
+def about(params: dict[str, Any], path: Path, k: int, **values: bool) -> SimpleNamespace:
     return SimpleNamespace(
-        callspec=SimpleNamespace(params={"page": given}),
+        callspec=SimpleNamespace(params=params),
         nodeid=f"{path.relative_to(ROOT)}::test_it[{k}]",
         path=path,
         config=SimpleNamespace(args=["tests"]),
@@ -163,3 +170,15 @@ def test_a_test_that_hangs_is_ended_and_named(tmp_path, workers, request):
     assert "test_hangs" in out
     assert "passed" not in out
     assert 0 < float(request.config.getini("timeout")) <= 600
+
+
+def test_one_game_stands_for_those_by_the_same_rules():
+    lakes = [type(gpuzoo.get(f"FrozenLake{size}-v1")) for size in ("", "8x8")]
+    assert [lake in ALIKE for lake in lakes] == [False, True]
+    path = ROOT / "tests/test_x.py"
+    items = [about({"game": lake}, path, 2 * k + i) for k in range(20) for i, lake in enumerate(lakes)]
+    changed = frozenset({lakes[0].__module__})
+    assert by_turns(items, Rotation(0, names=changed)) == {item.nodeid for item in items[::2]}
+    seen = set().union(*(by_turns(items, Rotation(turn)) for turn in range(TURNS)))
+    assert seen == {item.nodeid for item in items[::2]}
+    assert by_turns(items, Rotation(None)) == {item.nodeid for item in items}

@@ -27,6 +27,7 @@ GAMES = {
     "lanes, padding, rows of half sectors": ("SimpleWorldComm-v0", {}),
     "lanes, masks": ("LevelBasedForaging-v3", {"players": 8, "max_num_food": 2}),
     "an env per warp, bytes that begin anywhere": ("FourRooms-v0", {"use_visual_obs": True}),
+    "windows of agents": ("SimpleTag-v0", {"num_adversaries": 30, "num_good": 12}),
     "an env per block": ("TagGridWorld-v0", {"num_taggers": 60, "use_full_observation": False}),
 }
 

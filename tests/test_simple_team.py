@@ -103,7 +103,7 @@ def random_sequences(steps: int, envs: int, agents: int, gamma: float) -> dict[s
     return {
         "inputs": torch.zeros(0), "memory": torch.zeros(0), "begins": torch.zeros(0), "legal": legal,
         "state": torch.randn(T + 1, N, 5), "action": torch.randint(4, (T, N, A)), "acting": acting,
-        "reward": torch.randn(T, N, A) * acting, "goes_on": acting & ~(terminated | truncated),
+        "reward": torch.randn(T, N, A) * acting, "continues": acting & ~(terminated | truncated),
         "discount": gamma * (~terminated).float(), "terminated": terminated,
     }  # fmt: skip
 
@@ -137,7 +137,7 @@ def test_targets_follow_their_definition(kind, q_lambda):
                         later[a] = target[0].values[t + 1, n, a, choice] * lasts[a]
                     value = target[1](later, batch["state"][t + 1, n])
                     value = value[team[0]] if kind == "none" else value[0]
-                    if following is not None and any(bool(batch["goes_on"][t, n, a]) for a in team):
+                    if following is not None and any(bool(batch["continues"][t, n, a]) for a in team):
                         value = (1 - q_lambda) * value + q_lambda * following
                     reward = batch["reward"][t, n, team].mean()
                     following = reward + gamma * value * any(lasts[a] for a in team)
@@ -152,8 +152,8 @@ def test_targets_follow_their_definition(kind, q_lambda):
 def test_lambda_returns_end_with_the_episode():
     reward, value = torch.tensor([[1.0], [2.0], [4.0], [8.0]]), torch.tensor([[10.0], [20.0], [30.0], [40.0]])
     discount = torch.tensor([[0.5], [0.0], [0.5], [0.5]])  # step 1 terminates
-    goes_on = torch.tensor([[True], [False], [False], [True]])  # step 2 is cut by time
-    found = pqn_vdn.lambda_returns(reward, discount, value, goes_on, 0.5)
+    continues = torch.tensor([[True], [False], [False], [True]])  # step 2 is cut by time
+    found = pqn_vdn.lambda_returns(reward, discount, value, continues, 0.5)
     last, cut, terminal = 8 + 0.5 * 40, 4 + 0.5 * 30, 2.0
     assert found[:, 0].tolist() == [1 + 0.5 * (0.5 * 10 + 0.5 * terminal), terminal, cut, last]
 

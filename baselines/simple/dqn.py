@@ -146,8 +146,8 @@ def train(args: Args, log: Callable[[dict[str, float]], None] | None = None) -> 
     acts, N = envs.single_action_space, args.num_envs
     if not isinstance(acts, spaces.Discrete):
         raise ValueError(f"dqn.py needs discrete actions, which {args.game} does not have: see sac.py and td3.py.")
-    seen, infos = envs.reset(seed=args.seed)
-    device = seen.device
+    obs, infos = envs.reset(seed=args.seed)
+    device = obs.device
     agent, target_network = (QNetwork(envs.single_observation_space, int(acts.n), args).to(device) for _ in range(2))
     target_network.load_state_dict(agent.state_dict())
     optimizer = torch.optim.Adam(agent.parameters(), lr=args.lr, fused=True)
@@ -179,17 +179,17 @@ def train(args: Args, log: Callable[[dict[str, float]], None] | None = None) -> 
         optimizer.param_groups[0]["lr"] = args.lr * (1 - progress) if args.anneal_lr else args.lr
         epsilon = args.epsilon_start + min(1, progress / args.exploration) * (args.epsilon_end - args.epsilon_start)
         with torch.no_grad():
-            q, legal = agent(seen), infos.get("action_mask")
+            q, legal = agent(obs), infos.get("action_mask")
             action = explore(greedy(q, legal)[1], q, legal, epsilon if iteration * N > args.learning_starts else 1)
-        following, reward, terminated, truncated, infos = envs.step(action)
+        next_obs, reward, terminated, truncated, infos = envs.step(action)
         masks = {} if legal is None else {
             "next_legal": infos["action_mask"], "final_legal": infos["final_info"]["action_mask"]
         }  # fmt: skip
         buffer.add(
-            observation=seen, action=action, reward=reward, terminated=terminated, truncated=truncated,
-            next_observation=following, final_observation=infos["final_obs"], **masks,
+            observation=obs, action=action, reward=reward, terminated=terminated, truncated=truncated,
+            next_observation=next_obs, final_observation=infos["final_obs"], **masks,
         )  # fmt: skip
-        seen, done = following, terminated | truncated
+        obs, done = next_obs, terminated | truncated
         ended += torch.stack([torch.where(done, infos["episode"]["r"], 0).sum(), done.sum()])
 
         if iteration * N > args.learning_starts:
@@ -197,9 +197,9 @@ def train(args: Args, log: Callable[[dict[str, float]], None] | None = None) -> 
                 figures = update(buffer.sample(args.batch_size))
         if iteration % every == 0 or iteration == iterations:
             steps, seconds, (total, count) = iteration * N, time.perf_counter() - start, ended.tolist()
-            report = {"steps": float(steps), "seconds": seconds, "speed": steps / seconds}
-            report |= {"return": total / count} if count else {}
-            log(report | {"epsilon": epsilon} | dict(zip(("loss", "q"), figures.tolist(), strict=True)))
+            metrics = {"steps": float(steps), "seconds": seconds, "speed": steps / seconds}
+            metrics |= {"return": total / count} if count else {}
+            log(metrics | {"epsilon": epsilon} | dict(zip(("loss", "q"), figures.tolist(), strict=True)))
             ended.zero_()
     envs.close()
     return {"return": evaluate(args, agent), "speed": steps / seconds, "agent": agent}
@@ -209,12 +209,13 @@ def train(args: Args, log: Callable[[dict[str, float]], None] | None = None) -> 
 def evaluate(args: Args, agent: nn.Module, episodes: int = 128) -> float:
     """Mean return of the greedy policy, one episode in each env."""
     envs = make(args, episodes, "disabled")  # an env that has finished stands still, and its reward is 0
-    seen, infos = envs.reset(seed=args.seed + 1_000_000)
-    over, total = torch.zeros(episodes, dtype=torch.bool, device=seen.device), torch.zeros(episodes, device=seen.device)
-    while not over.all():
-        seen, reward, terminated, truncated, infos = envs.step(greedy(agent(seen), infos.get("action_mask"))[1])
+    obs, infos = envs.reset(seed=args.seed + 1_000_000)
+    total = torch.zeros(episodes, device=obs.device)
+    finished = torch.zeros_like(total, dtype=torch.bool)
+    while not finished.all():
+        obs, reward, terminated, truncated, infos = envs.step(greedy(agent(obs), infos.get("action_mask"))[1])
         total += reward
-        over |= terminated | truncated
+        finished |= terminated | truncated
     envs.close()
     return total.mean().item()
 
@@ -225,11 +226,11 @@ def evaluate(args: Args, agent: nn.Module, episodes: int = 128) -> float:
 def printer(every: float = 2.0) -> Callable[[dict[str, float]], None]:
     shown = -math.inf
 
-    def show(row: dict[str, float]) -> None:
+    def show(metrics: dict[str, float]) -> None:
         nonlocal shown
-        if row["seconds"] - shown >= every:
-            shown = row["seconds"]
-            print("  ".join(f"{name} {value:,.4g}" for name, value in row.items()), flush=True)
+        if metrics["seconds"] - shown >= every:
+            shown = metrics["seconds"]
+            print("  ".join(f"{name} {value:,.4g}" for name, value in metrics.items()), flush=True)
 
     return show
 

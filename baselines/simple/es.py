@@ -119,11 +119,11 @@ def make(args: Args, num_envs: int) -> gpuzoo.VectorEnv:
 
 def play(envs: gpuzoo.VectorEnv, policies: Policies, weights: Tensor, seeds: list[int | None]) -> tuple[Tensor, Tensor]:
     """Return of one episode of each env, and the number of steps of all."""
-    seen, infos = envs.reset(seed=seeds)
-    playing = torch.ones(envs.num_envs, dtype=torch.bool, device=seen.device)
-    returns, steps = torch.zeros(envs.num_envs, device=seen.device), torch.zeros((), device=seen.device)
+    obs, infos = envs.reset(seed=seeds)
+    playing = torch.ones(envs.num_envs, dtype=torch.bool, device=obs.device)
+    returns, steps = torch.zeros(envs.num_envs, device=obs.device), torch.zeros((), device=obs.device)
     while playing.any():
-        seen, reward, terminated, truncated, infos = envs.step(policies(weights, seen, infos.get("action_mask")))
+        obs, reward, terminated, truncated, infos = envs.step(policies(weights, obs, infos.get("action_mask")))
         returns += reward
         steps += playing.sum()
         playing &= ~(terminated | truncated)
@@ -171,8 +171,8 @@ def train(args: Args, log: Callable[[dict[str, float]], None] | None = None) -> 
         optimizer.step()
 
         generation, steps, seconds = generation + 1, steps + played.item(), time.perf_counter() - start
-        report = {"steps": steps, "seconds": seconds, "speed": steps / seconds, "return": fitness.mean().item()}
-        log(report | {"best": fitness.max().item(), "generation": float(generation), "norm": mean.norm().item()})
+        metrics = {"steps": steps, "seconds": seconds, "speed": steps / seconds, "return": fitness.mean().item()}
+        log(metrics | {"best": fitness.max().item(), "generation": float(generation), "norm": mean.norm().item()})
     envs.close()
 
     envs, agent = make(args, 128), mean.unsqueeze(0)
@@ -187,11 +187,11 @@ def train(args: Args, log: Callable[[dict[str, float]], None] | None = None) -> 
 def printer(every: float = 2.0) -> Callable[[dict[str, float]], None]:
     shown = -math.inf
 
-    def show(row: dict[str, float]) -> None:
+    def show(metrics: dict[str, float]) -> None:
         nonlocal shown
-        if row["seconds"] - shown >= every:
-            shown = row["seconds"]
-            print("  ".join(f"{name} {value:,.4g}" for name, value in row.items()), flush=True)
+        if metrics["seconds"] - shown >= every:
+            shown = metrics["seconds"]
+            print("  ".join(f"{name} {value:,.4g}" for name, value in metrics.items()), flush=True)
 
     return show
 

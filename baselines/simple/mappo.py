@@ -105,10 +105,10 @@ class Agent(nn.Module):
             seen_by_critic, values = self.size + agents, 1
         self.critic = mlp(seen_by_critic, args.hidden, values, 1.0)  # [M2] central: a value for each agent
 
-    def encode(self, seen: dict[str, Any]) -> tuple[Tensor, Tensor]:
+    def encode(self, obs: dict[str, Any]) -> tuple[Tensor, Tensor]:
         """Observations (N, agents, size + agents) and legal actions (N, agents, choices), from those by group."""
         rows, legal = [], []
-        for group, found in seen.items():
+        for group, found in obs.items():
             x = found["observation"] if isinstance(found, dict) else found
             x = x.flatten(2) if x.ndim > 2 else x.unsqueeze(2)
             if self.one_hot[group]:
@@ -142,22 +142,22 @@ def train(args: Args, log: Callable[[dict[str, float]], None] | None = None) -> 
     )  # fmt: skip
     if not all(isinstance(space, spaces.Discrete) for space in envs.action_spaces.values()):
         raise ValueError(f"mappo.py needs Discrete actions, {args.game} has {envs.action_spaces}.")
-    seen, infos = envs.reset(seed=args.seed)  # the simulator's own memory: the next step overwrites it
+    obs, infos = envs.reset(seed=args.seed)  # the simulator's own memory: the next step overwrites it
     device, T, N, A = infos["ended"].device, args.num_steps, args.num_envs, sum(envs.groups.values())
     agent = Agent(envs, args).to(device)
     optimizer = torch.optim.Adam(agent.parameters(), lr=args.lr, eps=1e-5, fused=True)  # [3]
 
-    def room(like: Tensor) -> Tensor:
+    def buffer(like: Tensor) -> Tensor:
         return torch.zeros(T, *like.shape, dtype=like.dtype, device=device)
 
     def joint(by_group: dict[str, Tensor]) -> Tensor:
         """(N, agents)."""
         return torch.cat(list(by_group.values()), 1)
 
-    row, (x, legal), over = torch.zeros(N, A, device=device), agent.encode(seen), torch.zeros(N, 1, device=device)
-    batch = {"x": room(x), "legal": room(legal), "state": room(envs.state()), "action": room(row.long())}
-    batch |= {name: room(row) for name in ("log_prob", "value", "advantage", "target", "acts")}
-    rewards, ends, terminations = room(row), room(row), room(row)
+    per_agent, (x, legal), over = torch.zeros(N, A, device=device), agent.encode(obs), torch.zeros(N, 1, device=device)
+    batch = {"x": buffer(x), "legal": buffer(legal), "state": buffer(envs.state()), "action": buffer(per_agent.long())}
+    batch |= {name: buffer(per_agent) for name in ("log_prob", "value", "advantage", "target", "acts")}
+    rewards, dones, terminations = buffer(per_agent), buffer(per_agent), buffer(per_agent)
 
     def loss_of(mb: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
         def mean(of: Tensor) -> Tensor:
@@ -194,16 +194,16 @@ def train(args: Args, log: Callable[[dict[str, float]], None] | None = None) -> 
                 batch["x"][t], batch["legal"][t], batch["action"][t] = x, legal, action
                 batch["log_prob"][t] = log_p.gather(-1, action.unsqueeze(-1)).squeeze(-1)
                 batch["acts"][t] = joint(infos["alive"]) * (1 - over)  # [M3] not who has left, nor the step that resets
-                seen, reward, terminated, truncated, infos = envs.step(action)
-                x, legal = agent.encode(seen)
+                obs, reward, terminated, truncated, infos = envs.step(action)
+                x, legal = agent.encode(obs)
                 rewards[t], terminations[t] = joint(reward), joint(terminated)
-                ends[t], over = joint(terminated) | joint(truncated), infos["ended"].float().unsqueeze(1)
+                dones[t], over = joint(terminated) | joint(truncated), infos["ended"].float().unsqueeze(1)
                 ended += torch.stack([(joint(infos["episode"]["r"]).mean(1, keepdim=True) * over).sum(), over.sum()])
 
-            next_value, advantage = agent(x, legal, envs.state())[1], row
-            for t in reversed(range(T)):  # [5] A time limit ends an episode, but the value of what follows counts.
+            next_value, advantage = agent(x, legal, envs.state())[1], per_agent
+            for t in reversed(range(T)):  # [5] A truncated episode bootstraps from its final state.
                 next_value = rewards[t] + args.gamma * (1 - terminations[t]) * next_value
-                advantage = next_value - batch["value"][t] + args.gamma * args.gae_lambda * (1 - ends[t]) * advantage
+                advantage = next_value - batch["value"][t] + args.gamma * args.gae_lambda * (1 - dones[t]) * advantage
                 batch["advantage"][t], next_value = advantage, batch["value"][t]
         batch["target"] = batch["advantage"] + batch["value"]
 
@@ -220,11 +220,11 @@ def train(args: Args, log: Callable[[dict[str, float]], None] | None = None) -> 
         targets, advantages = batch["target"][acts], batch["advantage"][acts]
         explained = 1 - advantages.var() / targets.var().clamp(min=1e-8)
         (total, count), steps, seconds = ended.tolist(), (iteration + 1) * N * T, time.perf_counter() - start
-        row_of_log = {"steps": steps, "seconds": seconds, "speed": steps / seconds}
-        row_of_log |= {"return": total / count} if count else {}
+        metrics = {"steps": steps, "seconds": seconds, "speed": steps / seconds}
+        metrics |= {"return": total / count} if count else {}
         names = ("explained_variance", "policy_loss", "value_loss", "entropy", "kl", "clipped")
         history.append(ended)
-        log(row_of_log | dict(zip(names, [explained.item(), *figures.tolist()], strict=True)))
+        log(metrics | dict(zip(names, [explained.item(), *figures.tolist()], strict=True)))
     envs.close()
     total, count = torch.stack(history[-max(1, iterations // 10) :]).sum(0).tolist()
     return {"return": total / count if count else math.nan, "speed": steps / seconds, "agent": agent}
@@ -233,11 +233,11 @@ def train(args: Args, log: Callable[[dict[str, float]], None] | None = None) -> 
 def printer(every: float = 2.0) -> Callable[[dict[str, float]], None]:
     shown = -math.inf
 
-    def show(row: dict[str, float]) -> None:
+    def show(metrics: dict[str, float]) -> None:
         nonlocal shown
-        if row["seconds"] - shown >= every:
-            shown = row["seconds"]
-            print("  ".join(f"{name} {value:,.4g}" for name, value in row.items()), flush=True)
+        if metrics["seconds"] - shown >= every:
+            shown = metrics["seconds"]
+            print("  ".join(f"{name} {value:,.4g}" for name, value in metrics.items()), flush=True)
 
     return show
 

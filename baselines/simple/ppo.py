@@ -175,22 +175,22 @@ def train(args: Args, log: Callable[[dict[str, float]], None] | None = None) -> 
         args.game, args.num_envs, device=args.device, threads=args.threads, autoreset_mode="same_step",
         output="torch", copy=False, masks="info", statistics=True, **(args.config or {}),
     )  # fmt: skip
-    seen, infos = envs.reset(seed=args.seed)  # the simulator's own memory: the next step overwrites it
-    device, T, N, acts = seen.device, args.num_steps, args.num_envs, envs.single_action_space
+    obs, infos = envs.reset(seed=args.seed)  # the simulator's own memory: the next step overwrites it
+    device, T, N, acts = obs.device, args.num_steps, args.num_envs, envs.single_action_space
     agent = Agent(envs.single_observation_space, acts, args).to(device)
     optimizer = torch.optim.Adam(agent.parameters(), lr=args.lr, eps=1e-5, fused=True)  # [3]
 
-    def room(like: Tensor) -> Tensor:
+    def buffer(like: Tensor) -> Tensor:
         return torch.zeros(T, *like.shape, dtype=like.dtype, device=device)
 
-    row = torch.zeros(N, device=device)
-    observations, finals = room(seen), room(seen)
-    masks = {"legal": room(infos["action_mask"])} if "action_mask" in infos else {}
+    per_env = torch.zeros(N, device=device)
+    observations, finals = buffer(obs), buffer(obs)
+    masks = {"legal": buffer(infos["action_mask"])} if "action_mask" in infos else {}
     width = len(agent.choices) or math.prod(acts.shape or ())
-    actions = room(row.unsqueeze(1).expand(N, width).to(torch.int64 if agent.choices else torch.float32))
-    log_probs, values, rewards, advantages, ends, cuts = (room(row) for _ in range(6))
+    actions = buffer(per_env.unsqueeze(1).expand(N, width).to(torch.int64 if agent.choices else torch.float32))
+    log_probs, values, rewards, advantages, dones, truncations = (buffer(per_env) for _ in range(6))
     bounds = [torch.as_tensor(getattr(acts, x), device=device) for x in ("low", "high") if hasattr(acts, x)]
-    discounted, reward_moments = row.clone(), Moments(1).to(device)
+    discounted, reward_moments = per_env.clone(), Moments(1).to(device)
 
     def loss_of(mb: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
         distribution, value = agent(mb["observation"], mb.get("legal"))
@@ -213,20 +213,21 @@ def train(args: Args, log: Callable[[dict[str, float]], None] | None = None) -> 
     for iteration in range(iterations):
         if args.anneal_lr:  # [4]
             optimizer.param_groups[0]["lr"] = args.lr * (1 - iteration / iterations)
-        ended = torch.zeros(2, device=device)  # sum of returns, and number, of the episodes that ended
+        history.append(ended := torch.zeros(2, device=device))  # sum of returns, and number, of episodes that ended
 
         with torch.no_grad():
             for t in range(T):
-                observations[t] = seen
+                observations[t] = obs
                 if masks:
                     masks["legal"][t] = infos["action_mask"]
-                distribution, values[t] = agent(seen, infos.get("action_mask"))
+                distribution, values[t] = agent(obs, infos.get("action_mask"))
                 actions[t] = action = distribution.sample()
                 log_probs[t] = distribution.log_prob(action)
                 action = action.clamp(*bounds) if bounds else action  # what is stored is the one before
-                seen, reward, terminated, truncated, infos = envs.step(action.reshape(N, *(acts.shape or ())))
+                obs, reward, terminated, truncated, infos = envs.step(action.reshape(N, *(acts.shape or ())))
                 done = terminated | truncated
-                rewards[t], ends[t], cuts[t], finals[t] = reward, done, truncated & ~terminated, infos["final_obs"]
+                rewards[t], dones[t], finals[t] = reward, done, infos["final_obs"]
+                truncations[t] = truncated & ~terminated
                 ended += torch.stack([(infos["episode"]["r"] * done).sum(), done.sum()])
                 if args.normalize_rewards:
                     discounted = discounted * args.gamma + reward
@@ -234,12 +235,12 @@ def train(args: Args, log: Callable[[dict[str, float]], None] | None = None) -> 
                     rewards[t] = (reward * (reward_moments.var + 1e-8).rsqrt()).clamp(-10, 10)
                     discounted = discounted * ~done
 
-            # A time limit ends an episode, but not what follows: the value of the final observation stands for it.
-            cut = cuts.nonzero(as_tuple=True)
+            # A truncated episode bootstraps from the value of its final observation.
+            cut = truncations.nonzero(as_tuple=True)
             rewards[cut] += args.gamma * agent(finals[cut])[1]
-            next_value, advantage = agent(seen)[1], row
+            next_value, advantage = agent(obs)[1], per_env
             for t in reversed(range(T)):  # [5]
-                future = args.gamma * (1 - ends[t]) * (next_value + args.gae_lambda * advantage)
+                future = args.gamma * (1 - dones[t]) * (next_value + args.gae_lambda * advantage)
                 advantages[t] = advantage = rewards[t] + future - values[t]
                 next_value = values[t]
 
@@ -257,13 +258,12 @@ def train(args: Args, log: Callable[[dict[str, float]], None] | None = None) -> 
         if agent.moments is not None:  # not before the update: it needs the observations as the policy saw them
             agent.moments.update(batch["observation"].flatten(1).float())
 
-        explained = 1 - (targets - values).var() / targets.var().clamp(min=1e-8)
         (total, count), steps, seconds = ended.tolist(), (iteration + 1) * N * T, time.perf_counter() - start
-        row_of_log = {"steps": steps, "seconds": seconds, "speed": steps / seconds}
-        row_of_log |= {"return": total / count} if count else {}
-        names = ("explained_variance", "policy_loss", "value_loss", "entropy", "kl", "clipped")
-        history.append(ended)
-        log(row_of_log | dict(zip(names, [explained.item(), *figures.tolist()], strict=True)))
+        metrics = {"steps": steps, "seconds": seconds, "speed": steps / seconds}
+        metrics |= {"return": total / count} if count else {}
+        names = ("policy_loss", "value_loss", "entropy", "kl", "clipped")
+        explained = 1 - (targets - values).var() / targets.var().clamp(min=1e-8)
+        log(metrics | {"explained_variance": explained.item()} | dict(zip(names, figures.tolist(), strict=True)))
     envs.close()
     total, count = torch.stack(history[-max(1, iterations // 10) :]).sum(0).tolist()
     return {"return": total / count if count else math.nan, "speed": steps / seconds, "agent": agent}
@@ -272,11 +272,11 @@ def train(args: Args, log: Callable[[dict[str, float]], None] | None = None) -> 
 def printer(every: float = 2.0) -> Callable[[dict[str, float]], None]:
     shown = -math.inf
 
-    def show(row: dict[str, float]) -> None:
+    def show(metrics: dict[str, float]) -> None:
         nonlocal shown
-        if row["seconds"] - shown >= every:
-            shown = row["seconds"]
-            print("  ".join(f"{name} {value:,.4g}" for name, value in row.items()), flush=True)
+        if metrics["seconds"] - shown >= every:
+            shown = metrics["seconds"]
+            print("  ".join(f"{name} {value:,.4g}" for name, value in metrics.items()), flush=True)
 
     return show
 

@@ -150,23 +150,23 @@ def train(args: Args, log: Callable[[dict[str, float]], None] | None = None) -> 
         args.game, args.num_envs, device=args.device, threads=args.threads, autoreset_mode="same_step",
         output="torch", copy=False, masks="info", statistics=True, **(args.config or {}),
     )  # fmt: skip
-    seen, infos = envs.reset(seed=args.seed)  # the simulator's own memory: the next step overwrites it
-    device, T, N, acts = seen.device, args.num_steps, args.num_envs, envs.single_action_space
+    obs, infos = envs.reset(seed=args.seed)  # the simulator's own memory: the next step overwrites it
+    device, T, N, acts = obs.device, args.num_steps, args.num_envs, envs.single_action_space
     agent = Agent(envs.single_observation_space, acts, args).to(device)
     optimizer = torch.optim.Adam(agent.parameters(), lr=args.lr, eps=1e-5, fused=True)  # [3]
 
-    def room(like: Tensor) -> Tensor:
+    def buffer(like: Tensor) -> Tensor:
         return torch.zeros(T, *like.shape, dtype=like.dtype, device=device)
 
-    row = torch.zeros(N, device=device)
-    observations, finals = room(seen), room(seen)
-    masks = {"legal": room(infos["action_mask"])} if "action_mask" in infos else {}
+    per_env = torch.zeros(N, device=device)
+    observations, finals = buffer(obs), buffer(obs)
+    masks = {"legal": buffer(infos["action_mask"])} if "action_mask" in infos else {}
     width = len(agent.choices) or math.prod(acts.shape or ())
-    actions = room(row.unsqueeze(1).expand(N, width).to(torch.int64 if agent.choices else torch.float32))
-    log_probs, values, rewards, advantages, ends, cuts = (room(row) for _ in range(6))
+    actions = buffer(per_env.unsqueeze(1).expand(N, width).to(torch.int64 if agent.choices else torch.float32))
+    log_probs, values, rewards, advantages, dones, truncations = (buffer(per_env) for _ in range(6))
     bounds = [torch.as_tensor(getattr(acts, x), device=device) for x in ("low", "high") if hasattr(acts, x)]
     memory, begin = torch.zeros(N, args.hidden, device=device), torch.ones(N, device=device)
-    known, begins = room(memory), room(row)
+    memories, begins = buffer(memory), buffer(per_env)
 
     def loss_of(mb: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
         distribution, value, _ = agent(mb["observation"], mb["memory"][0], mb["begin"], mb.get("legal"))
@@ -191,31 +191,32 @@ def train(args: Args, log: Callable[[dict[str, float]], None] | None = None) -> 
             optimizer.param_groups[0]["lr"] = args.lr * (1 - iteration / iterations)
         ended = torch.zeros(2, device=device)  # sum of returns, and number, of the episodes that ended
 
-        first_memory = memory  # [R3] What was known before the rollout: there its sequences begin in the update, too.
+        first_memory = memory  # [R3] The memory before the rollout: the update starts from it, too.
         with torch.no_grad():
             for t in range(T):
-                observations[t] = seen
+                observations[t] = obs
                 if masks:
                     masks["legal"][t] = infos["action_mask"]
                 begins[t] = begin
                 legal = masks["legal"][t : t + 1] if masks else None
-                distribution, values[t : t + 1], memory = agent(seen.unsqueeze(0), memory, begin.unsqueeze(0), legal)
+                distribution, values[t : t + 1], memory = agent(obs.unsqueeze(0), memory, begin.unsqueeze(0), legal)
                 actions[t : t + 1] = action = distribution.sample()
                 log_probs[t : t + 1] = distribution.log_prob(action)
                 action = action.clamp(*bounds) if bounds else action  # what is stored is the one before
-                seen, reward, terminated, truncated, infos = envs.step(action.reshape(N, *(acts.shape or ())))
+                obs, reward, terminated, truncated, infos = envs.step(action.reshape(N, *(acts.shape or ())))
                 done = terminated | truncated
-                begin, known[t] = done.float(), memory
-                rewards[t], ends[t], cuts[t], finals[t] = reward, done, truncated & ~terminated, infos["final_obs"]
+                begin, memories[t] = done.float(), memory
+                rewards[t], dones[t], finals[t] = reward, done, infos["final_obs"]
+                truncations[t] = truncated & ~terminated
                 ended += torch.stack([(infos["episode"]["r"] * done).sum(), done.sum()])
-            # A time limit ends an episode, but not what follows: the value of the final observation stands for it.
-            cut = cuts.nonzero(as_tuple=True)
-            if len(cut[0]):  # [R5] It is seen with the memory of the episode that ends.
-                last = agent(finals[cut].unsqueeze(0), known[cut], torch.zeros_like(ends[cut]).unsqueeze(0))[1]
+            # A truncated episode bootstraps from the value of its final observation.
+            cut = truncations.nonzero(as_tuple=True)
+            if len(cut[0]):  # [R5] With the memory of the episode that ends.
+                last = agent(finals[cut].unsqueeze(0), memories[cut], torch.zeros_like(dones[cut]).unsqueeze(0))[1]
                 rewards[cut] += args.gamma * last.squeeze(0)
-            next_value, advantage = agent(seen.unsqueeze(0), memory, begin.unsqueeze(0))[1].squeeze(0), row
+            next_value, advantage = agent(obs.unsqueeze(0), memory, begin.unsqueeze(0))[1].squeeze(0), per_env
             for t in reversed(range(T)):  # [5]
-                future = args.gamma * (1 - ends[t]) * (next_value + args.gae_lambda * advantage)
+                future = args.gamma * (1 - dones[t]) * (next_value + args.gae_lambda * advantage)
                 advantages[t] = advantage = rewards[t] + future - values[t]
                 next_value = values[t]
 
@@ -232,11 +233,11 @@ def train(args: Args, log: Callable[[dict[str, float]], None] | None = None) -> 
                 optimizer.step()
         explained = 1 - (targets - values).var() / targets.var().clamp(min=1e-8)
         (total, count), steps, seconds = ended.tolist(), (iteration + 1) * N * T, time.perf_counter() - start
-        row_of_log = {"steps": steps, "seconds": seconds, "speed": steps / seconds}
-        row_of_log |= {"return": total / count} if count else {}
+        metrics = {"steps": steps, "seconds": seconds, "speed": steps / seconds}
+        metrics |= {"return": total / count} if count else {}
         names = ("explained_variance", "policy_loss", "value_loss", "entropy", "kl", "clipped")
         history.append(ended)
-        log(row_of_log | dict(zip(names, [explained.item(), *figures.tolist()], strict=True)))
+        log(metrics | dict(zip(names, [explained.item(), *figures.tolist()], strict=True)))
     envs.close()
     total, count = torch.stack(history[-max(1, iterations // 10) :]).sum(0).tolist()
     return {"return": total / count if count else math.nan, "speed": steps / seconds, "agent": agent}
@@ -245,11 +246,11 @@ def train(args: Args, log: Callable[[dict[str, float]], None] | None = None) -> 
 def printer(every: float = 2.0) -> Callable[[dict[str, float]], None]:
     shown = -math.inf
 
-    def show(row: dict[str, float]) -> None:
+    def show(metrics: dict[str, float]) -> None:
         nonlocal shown
-        if row["seconds"] - shown >= every:
-            shown = row["seconds"]
-            print("  ".join(f"{name} {value:,.4g}" for name, value in row.items()), flush=True)
+        if metrics["seconds"] - shown >= every:
+            shown = metrics["seconds"]
+            print("  ".join(f"{name} {value:,.4g}" for name, value in metrics.items()), flush=True)
 
     return show
 

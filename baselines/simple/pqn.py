@@ -118,12 +118,12 @@ def explore(action: Tensor, q: Tensor, legal: Tensor | None, epsilon: float) -> 
     return torch.where(torch.rand(len(q), device=q.device) < epsilon, noise.argmax(-1), action)
 
 
-def lambda_returns(rewards: Tensor, ends: Tensor, values: Tensor, gamma: float, q_lambda: float) -> Tensor:
+def lambda_returns(rewards: Tensor, dones: Tensor, values: Tensor, gamma: float, q_lambda: float) -> Tensor:
     """Targets (T, n) from rewards and ends of episodes (T, n) and the best actions' values (T + 1, n) [3]."""
     targets, target = torch.empty_like(rewards), values[-1]
     for t in reversed(range(len(rewards))):
         following = q_lambda * target + (1 - q_lambda) * values[t + 1]
-        targets[t] = target = rewards[t] + gamma * (1 - ends[t]) * following
+        targets[t] = target = rewards[t] + gamma * (1 - dones[t]) * following
     return targets
 
 
@@ -154,17 +154,17 @@ def train(args: Args, log: Callable[[dict[str, float]], None] | None = None) -> 
     envs = make(args, args.num_envs, "same_step")  # [1]
     if not isinstance(envs.single_action_space, spaces.Discrete):
         raise ValueError(f"pqn.py needs discrete actions, which {args.game} does not have: see sac.py and td3.py.")
-    seen, infos = envs.reset(seed=args.seed)  # the simulator's own memory: the next step overwrites it
-    device, T, N = seen.device, args.num_steps, args.num_envs
+    obs, infos = envs.reset(seed=args.seed)  # the simulator's own memory: the next step overwrites it
+    device, T, N = obs.device, args.num_steps, args.num_envs
     agent = QNetwork(envs.single_observation_space, int(envs.single_action_space.n), args.hidden, args.conv).to(device)
     optimizer = torch.optim.RAdam(agent.parameters(), lr=args.lr, foreach=True)  # [5]
 
-    observations = torch.zeros(T, *seen.shape, dtype=seen.dtype, device=device)
+    observations = torch.zeros(T, *obs.shape, dtype=obs.dtype, device=device)
     finals, actions = torch.zeros_like(observations), torch.zeros(T, N, dtype=torch.int64, device=device)
     legal, final_legal = None, None
     if "action_mask" in infos:
         final_legal = torch.zeros(T, *infos["action_mask"].shape, dtype=torch.int8, device=device)
-    rewards, ends, cuts = (torch.zeros(T, N, device=device) for _ in range(3))
+    rewards, dones, truncations = (torch.zeros(T, N, device=device) for _ in range(3))
     values = torch.zeros(T + 1, N, device=device)
 
     iterations, start = args.total_steps // (N * T), time.perf_counter()
@@ -176,25 +176,26 @@ def train(args: Args, log: Callable[[dict[str, float]], None] | None = None) -> 
 
         with torch.no_grad():
             for t in range(T):
-                observations[t], legal = seen, infos.get("action_mask")
-                q = agent(seen)
+                observations[t], legal = obs, infos.get("action_mask")
+                q = agent(obs)
                 values[t], best = greedy(q, legal)
                 actions[t] = explore(best, q, legal, epsilon)
-                seen, reward, terminated, truncated, infos = envs.step(actions[t])
+                obs, reward, terminated, truncated, infos = envs.step(actions[t])
                 done = terminated | truncated
-                rewards[t], ends[t], cuts[t], finals[t] = reward, done, truncated & ~terminated, infos["final_obs"]
+                rewards[t], dones[t], finals[t] = reward, done, infos["final_obs"]
+                truncations[t] = truncated & ~terminated
                 if final_legal is not None:
                     final_legal[t] = infos["final_info"]["action_mask"]
                 ended += torch.stack([infos["episode"]["r"][done].sum(), done.sum()])
-            values[T] = greedy(agent(seen), infos.get("action_mask"))[0]
+            values[T] = greedy(agent(obs), infos.get("action_mask"))[0]
             rewards *= args.reward_scale
 
-            # A time limit ends an episode, but not what follows: the value of the final observation stands for it.
-            cut = cuts.nonzero(as_tuple=True)
+            # A truncated episode bootstraps from the value of its final observation.
+            cut = truncations.nonzero(as_tuple=True)
             rewards[cut] += (
                 args.gamma * greedy(agent(finals[cut]), None if final_legal is None else final_legal[cut])[0]
             )
-            targets = lambda_returns(rewards, ends, values, args.gamma, args.q_lambda)
+            targets = lambda_returns(rewards, dones, values, args.gamma, args.q_lambda)
 
         batch = observations.flatten(0, 1), actions.flatten(), targets.flatten()
         for _ in range(args.epochs):  # [4]
@@ -208,9 +209,9 @@ def train(args: Args, log: Callable[[dict[str, float]], None] | None = None) -> 
                 optimizer.step()
 
         steps, seconds, (total, count) = (iteration + 1) * N * T, time.perf_counter() - start, ended.tolist()
-        report = {"steps": float(steps), "seconds": seconds, "speed": steps / seconds}
-        report |= {"return": total / count} if count else {}
-        log(report | {"epsilon": epsilon, "loss": loss.item(), "q": values.mean().item()})
+        metrics = {"steps": float(steps), "seconds": seconds, "speed": steps / seconds}
+        metrics |= {"return": total / count} if count else {}
+        log(metrics | {"epsilon": epsilon, "loss": loss.item(), "q": values.mean().item()})
     envs.close()
     return {"return": evaluate(args, agent), "speed": steps / seconds, "agent": agent}
 
@@ -219,12 +220,13 @@ def train(args: Args, log: Callable[[dict[str, float]], None] | None = None) -> 
 def evaluate(args: Args, agent: nn.Module, episodes: int = 128) -> float:
     """Mean return of the greedy policy, one episode in each env."""
     envs = make(args, episodes, "disabled")  # an env that has finished stands still, and its reward is 0
-    seen, infos = envs.reset(seed=args.seed + 1_000_000)
-    over, total = torch.zeros(episodes, dtype=torch.bool, device=seen.device), torch.zeros(episodes, device=seen.device)
-    while not over.all():
-        seen, reward, terminated, truncated, infos = envs.step(greedy(agent(seen), infos.get("action_mask"))[1])
+    obs, infos = envs.reset(seed=args.seed + 1_000_000)
+    total = torch.zeros(episodes, device=obs.device)
+    finished = torch.zeros_like(total, dtype=torch.bool)
+    while not finished.all():
+        obs, reward, terminated, truncated, infos = envs.step(greedy(agent(obs), infos.get("action_mask"))[1])
         total += reward
-        over |= terminated | truncated
+        finished |= terminated | truncated
     envs.close()
     return total.mean().item()
 
@@ -235,11 +237,11 @@ def evaluate(args: Args, agent: nn.Module, episodes: int = 128) -> float:
 def printer(every: float = 2.0) -> Callable[[dict[str, float]], None]:
     shown = -math.inf
 
-    def show(row: dict[str, float]) -> None:
+    def show(metrics: dict[str, float]) -> None:
         nonlocal shown
-        if row["seconds"] - shown >= every:
-            shown = row["seconds"]
-            print("  ".join(f"{name} {value:,.4g}" for name, value in row.items()), flush=True)
+        if metrics["seconds"] - shown >= every:
+            shown = metrics["seconds"]
+            print("  ".join(f"{name} {value:,.4g}" for name, value in metrics.items()), flush=True)
 
     return show
 

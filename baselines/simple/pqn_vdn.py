@@ -2,7 +2,7 @@
 
     python -m baselines.simple.pqn_vdn SimpleSpread-v0 --seed 1
 
-Every agent has a Q-function of what it has seen, and the sum of the values of their actions learns from the mean of
+Every agent has a Q-function of its history, and the sum of the values of their actions learns from the mean of
 their rewards: Sunehag et al., "Value-Decomposition Networks" (2017), https://arxiv.org/abs/1706.05296. It learns as in
 Gallici et al., "Simplifying Deep Temporal Difference Learning" (2024), https://arxiv.org/abs/2407.04811: [1] many envs
 side by side, [2] LayerNorm in every layer, [3] targets of Q(lambda) from rollouts of the present policy, [4] several
@@ -79,14 +79,14 @@ class Agents(nn.Module):
     def __init__(self, envs: gpuzoo.BatchEnv, hidden: int, memory: int) -> None:
         super().__init__()
         self.groups, self.memory = envs.groups, memory
-        self.seen, self.inputs, self.actions = {}, {}, {}
+        self.observed, self.inputs, self.actions = {}, {}, {}
         self.encoders, self.bodies, self.heads = nn.ModuleDict(), nn.ModuleDict(), nn.ModuleDict()
-        for group, seen in envs.observation_spaces.items():
+        for group, observed in envs.observation_spaces.items():
             if not isinstance(acts := envs.action_spaces[group], spaces.Discrete):
                 raise ValueError(f"Q-learning needs Discrete actions, but those of {group!r} are {acts}.")
-            self.seen[group] = seen["observation"] if isinstance(seen, spaces.Dict) else seen
+            self.observed[group] = observed["observation"] if isinstance(observed, spaces.Dict) else observed
             self.actions[group] = int(acts.n)
-            self.inputs[group] = spaces.flatdim(self.seen[group]) + envs.groups[group]
+            self.inputs[group] = spaces.flatdim(self.observed[group]) + envs.groups[group]
             self.encoders[group] = layer(self.inputs[group], hidden)
             self.bodies[group] = nn.GRUCell(hidden, memory) if memory else layer(hidden, hidden)
             self.heads[group] = nn.Linear(memory or hidden, int(acts.n))
@@ -94,7 +94,7 @@ class Agents(nn.Module):
     def encode(self, observations: dict[str, Any]) -> tuple[Tensor, Tensor]:
         """Inputs (N, A, inputs) float32, with each agent's one-hot number, and legal actions (N, A, actions) bool."""
         inputs, legal = [], []
-        for group, space in self.seen.items():
+        for group, space in self.observed.items():
             x, count, size = observations[group], self.groups[group], self.actions[group]
             mask = x["action_mask"] if isinstance(x, dict) else x.new_ones(*x.shape[:2], size)
             x = x["observation"] if isinstance(x, dict) else x
@@ -128,7 +128,7 @@ def make(args: Args, num_envs: int) -> gpuzoo.BatchEnv:
     return gpuzoo.make(args.game, num_envs, device=args.device, **how)
 
 
-def everyone(by_group: dict[str, Tensor]) -> Tensor:  # (N, A), the groups side by side
+def joint(by_group: dict[str, Tensor]) -> Tensor:  # (N, A), the groups side by side
     return torch.cat(list(by_group.values()), 1)
 
 
@@ -142,11 +142,11 @@ def explore(action: Tensor, q: Tensor, legal: Tensor, epsilon: float) -> Tensor:
     return torch.where(torch.rand(action.shape, device=q.device) < epsilon, random, action)
 
 
-def lambda_returns(reward: Tensor, discount: Tensor, value: Tensor, goes_on: Tensor, q_lambda: float) -> Tensor:
-    """Targets (T, N) of Q(lambda); ``value[t]`` is that of what follows step t, and ends where not ``goes_on[t]``."""
+def lambda_returns(reward: Tensor, discount: Tensor, value: Tensor, continues: Tensor, q_lambda: float) -> Tensor:
+    """Targets (T, N) of Q(lambda); ``value[t]`` is that of what follows step t, and ends where not ``continues[t]``."""
     target, following = torch.empty_like(reward), value[-1]
     for t in reversed(range(len(reward))):
-        following = torch.where(goes_on[t], torch.lerp(value[t], following, q_lambda), value[t])
+        following = torch.where(continues[t], torch.lerp(value[t], following, q_lambda), value[t])
         target[t] = following = reward[t] + discount[t] * following
     return target
 
@@ -163,7 +163,7 @@ def train(args: Args, log: Callable[[dict[str, float]], None] | None = None) -> 
     torch.set_num_threads(args.threads)
     envs = make(args, args.num_envs)  # [1]
     observations, infos = envs.reset(seed=args.seed)
-    alive = everyone(infos["alive"]).bool()
+    alive = joint(infos["alive"]).bool()
     device, T, (N, A) = alive.device, args.num_steps, alive.shape
     agents = Agents(envs, args.hidden, args.memory).to(device)
     optimizer = torch.optim.RAdam(agents.parameters(), lr=args.lr, foreach=True)  # [5]
@@ -188,18 +188,18 @@ def train(args: Args, log: Callable[[dict[str, float]], None] | None = None) -> 
                 step = {"inputs": inputs, "begins": begins, "acting": alive}
                 step["action"] = explore(action, q[0], legal, epsilon)
                 observations, rewards, terminations, truncations, infos = envs.step(step["action"])
-                stays, memory = alive & ~everyone(terminations), following_memory
-                step |= {"reward": everyone(rewards).mean(1), "stays": stays, "goes_on": stays & ~everyone(truncations)}
+                stays, memory = alive & ~joint(terminations), following_memory
+                step |= {"reward": joint(rewards).mean(1), "stays": stays, "continues": stays & ~joint(truncations)}
                 played.append(step)
                 inputs, legal = agents.encode(observations)
                 begins = ended  # an end, then a step that resets, then the next episode
-                alive, ended = everyone(infos["alive"]).bool(), infos["ended"].bool().clone()
-                total += torch.stack([(everyone(infos["episode"]["r"]).mean(1) * ended).sum(), ended.sum()])
+                alive, ended = joint(infos["alive"]).bool(), infos["ended"].bool().clone()
+                total += torch.stack([(joint(infos["episode"]["r"]).mean(1) * ended).sum(), ended.sum()])
             rollout = {name: torch.stack([x[name] for x in played]) for name in played[0]}
-            stays, goes_on = rollout.pop("stays"), rollout.pop("goes_on").any(-1)
+            stays, continues = rollout.pop("stays"), rollout.pop("continues").any(-1)
             value = (torch.stack(values[1:]) * stays).sum(-1)  # who has left adds nothing
             discount = args.gamma * stays.any(-1)
-            rollout["target"] = lambda_returns(rollout["reward"], discount, value, goes_on, args.q_lambda)  # [3]
+            rollout["target"] = lambda_returns(rollout["reward"], discount, value, continues, args.q_lambda)  # [3]
 
         if not args.memory:  # each step is a sequence of its own
             rollout = {name: x.flatten(0, 1)[None] for name, x in rollout.items()}
@@ -217,8 +217,9 @@ def train(args: Args, log: Callable[[dict[str, float]], None] | None = None) -> 
                 optimizer.step()
 
         steps, seconds, (returns, count) = (iteration + 1) * N * T, time.perf_counter() - start, total.tolist()
-        report = {"steps": steps, "seconds": seconds, "speed": steps / seconds, "epsilon": epsilon, "loss": loss.item()}
-        log(report | ({"return": returns / count} if count else {}))
+        metrics = {"steps": steps, "seconds": seconds, "speed": steps / seconds}
+        metrics |= {"return": returns / count} if count else {}
+        log(metrics | {"epsilon": epsilon, "loss": loss.item()})
     envs.close()
     result = {"returns": (found := evaluate(args, agents)), "return": sum(found.values()) / len(found)}
     return result | {"speed": steps / seconds, "agent": agents}
@@ -246,11 +247,11 @@ def evaluate(args: Args, agents: Agents, episodes: int = 256) -> dict[str, float
 def printer(every: float = 2.0) -> Callable[[dict[str, float]], None]:
     shown = -math.inf
 
-    def show(row: dict[str, float]) -> None:
+    def show(metrics: dict[str, float]) -> None:
         nonlocal shown
-        if row["seconds"] - shown >= every:
-            shown = row["seconds"]
-            print("  ".join(f"{name} {value:,.4g}" for name, value in row.items()), flush=True)
+        if metrics["seconds"] - shown >= every:
+            shown = metrics["seconds"]
+            print("  ".join(f"{name} {value:,.4g}" for name, value in metrics.items()), flush=True)
 
     return show
 

@@ -2,9 +2,9 @@
 
     python -m baselines.simple.qmix SwitchRiddle-v0 --mixer qmix --seed 1
 
-Every agent has a Q-function of what it has seen. A mixer joins the values of their actions to one of the team, which
-learns from the mean of their rewards. It never falls where an agent's value rises, so agents that each take their own
-best action take the best joint one. Shapes: T steps, N envs or sequences, A agents of all groups.
+Every agent has a Q-function of its history. A mixer turns the values of their actions into one of the team,
+which learns from the mean of their rewards. It is monotonic in each agent's value, so the agents' greedy actions are
+together the greedy joint action. Shapes: T steps, N envs or sequences, A agents of all groups.
 
 - ``none``: each agent learns from its own rewards. Tan, "Multi-Agent Reinforcement Learning" (1993).
 - ``vdn``: the sum. Sunehag et al., "Value-Decomposition Networks" (2017), https://arxiv.org/abs/1706.05296.
@@ -81,14 +81,14 @@ class Agents(nn.Module):
     def __init__(self, envs: gpuzoo.BatchEnv, hidden: int, memory: int) -> None:
         super().__init__()
         self.groups, self.memory = envs.groups, memory
-        self.seen, self.inputs, self.actions = {}, {}, {}
+        self.observed, self.inputs, self.actions = {}, {}, {}
         self.encoders, self.bodies, self.heads = nn.ModuleDict(), nn.ModuleDict(), nn.ModuleDict()
-        for group, seen in envs.observation_spaces.items():
+        for group, observed in envs.observation_spaces.items():
             if not isinstance(acts := envs.action_spaces[group], spaces.Discrete):
                 raise ValueError(f"Q-learning needs Discrete actions, but those of {group!r} are {acts}.")
-            self.seen[group] = seen["observation"] if isinstance(seen, spaces.Dict) else seen
+            self.observed[group] = observed["observation"] if isinstance(observed, spaces.Dict) else observed
             self.actions[group] = int(acts.n)
-            self.inputs[group] = spaces.flatdim(self.seen[group]) + envs.groups[group]
+            self.inputs[group] = spaces.flatdim(self.observed[group]) + envs.groups[group]
             self.encoders[group] = nn.Sequential(nn.Linear(self.inputs[group], hidden), nn.ReLU())
             body = nn.GRUCell(hidden, memory) if memory else nn.Sequential(nn.Linear(hidden, hidden), nn.ReLU())
             self.bodies[group], self.heads[group] = body, nn.Linear(memory or hidden, int(acts.n))
@@ -96,7 +96,7 @@ class Agents(nn.Module):
     def encode(self, observations: dict[str, Any]) -> tuple[Tensor, Tensor]:
         """Inputs (N, A, inputs) float32, with each agent's one-hot number, and legal actions (N, A, actions) bool."""
         inputs, legal = [], []
-        for group, space in self.seen.items():
+        for group, space in self.observed.items():
             x, count, size = observations[group], self.groups[group], self.actions[group]
             mask = x["action_mask"] if isinstance(x, dict) else x.new_ones(*x.shape[:2], size)
             x = x["observation"] if isinstance(x, dict) else x
@@ -151,7 +151,7 @@ def make(args: Args, num_envs: int) -> gpuzoo.BatchEnv:
     return gpuzoo.make(args.game, num_envs, device=args.device, **how)
 
 
-def everyone(by_group: dict[str, Tensor]) -> Tensor:  # (N, A), the groups side by side
+def joint(by_group: dict[str, Tensor]) -> Tensor:  # (N, A), the groups side by side
     return torch.cat(list(by_group.values()), 1)
 
 
@@ -163,10 +163,10 @@ def choose(q: Tensor, legal: Tensor, epsilon: float) -> Tensor:
 
 
 def td_loss(args: Args, online: nn.ModuleList, target: nn.ModuleList, batch: dict[str, Tensor]) -> Tensor:
-    """Mean squared error on sequences: of what is seen (T + 1, N, ...), of what is done (T, N, ...)."""
+    """Mean squared TD error on sequences: inputs, legal, begins and state (T + 1, N, ...), the rest (T, N, ...)."""
     (agents, mixer), (target_agents, target_mixer) = online, target
     sequence, state, acting = (batch["inputs"], batch["memory"], batch["begins"]), batch["state"], batch["acting"]
-    reward, goes_on, discount = batch["reward"], batch["goes_on"], batch["discount"] * acting
+    reward, continues, discount = batch["reward"], batch["continues"], batch["discount"] * acting
     q = agents(*sequence)[0]
     with torch.no_grad():  # double Q-learning: the target networks value what the others prefer
         best = q[1:].masked_fill(~batch["legal"][1:], -math.inf).argmax(-1, keepdim=True)
@@ -175,10 +175,10 @@ def td_loss(args: Args, online: nn.ModuleList, target: nn.ModuleList, batch: dic
     predicted = mixer(q[:-1].gather(-1, batch["action"][..., None]).squeeze(-1) * acting, state[:-1])
     if args.mixer != "none":
         reward, discount = reward.mean(-1, keepdim=True), discount.amax(-1, keepdim=True)
-        acting, goes_on = acting.any(-1, keepdim=True), goes_on.any(-1, keepdim=True)
+        acting, continues = acting.any(-1, keepdim=True), continues.any(-1, keepdim=True)
     targets, following = torch.empty_like(reward), values[-1]
     for t in reversed(range(len(reward))):  # Q(lambda), up to the end of the episode or of the sequence
-        following = torch.where(goes_on[t], torch.lerp(values[t], following, args.q_lambda), values[t])
+        following = torch.where(continues[t], torch.lerp(values[t], following, args.q_lambda), values[t])
         targets[t] = following = reward[t] + discount[t] * following
     return ((predicted - targets).square() * acting).sum() / acting.sum().clamp(min=1)
 
@@ -195,7 +195,7 @@ def train(args: Args, log: Callable[[dict[str, float]], None] | None = None) -> 
     torch.set_num_threads(args.threads)
     envs = make(args, args.num_envs)
     observations, infos = envs.reset(seed=args.seed)
-    alive = everyone(infos["alive"]).bool()
+    alive = joint(infos["alive"]).bool()
     device, T, (N, A) = alive.device, args.num_steps, alive.shape
     agents = Agents(envs, args.hidden, args.memory)
     mixer = Mixer(args.mixer, A, math.prod(envs.state_space.shape), args.embedding)
@@ -204,13 +204,13 @@ def train(args: Args, log: Callable[[dict[str, float]], None] | None = None) -> 
     optimizer = torch.optim.Adam(online.parameters(), lr=args.lr)
     replay = ReplayBuffer(args.buffer_size, n_step=1, gamma=args.gamma)
 
-    def see(observations: dict[str, Any], begins: Tensor) -> dict[str, Tensor]:
+    def observe(observations: dict[str, Any], begins: Tensor) -> dict[str, Tensor]:
         inputs, legal = agents.encode(observations)
         state = envs.state().flatten(1).float().clone() if args.mixer == "qmix" else inputs[:, 0, :0]
         return {"inputs": inputs, "legal": legal, "begins": begins, "state": state}
 
     ended, memory = torch.zeros_like(alive[:, 0]), torch.zeros(N, A, args.memory, device=device)
-    seen = see(observations, begins=~ended)
+    now = observe(observations, begins=~ended)
     iterations, start = args.total_steps // (N * T), time.perf_counter()
     for iteration in range(iterations):
         progress = iteration / iterations
@@ -220,18 +220,18 @@ def train(args: Args, log: Callable[[dict[str, float]], None] | None = None) -> 
         memory_before, played = memory, []
         with torch.no_grad():
             for _ in range(T):
-                q, memory = agents(seen["inputs"][None], memory, seen["begins"][None])
-                action = choose(q[0], seen["legal"], epsilon)
+                q, memory = agents(now["inputs"][None], memory, now["begins"][None])
+                action = choose(q[0], now["legal"], epsilon)
                 observations, rewards, terminations, truncations, infos = envs.step(action)
-                step = seen | {"action": action, "acting": alive, "reward": everyone(rewards)}
-                step |= {"terminated": everyone(terminations), "truncated": everyone(truncations)}
-                played.append(step | {"goes_on": alive & ~(step["terminated"] | step["truncated"])})
-                seen = see(observations, begins=ended)  # an end, then a step that resets, then the next episode
-                alive, ended = everyone(infos["alive"]).bool(), infos["ended"].bool().clone()
-                total += torch.stack([(everyone(infos["episode"]["r"]).mean(1) * ended).sum(), ended.sum()])
+                step = now | {"action": action, "acting": alive, "reward": joint(rewards)}
+                step |= {"terminated": joint(terminations), "truncated": joint(truncations)}
+                played.append(step | {"continues": alive & ~(step["terminated"] | step["truncated"])})
+                now = observe(observations, begins=ended)  # an end, then a step that resets, then the next episode
+                alive, ended = joint(infos["alive"]).bool(), infos["ended"].bool().clone()
+                total += torch.stack([(joint(infos["episode"]["r"]).mean(1) * ended).sum(), ended.sum()])
 
         # One item of the buffer is a whole sequence of an env, what follows it, and the memory before it.
-        sequences = {k: torch.stack([x[k] for x in (*played, seen) if k in x], 1) for k in played[0]}
+        sequences = {k: torch.stack([x[k] for x in (*played, now) if k in x], 1) for k in played[0]}
         replay.add(**sequences, memory=memory_before, ended=torch.ones_like(ended))
         for _ in range(args.updates):
             batch = {k: x if k == "memory" else x.transpose(0, 1) for k, x in replay.sample(args.batch_size).items()}
@@ -243,8 +243,8 @@ def train(args: Args, log: Callable[[dict[str, float]], None] | None = None) -> 
         if iteration % args.target_every == 0:
             target.load_state_dict(online.state_dict())
         steps, seconds, (returns, count) = (iteration + 1) * N * T, time.perf_counter() - start, total.tolist()
-        report = {"steps": steps, "seconds": seconds, "speed": steps / seconds, "epsilon": epsilon, "loss": loss.item()}
-        log(report | ({"return": returns / count} if count else {}))
+        metrics = {"steps": steps, "seconds": seconds, "speed": steps / seconds, "loss": loss.item()}
+        log(metrics | {"epsilon": epsilon} | ({"return": returns / count} if count else {}))
     envs.close()
     result = {"returns": (found := evaluate(args, agents)), "return": sum(found.values()) / len(found)}
     return result | {"speed": steps / seconds, "agent": agents}
@@ -272,11 +272,11 @@ def evaluate(args: Args, agents: Agents, episodes: int = 256) -> dict[str, float
 def printer(every: float = 2.0) -> Callable[[dict[str, float]], None]:
     shown = -math.inf
 
-    def show(row: dict[str, float]) -> None:
+    def show(metrics: dict[str, float]) -> None:
         nonlocal shown
-        if row["seconds"] - shown >= every:
-            shown = row["seconds"]
-            print("  ".join(f"{name} {value:,.4g}" for name, value in row.items()), flush=True)
+        if metrics["seconds"] - shown >= every:
+            shown = metrics["seconds"]
+            print("  ".join(f"{name} {value:,.4g}" for name, value in metrics.items()), flush=True)
 
     return show
 

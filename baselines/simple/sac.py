@@ -145,8 +145,8 @@ def train(args: Args, log: Callable[[dict[str, float]], None] | None = None) -> 
         isinstance(acts, spaces.Box) and np.isfinite([acts.low, acts.high]).all() and isinstance(observed, spaces.Box)
     ):
         raise ValueError(f"sac.py needs bounded continuous actions and observations in a Box: {args.game} has others.")
-    seen, _ = envs.reset(seed=args.seed)
-    device, size, actions = seen.device, math.prod(observed.shape), math.prod(acts.shape)
+    obs, _ = envs.reset(seed=args.seed)
+    device, size, actions = obs.device, math.prod(observed.shape), math.prod(acts.shape)
     actor = Actor(size, actions, args.hidden).to(device)
     critics, targets = (Critics(size + actions, args.hidden).to(device) for _ in range(2))
     targets.load_state_dict(critics.state_dict())
@@ -158,10 +158,10 @@ def train(args: Args, log: Callable[[dict[str, float]], None] | None = None) -> 
 
     def update(batch: dict[str, Tensor]) -> Tensor:
         alpha = log_alpha.exp().detach()
-        observation, following = (batch[name].flatten(1).float() for name in ("observation", "next_observation"))
+        observation, next_obs = (batch[name].flatten(1).float() for name in ("observation", "next_observation"))
         with torch.no_grad():
-            action, log_prob = actor(following)
-            value = targets(following, action).min(0).values - alpha * log_prob
+            action, log_prob = actor(next_obs)
+            value = targets(next_obs, action).min(0).values - alpha * log_prob
             target = batch["reward"] + batch["discount"] * value
         q = critics(observation, batch["action"])
         critic_loss = (q - target).square().mean(1).sum()
@@ -189,15 +189,15 @@ def train(args: Args, log: Callable[[dict[str, float]], None] | None = None) -> 
     ended = torch.zeros(2, device=device)  # sum of returns, and number, of the episodes that ended
     for iteration in range(1, iterations + 1):
         with torch.no_grad():
-            action = actor(seen.flatten(1).float())[0]
+            action = actor(obs.flatten(1).float())[0]
         if iteration * N <= args.learning_starts:
             action = action.uniform_(-1, 1)
-        following, reward, terminated, truncated, infos = envs.step(scaled(action, acts))
+        next_obs, reward, terminated, truncated, infos = envs.step(scaled(action, acts))
         buffer.add(
-            observation=seen, action=action, reward=reward, terminated=terminated, truncated=truncated,
-            next_observation=following, final_observation=infos["final_obs"],
+            observation=obs, action=action, reward=reward, terminated=terminated, truncated=truncated,
+            next_observation=next_obs, final_observation=infos["final_obs"],
         )  # fmt: skip
-        seen, done = following, terminated | truncated
+        obs, done = next_obs, terminated | truncated
         ended += torch.stack([torch.where(done, infos["episode"]["r"], 0).sum(), done.sum()])
 
         if iteration * N > args.learning_starts:
@@ -205,9 +205,9 @@ def train(args: Args, log: Callable[[dict[str, float]], None] | None = None) -> 
                 figures = update(buffer.sample(args.batch_size))
         if iteration % every == 0 or iteration == iterations:
             steps, seconds, (total, count) = iteration * N, time.perf_counter() - start, ended.tolist()
-            report = {"steps": float(steps), "seconds": seconds, "speed": steps / seconds}
-            report |= {"return": total / count} if count else {}
-            log(report | dict(zip(("critic_loss", "q", "entropy", "alpha"), figures.tolist(), strict=True)))
+            metrics = {"steps": float(steps), "seconds": seconds, "speed": steps / seconds}
+            metrics |= {"return": total / count} if count else {}
+            log(metrics | dict(zip(("critic_loss", "q", "entropy", "alpha"), figures.tolist(), strict=True)))
             ended.zero_()
     envs.close()
     return {"return": evaluate(args, actor), "speed": steps / seconds, "agent": actor}
@@ -217,13 +217,14 @@ def train(args: Args, log: Callable[[dict[str, float]], None] | None = None) -> 
 def evaluate(args: Args, actor: Actor, episodes: int = 128) -> float:
     """Mean return of the policy without noise, one episode in each env."""
     envs = make(args, episodes, "disabled")  # an env that has finished stands still, and its reward is 0
-    seen, _ = envs.reset(seed=args.seed + 1_000_000)
-    over, total = torch.zeros(episodes, dtype=torch.bool, device=seen.device), torch.zeros(episodes, device=seen.device)
-    while not over.all():
-        action = scaled(actor.mean(seen.flatten(1).float()), envs.single_action_space)
-        seen, reward, terminated, truncated, _ = envs.step(action)
+    obs, _ = envs.reset(seed=args.seed + 1_000_000)
+    total = torch.zeros(episodes, device=obs.device)
+    finished = torch.zeros_like(total, dtype=torch.bool)
+    while not finished.all():
+        action = scaled(actor.mean(obs.flatten(1).float()), envs.single_action_space)
+        obs, reward, terminated, truncated, _ = envs.step(action)
         total += reward
-        over |= terminated | truncated
+        finished |= terminated | truncated
     envs.close()
     return total.mean().item()
 
@@ -234,11 +235,11 @@ def evaluate(args: Args, actor: Actor, episodes: int = 128) -> float:
 def printer(every: float = 2.0) -> Callable[[dict[str, float]], None]:
     shown = -math.inf
 
-    def show(row: dict[str, float]) -> None:
+    def show(metrics: dict[str, float]) -> None:
         nonlocal shown
-        if row["seconds"] - shown >= every:
-            shown = row["seconds"]
-            print("  ".join(f"{name} {value:,.4g}" for name, value in row.items()), flush=True)
+        if metrics["seconds"] - shown >= every:
+            shown = metrics["seconds"]
+            print("  ".join(f"{name} {value:,.4g}" for name, value in metrics.items()), flush=True)
 
     return show
 

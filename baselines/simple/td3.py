@@ -143,8 +143,8 @@ def train(args: Args, log: Callable[[dict[str, float]], None] | None = None) -> 
         isinstance(acts, spaces.Box) and np.isfinite([acts.low, acts.high]).all() and isinstance(observed, spaces.Box)
     ):
         raise ValueError(f"td3.py needs bounded continuous actions and observations in a Box: {args.game} has others.")
-    seen, _ = envs.reset(seed=args.seed)
-    device, size, actions = seen.device, math.prod(observed.shape), math.prod(acts.shape)
+    obs, _ = envs.reset(seed=args.seed)
+    device, size, actions = obs.device, math.prod(observed.shape), math.prod(acts.shape)
     actor, target_actor = (Actor(size, actions, args.hidden).to(device) for _ in range(2))
     critics, target_critics = (Critics(size + actions, args.hidden).to(device) for _ in range(2))
     target_actor.load_state_dict(actor.state_dict())
@@ -154,11 +154,11 @@ def train(args: Args, log: Callable[[dict[str, float]], None] | None = None) -> 
     buffer = ReplayBuffer(args.buffer_size, n_step=args.n_step, gamma=args.gamma)
 
     def update(batch: dict[str, Tensor], with_policy: bool) -> Tensor:
-        observation, following = (batch[name].flatten(1).float() for name in ("observation", "next_observation"))
+        observation, next_obs = (batch[name].flatten(1).float() for name in ("observation", "next_observation"))
         with torch.no_grad():
-            action = target_actor(following)
+            action = target_actor(next_obs)
             noise = (torch.randn_like(action) * args.target_noise).clamp(-args.noise_clip, args.noise_clip)  # [3]
-            value = target_critics(following, (action + noise).clamp(-1, 1)).min(0).values  # [1]
+            value = target_critics(next_obs, (action + noise).clamp(-1, 1)).min(0).values  # [1]
             target = batch["reward"] + batch["discount"] * value
         q = critics(observation, batch["action"])
         critic_loss = (q - target).square().mean(1).sum()
@@ -181,16 +181,16 @@ def train(args: Args, log: Callable[[dict[str, float]], None] | None = None) -> 
     ended = torch.zeros(2, device=device)  # sum of returns, and number, of the episodes that ended
     for iteration in range(1, iterations + 1):
         with torch.no_grad():
-            action = actor(seen.flatten(1).float())
+            action = actor(obs.flatten(1).float())
             action = (action + torch.randn_like(action) * args.exploration_noise).clamp(-1, 1)
         if iteration * N <= args.learning_starts:
             action = action.uniform_(-1, 1)
-        following, reward, terminated, truncated, infos = envs.step(scaled(action, acts))
+        next_obs, reward, terminated, truncated, infos = envs.step(scaled(action, acts))
         buffer.add(
-            observation=seen, action=action, reward=reward, terminated=terminated, truncated=truncated,
-            next_observation=following, final_observation=infos["final_obs"],
+            observation=obs, action=action, reward=reward, terminated=terminated, truncated=truncated,
+            next_observation=next_obs, final_observation=infos["final_obs"],
         )  # fmt: skip
-        seen, done = following, terminated | truncated
+        obs, done = next_obs, terminated | truncated
         ended += torch.stack([torch.where(done, infos["episode"]["r"], 0).sum(), done.sum()])
 
         if iteration * N > args.learning_starts:
@@ -198,9 +198,9 @@ def train(args: Args, log: Callable[[dict[str, float]], None] | None = None) -> 
                 figures = update(buffer.sample(args.batch_size), number % args.policy_delay == 0)
         if iteration % every == 0 or iteration == iterations:
             steps, seconds, (total, count) = iteration * N, time.perf_counter() - start, ended.tolist()
-            report = {"steps": float(steps), "seconds": seconds, "speed": steps / seconds}
-            report |= {"return": total / count} if count else {}
-            log(report | dict(zip(("critic_loss", "q"), figures.tolist(), strict=True)))
+            metrics = {"steps": float(steps), "seconds": seconds, "speed": steps / seconds}
+            metrics |= {"return": total / count} if count else {}
+            log(metrics | dict(zip(("critic_loss", "q"), figures.tolist(), strict=True)))
             ended.zero_()
     envs.close()
     return {"return": evaluate(args, actor), "speed": steps / seconds, "agent": actor}
@@ -210,13 +210,14 @@ def train(args: Args, log: Callable[[dict[str, float]], None] | None = None) -> 
 def evaluate(args: Args, actor: Actor, episodes: int = 128) -> float:
     """Mean return of the policy, one episode in each env."""
     envs = make(args, episodes, "disabled")  # an env that has finished stands still, and its reward is 0
-    seen, _ = envs.reset(seed=args.seed + 1_000_000)
-    over, total = torch.zeros(episodes, dtype=torch.bool, device=seen.device), torch.zeros(episodes, device=seen.device)
-    while not over.all():
-        action = scaled(actor(seen.flatten(1).float()), envs.single_action_space)
-        seen, reward, terminated, truncated, _ = envs.step(action)
+    obs, _ = envs.reset(seed=args.seed + 1_000_000)
+    total = torch.zeros(episodes, device=obs.device)
+    finished = torch.zeros_like(total, dtype=torch.bool)
+    while not finished.all():
+        action = scaled(actor(obs.flatten(1).float()), envs.single_action_space)
+        obs, reward, terminated, truncated, _ = envs.step(action)
         total += reward
-        over |= terminated | truncated
+        finished |= terminated | truncated
     envs.close()
     return total.mean().item()
 
@@ -227,11 +228,11 @@ def evaluate(args: Args, actor: Actor, episodes: int = 128) -> float:
 def printer(every: float = 2.0) -> Callable[[dict[str, float]], None]:
     shown = -math.inf
 
-    def show(row: dict[str, float]) -> None:
+    def show(metrics: dict[str, float]) -> None:
         nonlocal shown
-        if row["seconds"] - shown >= every:
-            shown = row["seconds"]
-            print("  ".join(f"{name} {value:,.4g}" for name, value in row.items()), flush=True)
+        if metrics["seconds"] - shown >= every:
+            shown = metrics["seconds"]
+            print("  ".join(f"{name} {value:,.4g}" for name, value in metrics.items()), flush=True)
 
     return show
 

@@ -67,6 +67,8 @@ class Args:
     sequence: int = option(0, "steps that a recurrent policy is trained through; 0: the whole rollout")
     critic: str = option("separate", "separate, shared (all layers but the last are the actor's) or central (a network "
                                      "that sees what all agents see)")  # fmt: skip
+    log_std_init: float = option(0.0, "logarithm of the first deviation of Box actions; where large random actions end "
+                                      "in a bad habit, -1 or -2 may avoid it")  # fmt: skip
     lr: float = option(2.5e-4, "Adam's step size", sweep=True)
     anneal_lr: bool = option(True, "lower the learning rate linearly to 0")
     gamma: float = option(0.99, "discount of the future", sweep=True)

@@ -125,6 +125,7 @@ class Trainer:
                 name, tuple(groups), lay.observation_spaces[group], lay.action_spaces[group],
                 tuple(s * 1009 + number for s in seeds), heads, self.device, options,
             ))  # fmt: skip
+            policy.log_std.data.fill_(args.log_std_init)
             player = self.rollout.add(name, policy, groups)
             if name in loaded:
                 made, wanted = (form.get("module", "the built-in networks") for form in (policy.form, loaded[name][0]))

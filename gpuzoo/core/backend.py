@@ -133,6 +133,23 @@ class Backend(Protocol):
             RuntimeError: no compiler, or the compiler's message.
         """
 
+    def take(self, array: Any, envs: Any) -> Any:
+        """A contiguous copy of some envs' part of an array of the simulator, whose first axis is that of envs.
+
+        Args:
+            array: the array.
+            envs: int64 indices, an array on the device; None for all.
+        """
+
+    def put(self, array: Any, envs: Any, rows: Any) -> None:
+        """Writes what envs get into an array of the simulator.
+
+        Args:
+            array: the array, whose first axis is that of envs.
+            envs: int64 indices, an array on the device; None for all.
+            rows: in the array's dtype, one for each of these envs or one for all; on the device or not.
+        """
+
     def to_numpy(self, array: Any) -> Any:
         """A NumPy copy of an array; waits for the device."""
 

@@ -264,6 +264,12 @@ class CpuBackend:
     def fill(self, array: Any, byte: int) -> None:
         array.view(np.uint8).fill(byte)
 
+    def take(self, array: Any, envs: Any) -> Any:
+        return np.array(array if envs is None else array[envs], order="C")
+
+    def put(self, array: Any, envs: Any, rows: Any) -> None:
+        array[slice(None) if envs is None else envs] = rows
+
     def to_numpy(self, array: Any) -> Any:
         return np.array(array)
 

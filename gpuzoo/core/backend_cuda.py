@@ -18,7 +18,7 @@ import numpy as np
 
 from gpuzoo.core import nvrtc
 from gpuzoo.core.backend import KERNELS, Event, Kernels, Launch, Stream, Unit
-from gpuzoo.core.codegen import Program
+from gpuzoo.core.codegen import DEVICE, Program
 from gpuzoo.core.definition import Shapes
 from gpuzoo.core.pinned import Pinned
 
@@ -297,11 +297,7 @@ class CudaBackend:
         with self.ordered():
             self._refuse_capture("values from host memory cannot be part of it; give arrays or tensors on the device")
             order = _as_it_lies(array)
-            plain, host = array.transpose(order), host.transpose(order)
-            if plain.flags.c_contiguous:
-                self._pinned.send(host, plain)
-            else:  # a part of an array, such as one group's actions
-                plain[...] = self.xp.asarray(np.ascontiguousarray(host))
+            self._pinned.send(host.transpose(order), array.transpose(order))
 
     def fill(self, array: Any, byte: int) -> None:
         with self.ordered():
@@ -319,6 +315,30 @@ class CudaBackend:
         with self.ordered():
             self._refuse_capture("arrays in host memory cannot be part of it; ask for output='torch'")
             return self._pinned.receive(arrays)
+
+    @functools.cached_property
+    def _moves(self) -> Unit:
+        text = [(DEVICE / name).read_text() for name in ("base.cuh", "moves.cuh")]
+        return self.compile_unit("\n".join(["#define LANES 1", *text]), "moves", ("take", "put"))
+
+    def _move(self, way: str, array: Any, envs: Any, rows: Any) -> None:
+        numbers, size = math.prod(array.shape[1:]), array.itemsize
+        count = array.shape[0] if envs is None else len(envs)
+        words = [count * numbers, self.address(array), array.strides[0], array.strides[-1] if array.ndim > 1 else size]
+        words += [self.address(rows), numbers * size * (len(rows) > 1), size, numbers]
+        self._moves.bind(way, [*words, 0 if envs is None else self.address(envs)])(0)
+
+    def take(self, array: Any, envs: Any) -> Any:
+        rows = self.zeros((array.shape[0] if envs is None else len(envs), *array.shape[1:]), str(array.dtype))
+        self._move("take", array, envs, rows)
+        return rows
+
+    def put(self, array: Any, envs: Any, rows: Any) -> None:
+        with self.ordered():
+            rows = self.xp.asarray(np.ascontiguousarray(rows) if isinstance(rows, np.ndarray) else rows)
+            if not rows.flags.c_contiguous:
+                rows = self.xp.ascontiguousarray(rows)
+        self._move("put", array, envs, rows)
 
     # ---- kernels ----
 

@@ -40,6 +40,7 @@ from gpuzoo.core.form import Form, choose
 from gpuzoo.core.parameters import layout_of_all
 from gpuzoo.core.tokens import DialectError, Piece
 from gpuzoo.core.uniform import Uniform
+from gpuzoo.core.windows import in_windows
 
 DEVICE = Path(__file__).parent / "device"
 
@@ -111,7 +112,7 @@ class Program:
     @property
     def block(self) -> int:
         """Threads per block on a GPU, `BLOCK` of prelude.cuh."""
-        return self.lanes if self.lanes > 32 else 128
+        return self.lanes if self.lanes > 32 else 32 if self.form.packed else 128
 
 
 @cache
@@ -440,6 +441,10 @@ def _env(program: dict[str, Any]) -> Iterable[str]:
         members.append(rows("Observation", "observation", seen, "OBSERVATION_SIZE"))
         if lay.mask_size:
             members.append(rows("i8", "action_mask", f"s.action_mask + {agent} * MASK_SIZE", "MASK_SIZE"))
+    if program["windowed"]:  # where rows belong whose parts are assembled elsewhere
+        members.append(("Observation *", "gz_rows", seen))
+        if lay.mask_size:
+            members.append(("i8 *", "gz_mask_rows", f"s.action_mask + {agent} * MASK_SIZE"))
     if lay.state_space is not None:
         members.append(pointer("StateNumber", "state", "nullptr", "STATE_SIZE"))
     members.append(("u8 &", "over", "v.over" if one_lane else "s.over[i]"))
@@ -533,6 +538,8 @@ def program(
     fields = {n: f for n, f in declared.items() if not f.scratch}
     scratch = {n: f for n, f in declared.items() if f.scratch} | _random_order(rules, env, cfg, lay)
     lanes = env.lanes(cfg) if lanes is None else lanes
+    options = {name: getattr(cfg, name) for name, kind in config_types(env.Config).items() if kind is bool}
+    windowed = in_windows(rules, entries, options) if lanes > 1 and not debug and not env.packed else None
     if env.packed:
         packed.check_packed(env, lay, declared, env.lanes(cfg))
         lanes = 1
@@ -563,6 +570,7 @@ def program(
         "form": form,
         "tile": tile,
         "debug": debug,
+        "windowed": windowed is not None,
         "indexed": (*_INDEXED, *fields, *scratch, *tables, "state"),
     }
     in_memory = {n: f for n, f in scratch.items() if f.shape or lanes > 1}
@@ -600,6 +608,7 @@ def program(
         f"#define GZ_BRANCHLESS {int(form.branchless)}",
         f"#define GZ_APART {int(form.apart)}",
         f"#define GZ_SHORT {int(form.short)}",
+        f"#define GZ_WINDOWED {int(windowed is not None)}",
         _header("base.cuh"),
         "#ifdef GZ_SIMT",
         _header("simt.cuh"),
@@ -613,7 +622,7 @@ def program(
         *generated,
         "namespace gz {",
         *([f'#line 1 "{env.id}, generated"', made] if (made := env.generated(cfg)) else ()),
-        *(piece.text for piece in rules),
+        *(piece.text for piece in windowed or rules),
         "}  // namespace gz",
         "#if GZ_THREADS",
         _header("rows.cuh"),

@@ -47,6 +47,7 @@ VARIED = ("max_episode_steps", "reward_threshold", "reference")
 #: what ids look like
 ID = re.compile(r"^[A-Z][A-Za-z0-9-]*-v\d+$")
 _NAME = re.compile(r"^[a-z][a-z0-9_]*$")
+_NUMBERED = re.compile(r"_\d+$")
 _CONSTANT = re.compile(r"^[A-Z][A-Z0-9_]*$")
 _LARGEST = float(np.finfo(np.float32).max)
 
@@ -159,7 +160,11 @@ class EnvDef:
         return {}
 
     def agents(self, cfg: Any) -> dict[str, int]:
-        """Ordered groups of agents and how many each has. A game with one agent does not override this."""
+        """Ordered groups of agents and how many each has. A game with one agent does not override this.
+
+        An agent is called after its group, with its number: ``runner_0``. A group of one whose name ends in a number,
+        ``agent_3``, is an agent by that name.
+        """
         return {"agent": 1}
 
     def lanes(self, cfg: Any) -> int:
@@ -205,6 +210,20 @@ class EnvDef:
         It stands in the namespace of the rules. It is not checked as they are: whoever generates it keeps the dialect.
         """
         return ""
+
+    def infos(self, cfg: Any, state: Mapping[str, Any]) -> Mapping[str, Any]:
+        """What an interface with ``infos=True`` tells of the state, beside the observation: name -> (num_envs,).
+
+        Args:
+            cfg: the configuration.
+            state: the fields of a batch by name, (num_envs, ...) each: arrays of NumPy or CuPy, or torch tensors. What
+                is computed of them takes operators, so that it suits all three.
+        """
+        return {}
+
+    def step_infos(self, cfg: Any, state: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The same of the last step. An env that has just been reset has none."""
+        return {}
 
     def check(self, cfg: Any) -> None:
         """Raises ValueError where values of the configuration do not fit together.
@@ -485,7 +504,9 @@ class Layout:
 
     def agent_names(self) -> list[str]:
         """Names as PettingZoo wants them: ``tagger_0``, ``tagger_1``, ``runner_0``."""
-        return [f"{group}_{k}" for group, count in self.groups.items() for k in range(count)]
+        own = {group for group, count in self.groups.items() if count == 1 and _NUMBERED.search(group)}
+        names = ([g] if g in own else [f"{g}_{k}" for k in range(n)] for g, n in self.groups.items())
+        return [name for of_group in names for name in of_group]
 
     def group_of(self, agent: int) -> str:
         """The group of the agent with this index."""
@@ -555,7 +576,7 @@ def layout(env: EnvDef, cfg: Config) -> Layout:
         raise ValueError(f"{name}: state_space must be a Box of {', '.join(C_TYPES)}, or None, not {state}.")
     if env.action_mask and kinds != {"int32"}:
         raise ValueError(f"{name}: action masks need discrete actions.")
-    return Layout(
+    lay = Layout(
         groups=dict(groups),
         first=first,
         agents=total,
@@ -568,6 +589,10 @@ def layout(env: EnvDef, cfg: Config) -> Layout:
         mask_size=max(sum(choices(s)) for s in action_spaces.values()) if env.action_mask else 0,
         state_space=state,
     )
+    names = lay.agent_names()
+    if len({*names}) < total:
+        raise ValueError(f"{name}: two agents would have the same name: {', '.join(names)}.")
+    return lay
 
 
 def resolve_constants(env: EnvDef, cfg: Config) -> dict[str, int]:

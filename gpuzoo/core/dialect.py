@@ -131,7 +131,12 @@ def _captures(tokens: Sequence[Token], at: int) -> bool:
     return False
 
 
-def _region_spans(tokens: Sequence[Token], body: range) -> list[range]:
+def region_spans(tokens: Sequence[Token], body: range) -> list[range]:
+    """The regions of a function's body.
+
+    Raises:
+        DialectError: one is inside another.
+    """
     spans: list[range] = []
     for k in body:
         if tokens[k].text in REGIONS and tokens[k + 1].text == "(" and tokens[k - 1].text not in (".", "::"):
@@ -231,7 +236,7 @@ def _check_regions(
     """State is touched in regions only, which do not nest, and cells are changed by scatters in one way only."""
     inside: dict[str, set[int]] = {}
     for f in functions.values():
-        spans = _region_spans(tokens, f.body)
+        spans = region_spans(tokens, f.body)
         bodies = [_lambda_bodies(tokens, span) for span in spans]
         for body in bodies or [set(f.body)]:
             check_scatters(tokens, sorted(body), f.env, dtypes)

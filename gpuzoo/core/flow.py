@@ -7,9 +7,9 @@ statements, expressions and names share what is known at each place.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-from gpuzoo.core.tokens import Function, Token, closing, whole_number
+from gpuzoo.core.tokens import Function, Token, closing, separated, whole_number
 
 #: functions of random numbers: how many arguments follow the draw, and how many draws they take
 _DRAWS = {"uniform": (2, 1), "random_int": (1, 1), "random_bits": (0, 1), "normal": (0, 2)}
@@ -91,7 +91,7 @@ class Walk:
         self._arrays: list[set[str]] = [set()]
         self._loops: list[range] = []
         self._switches = 0  # in which cases exclude each other, or not
-        for part in self._parts(function.parameters):
+        for part in separated(self._tokens, function.parameters):
             for k in part[-1:]:
                 self._scopes[0][tokens[k].text] = Name(k, "parameter")
         head = [tokens[k].text for k in function.head]
@@ -229,7 +229,7 @@ class Walk:
         if tokens[at - 1].text == ")":
             opened = next(k for k in range(at - 1, 0, -1) if tokens[k].text == "(" and closing(tokens, k) == at - 1)
             region = self._region(opened)
-            for number, part in enumerate(self._parts(range(opened + 1, at - 1))):
+            for number, part in enumerate(separated(self._tokens, range(opened + 1, at - 1))):
                 for k in part[-1:]:
                     unrolled = region is None or self._constant(region)
                     kind = "parameter" if region is None else f"lane {number}"
@@ -249,7 +249,7 @@ class Walk:
                 name = self._tokens[k - 1].text
                 if self._tokens[k].text != "(" or name not in self._regions:
                     return None
-                parts = list(self._parts(range(k + 1, closing(self._tokens, k))))
+                parts = list(separated(self._tokens, range(k + 1, closing(self._tokens, k))))
                 return parts[1] if len(parts) > 1 else range(0)
         return None
 
@@ -275,7 +275,7 @@ class Walk:
         if len(words) < 2 or tokens[words[0]].text in _KEYWORDS:
             return
         end = next((k for k in range(at, stop) if tokens[k].text == ";"), stop)
-        for number, part in enumerate(self._parts(range(at, end))):
+        for number, part in enumerate(separated(self._tokens, range(at, end))):
             if not part:
                 continue
             name = next((k for k in part if self._is_declared(k, number, part)), None)
@@ -354,21 +354,8 @@ class Walk:
 
     # ---- random numbers ----
 
-    def _parts(self, span: range) -> Iterator[range]:
-        """What commas separate."""
-        start, k = span.start, span.start
-        while k < span.stop:
-            if self._tokens[k].text in "([{":
-                k = closing(self._tokens, k)
-            elif self._tokens[k].text == ",":
-                yield range(start, k)
-                start = k + 1
-            k += 1
-        if start < span.stop:
-            yield range(start, span.stop)
-
     def _draw(self, at: int, path: Branches) -> None:
-        parts = list(self._parts(range(at + 2, closing(self._tokens, at + 1))))
+        parts = list(separated(self._tokens, range(at + 2, closing(self._tokens, at + 1))))
         behind, count = _DRAWS[self._tokens[at].text]
         if len(parts) - behind not in (2, 3):
             return
@@ -386,7 +373,7 @@ class Walk:
 
     def _order(self, at: int, path: Branches) -> None:
         """A region in a random order takes one draw of each of its lanes."""
-        parts = list(self._parts(range(at + 2, closing(self._tokens, at + 1))))
+        parts = list(separated(self._tokens, range(at + 2, closing(self._tokens, at + 1))))
         draws = self._numbers(parts[2], 1) if len(parts) == 4 else frozenset[str]()
         if draws:
             self.draws.append(Draw(at, "lane 0", True, draws, path, False))

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from gpuzoo.core.compiled import compiled
-from gpuzoo.core.occupancy import Compile, bounded
+from gpuzoo.core.occupancy import Bounded, Compile, bounded
 
 OPTIONS = ("-std=c++17", "-fmad=false", "-ftz=false", "-prec-div=true", "-prec-sqrt=true", "-default-device", "-w")
 
@@ -221,15 +221,15 @@ def cached_cubin(code: str, name: str, arch: str, block: int | None = None, driv
         return compile_cubin(code, name, arch, options, library)
 
     def build(_: Path) -> bytes:
-        return (compile_with(OPTIONS) if block is None else _bounded(compile_with, block, arch))[0]
+        return compile_with(OPTIONS)[0] if block is None else _bounded(compile_with, block, arch).cubin
 
     return compiled("cuda", name, ".cubin", key, build)
 
 
-def bounded_cubin(code: str, name: str, arch: str, block: int) -> tuple[bytes, str]:
-    """As `compile_cubin`, of a game, with the launch bounds that `occupancy.bounded` finds, and with ptxas' report."""
+def bounded_cubin(code: str, name: str, arch: str, block: int) -> Bounded:
+    """As `compile_cubin`, of a game, with the macros that `occupancy.bounded` finds, and with ptxas' report."""
     return _bounded(lambda options: compile_cubin(code, name, arch, options), block, arch)
 
 
-def _bounded(compile_with: Compile, block: int, arch: str) -> tuple[bytes, str]:
+def _bounded(compile_with: Compile, block: int, arch: str) -> Bounded:
     return bounded(lambda macros: compile_with((*OPTIONS, "--ptxas-options=-v", *macros)), block, arch)

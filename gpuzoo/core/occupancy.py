@@ -2,7 +2,8 @@
 
 A GPU hides the time that memory takes behind other threads, if there are enough of them. The compiler does not know
 how many are wanted, and takes as many registers as help one thread. So a program is compiled once, and once more with
-bounds for those of its kernels that took too many. A bound that makes a kernel spill is eased until it does not.
+bounds for those of its kernels that took too many. Where a bound makes a kernel spill, the program is compiled with
+loops over agents that are not unrolled. If it spills even so, the bound is eased until it does not.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Callable, Mapping
+from typing import NamedTuple
 
 REGISTERS = 65536  #: of an SM, for all compute capabilities from 7.5 on
 WARP = 32
@@ -18,8 +20,25 @@ KERNELS = ("step", "rollout")  #: those whose speed counts
 _THREADS = {"75": 1024, "86": 1536, "87": 1536, "88": 1536, "89": 1536, "110": 1536, "120": 1536, "121": 1536}
 _MOST_THREADS = 2048
 
+#: loops over agents as loops; prelude.cuh
+ROLLED = ("-DGZ_ROLLED_LANES=1",)
+
 #: options of a compiler to a program and the compiler's log
 Compile = Callable[[tuple[str, ...]], tuple[bytes, str]]
+
+
+class Bounded(NamedTuple):
+    """A compiled program.
+
+    Attributes:
+        cubin: the program.
+        log: the compiler's, with ptxas' report.
+        options: the macros that were chosen for it.
+    """
+
+    cubin: bytes
+    log: str
+    options: tuple[str, ...]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,13 +47,20 @@ class Usage:
 
     Attributes:
         registers: per thread.
-        local: bytes of local memory per thread: stack frame and spills, 0 in a kernel that is in order.
+        stack: bytes of local memory per thread, for arrays and for registers that are spilled.
+        spills: bytes that a thread's instructions store to and load from spilled registers.
         shared: bytes of static shared memory per block.
     """
 
     registers: int
-    local: int
+    stack: int
+    spills: int
     shared: int
+
+    @property
+    def local(self) -> int:
+        """0 in a kernel that is in order."""
+        return self.stack + self.spills
 
 
 def usage(log: str) -> dict[str, Usage]:
@@ -46,7 +72,7 @@ def usage(log: str) -> dict[str, Usage]:
     )
     shared = [re.search(r"(\d+) bytes smem", rest) for *_, rest in found]
     return {
-        name: Usage(int(registers), int(stack) + int(stores) + int(loads), int(bytes_[1]) if bytes_ else 0)
+        name: Usage(int(registers), int(stack), int(stores) + int(loads), int(bytes_[1]) if bytes_ else 0)
         for (name, stack, stores, loads, registers, _), bytes_ in zip(found, shared, strict=True)
     }
 
@@ -62,35 +88,52 @@ def resident(registers: int, block: int) -> int:
     return REGISTERS // of_warp // (block // WARP)
 
 
-def bounded(compile_with: Compile, block: int, arch: str) -> tuple[bytes, str]:
+def bounded(compile_with: Compile, block: int, arch: str) -> Bounded:
     """Compiles a game such that half of an SM's threads have registers for a step, if that is possible without spills.
 
     Args:
-        compile_with: the compiler, which is given macros for the launch bounds, and leaves ptxas' report in its log.
+        compile_with: the compiler, which is given macros, and leaves ptxas' report in its log.
         block: threads per block.
         arch: such as ``sm_90``.
-
-    Returns:
-        What the compiler returned last.
     """
-    result = compile_with(())
-    free = usage(result[1])
+
+    def made(options: tuple[str, ...]) -> Bounded:
+        return Bounded(*compile_with(options), options)
+
+    def spilling(result: Bounded) -> list[str]:
+        """Those that have local memory which they do not have without a bound."""
+        return [name for name, use in usage(result.log).items() if use.local > free[name].local]
+
+    first = made(())
+    free = usage(first.log)
     wanted = -(-most_threads(arch) // 2 // block)
     # A kernel that spills without a bound is not helped by one.
     candidates = [name for name in KERNELS if not free[name].local]
     blocks = {name: wanted for name in candidates if resident(free[name].registers, block) < wanted}
-    while blocks:
-        result = compile_with(macros(blocks))
-        spilling = [name for name in blocks if usage(result[1])[name].local]
-        if not spilling:
-            break
-        for name in spilling:
-            blocks[name] -= 1
-            if blocks[name] <= resident(free[name].registers, block):
-                del blocks[name]
-        if not blocks:
-            result = compile_with(())
-    return result
+    if not blocks:
+        return first
+    tried: dict[tuple[str, ...], Bounded] = {}
+    for form in ((), ROLLED):
+        tried[form] = made((*form, *macros(blocks)))
+        if not spilling(tried[form]):
+            return tried[form]
+
+    def eased(form: tuple[str, ...]) -> Bounded:
+        result, left = tried[form], dict(blocks)
+        while names := [name for name in spilling(result) if name in left]:
+            for name in names:
+                left[name] -= 1
+                if left[name] <= resident(free[name].registers, block):
+                    del left[name]
+            result = made((*form, *macros(left))) if form or left else first
+        return result
+
+    # Which form is the better one is up to the step. A rollout does the same, and the choice of actions.
+    if "step" in spilling(tried[()]) and "step" not in spilling(tried[ROLLED]):
+        rolled = eased(ROLLED)
+        if not spilling(rolled):
+            return rolled
+    return eased(())
 
 
 def macros(blocks: Mapping[str, int]) -> tuple[str, ...]:

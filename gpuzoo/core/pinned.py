@@ -30,7 +30,12 @@ class Pinned:
         return memory if len(memory) >= size else np.frombuffer(self._cupy.cuda.alloc_pinned_memory(size), np.uint8)
 
     def send(self, host: Array, target: Any) -> None:
-        """Copies an array to the device. It may be changed as soon as this returns, when the device has yet to read."""
+        """Copies an array to the device. It may be changed as soon as this returns, when the device has yet to read.
+
+        Args:
+            host: the array.
+            target: of the same shape and dtype; contiguous, or a part of an array that is.
+        """
         memory, event = self._pieces[0]
         if event is None:
             event = self._cupy.cuda.Event(disable_timing=True)
@@ -39,10 +44,25 @@ class Pinned:
         memory = self._of(memory, host.nbytes)
         piece = memory[: host.nbytes].view(host.dtype).reshape(host.shape)
         piece[...] = host
-        target.set(piece)
+        if target.flags.c_contiguous:
+            target.set(piece)
+        else:
+            self._send_part(piece, target)
         event.record()
         self._pieces[0] = memory, event
         self._pieces.rotate(-1)
+
+    def _send_part(self, piece: Array, target: Any) -> None:
+        """Fills a part of an array, such as one group's actions. CuPy would compile a kernel for it."""
+        runtime, stream = self._cupy.cuda.runtime, self._cupy.cuda.get_current_stream().ptr
+        axis, width = target.ndim, target.itemsize  # of neighbours
+        while axis > 1 and target.strides[axis - 1] == width:
+            axis -= 1
+            width *= target.shape[axis]
+        for place in np.ndindex(target.shape[1:axis]):
+            to, source = target[(slice(None), *place)], piece[(slice(None), *place)]
+            ends = to.data.ptr, to.strides[0], source.ctypes.data, source.strides[0]
+            runtime.memcpy2DAsync(*ends, width, len(piece), runtime.memcpyHostToDevice, stream)
 
     def receive(self, arrays: Sequence[Any]) -> list[Array]:
         """Copies contiguous arrays to the host, with one wait. The next call writes into the same memory."""

@@ -580,20 +580,22 @@ class Simulator:
             ValueError: another shape, or a number that the dtype cannot hold.
         """
         target, xp = self.arrays[name], self.xp
-        given = to_host(value) if xp is np else xp.asarray(value)
+        on_device = xp is not np and (isinstance(value, xp.ndarray) or getattr(value, "is_cuda", False))
+        given = xp.asarray(value) if on_device else to_host(value)
         want = (*lead, *target.shape[1:])
         if given.shape != want:
             raise ValueError(f"{self.env.id}: {name} must have shape {want}, not {given.shape}.")
         if given.dtype.kind not in "biuf":
             raise TypeError(f"{self.env.id}: {name} must be numbers that fit into {target.dtype}, not {given.dtype}.")
+        if given.dtype == target.dtype and name != "elapsed_steps":
+            return given
+        given = to_host(given)
         with np.errstate(all="ignore"):
             new = given.astype(target.dtype, copy=False)
         if name == "elapsed_steps":
             bad = (given < 0) | (new != given)
-        elif given.dtype == target.dtype:
-            return new
         elif target.dtype.kind == "f":
-            bad = xp.isfinite(given) & ~xp.isfinite(new)
+            bad = np.isfinite(given) & ~np.isfinite(new)
         else:
             bad = new != given
         if bool(bad.any()):
@@ -610,8 +612,8 @@ class Simulator:
         self.check_usable()
         names = [*self.program.fields, *_STATE]
         with self.backend.ordered():
-            where = slice(None) if envs is None else self._index(envs)
-            return {name: self.xp.ascontiguousarray(self.arrays[name][where]).copy() for name in names}
+            where = None if envs is None else self._index(envs)
+            return {name: self.backend.take(self.arrays[name], where) for name in names}
 
     def global_state(self) -> Any:
         """The game's own global state now (`EnvDef.state_space`), in memory that the next call writes again.
@@ -650,32 +652,32 @@ class Simulator:
         self.check_usable()
         known = [*self.program.fields, *_STATE]
         with self.backend.ordered():
-            where = self.xp.asarray(self._different(range(self.num_envs) if envs is None else envs))
+            chosen = self._different(range(self.num_envs) if envs is None else envs)
+            where = self.xp.asarray(chosen)
             new = {}
             for name, value in values.items():
                 if name not in known:
                     raise KeyError(unknown(f"{self.env.id} has no field", name, known))
                 new[name] = self._fit(name, value, (len(where),))
             for name, value in new.items():
-                self.arrays[name][where] = value
-            self.backend.fill(self.arrays["reset_mask"], 0)
-            self.arrays["reset_mask"][where] = True
+                self.backend.put(self.arrays[name], where, value)
+            self.backend.upload(self.arrays["reset_mask"], np.isin(np.arange(self.num_envs), chosen))
         self._launch("reset", self.num_envs, _NO_RESET)
 
     def snapshot(self, envs: Any = None) -> Snapshot:
         """The whole state of some envs (all by default), on the device."""
         self.check_usable()
         with self.backend.ordered():
-            where = slice(None) if envs is None else self._index(envs)
+            where = None if envs is None else self._index(envs)
             arrays = {
-                name: self.xp.ascontiguousarray(array[where]).copy()
+                name: self.backend.take(array, where)
                 for name, array in self.arrays.items()
                 if name not in _TRANSIENT | _WANTED
             }
             n = len(arrays["elapsed_steps"])
             for name, array in self._params.items():
-                values = array[where] if array.shape != (1,) else self.xp.broadcast_to(array, (n,))
-                arrays[f"param_{name}"] = self.xp.ascontiguousarray(values).copy()
+                same = self.xp.asarray(np.zeros(n, np.int64)) if array.shape == (1,) else where
+                arrays[f"param_{name}"] = self.backend.take(array, same)
         return Snapshot(self.env.id, self.constants(), arrays)
 
     def constants(self) -> dict[str, Any]:
@@ -721,11 +723,11 @@ class Simulator:
         with self.backend.ordered():
             new = {name: self._fit(name, snapshot.arrays[name], (len(snapshot),)) for name in kept}
             if seed is not None:
-                new["seed"] = self.xp.asarray(self._seeds(seed, len(chosen)))
+                new["seed"] = self._seeds(seed, len(chosen))
             params = self._restored_params(snapshot, chosen)
             where = self.xp.asarray(chosen)
             for name, array in new.items():
-                self.arrays[name][where] = array
+                self.backend.put(self.arrays[name], where, array)
         self._set_params(params)
         self._seeded = True
 

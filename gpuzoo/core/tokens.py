@@ -34,12 +34,13 @@ class Piece:
 
 @dataclasses.dataclass(frozen=True)
 class Token:
-    """A number, a name, or another sign (``kind``), and where it stands."""
+    """A number, a name, or another sign (``kind``), and where it stands: its line, and its place in the piece."""
 
     kind: str
     text: str
     path: Path
     line: int
+    at: int
 
     def error(self, message: str) -> DialectError:
         """What is wrong here; the message is a sentence without its full stop."""
@@ -48,14 +49,14 @@ class Token:
 
 def tokens_of(piece: Piece) -> Iterator[Token]:
     """The tokens of a piece; comments and texts are none."""
-    clean = _COMMENT.sub(lambda m: " " + "\n" * m[0].count("\n"), piece.source)
+    clean = _COMMENT.sub(lambda m: re.sub(r"[^\n]", " ", m[0]), piece.source)
     line = piece.line
     for found in _TOKEN.finditer(clean):
         kind = found.lastgroup or ""
         if kind == "line":
             line += 1
         else:
-            yield Token(kind, found[0], piece.path, line)
+            yield Token(kind, found[0], piece.path, line, found.start())
 
 
 def closing(tokens: Sequence[Token], at: int) -> int:
@@ -67,6 +68,20 @@ def closing(tokens: Sequence[Token], at: int) -> int:
         if depth == 0:
             return k
     raise tokens[at].error(f"'{opening}' is never closed")
+
+
+def separated(tokens: Sequence[Token], span: range) -> Iterator[range]:
+    """What commas separate."""
+    start, k = span.start, span.start
+    while k < span.stop:
+        if tokens[k].text in "([{":
+            k = closing(tokens, k)
+        elif tokens[k].text == ",":
+            yield range(start, k)
+            start = k + 1
+        k += 1
+    if start < span.stop:
+        yield range(start, span.stop)
 
 
 @dataclasses.dataclass

@@ -15,6 +15,7 @@ from gpuzoo.core.simulator import Simulator
 from gpuzoo.interfaces.arrays import ActionSlot
 from gpuzoo.interfaces.batch import Masks, apply_options, check_masks, check_render_mode, draw_or_show
 from gpuzoo.interfaces.global_state import global_state, global_state_space
+from gpuzoo.interfaces.infos import infos_of_one
 from gpuzoo.interfaces.interface import OneEnv
 from gpuzoo.interfaces.spaces import agent_observation_space, plain_space
 from gpuzoo.render import Window
@@ -32,6 +33,7 @@ class AgentView(OneEnv):
         device: where it runs; one env is fastest on the CPU.
         masks: where a game's action masks are: ``"observation"``, which is then a dictionary, and infos, or ``"info"``
             for infos alone.
+        infos: adds what the game itself has for infos, the same for all agents.
         **kwargs: the game's parameters.
     """
 
@@ -42,6 +44,7 @@ class AgentView(OneEnv):
         max_cycles: int | Literal["default"] | None = "default",
         device: Device = "cpu",
         masks: Masks = "observation",
+        infos: bool = False,
         **kwargs: Any,
     ) -> None:
         definition = registry.get(env)
@@ -57,7 +60,7 @@ class AgentView(OneEnv):
             **kwargs,
         )
         lay = sim.layout
-        self.definition, self.render_mode = definition, render_mode
+        self.definition, self.render_mode, self._tells = definition, render_mode, infos
         self.names = lay.agent_names()
         self.index = {name: k for k, name in enumerate(self.names)}
         self.groups = {name: lay.group_of(k) for name, k in self.index.items()}
@@ -114,10 +117,12 @@ class AgentView(OneEnv):
         return out
 
     def infos(self, agents: list[str]) -> dict[str, dict[str, Any]]:
-        """Infos of some agents: the action mask, where the game has masks."""
-        if not self.simulator.layout.mask_size:
-            return {agent: {} for agent in agents}
-        return {agent: {"action_mask": mask} for agent, mask in self._masks(agents).items()}
+        """Infos of some agents: the action mask, where the game has masks, and the game's own, if they are wanted."""
+        sim = self.simulator
+        own = infos_of_one(sim, stepped=bool(self.read("elapsed_steps"))) if self._tells else {}
+        if not sim.layout.mask_size:
+            return {agent: dict(own) for agent in agents}
+        return {agent: {"action_mask": mask, **own} for agent, mask in self._masks(agents).items()}
 
     def _masks(self, agents: list[str]) -> dict[str, Any]:
         """Action masks of some agents, in arrays of their own."""
@@ -250,7 +255,7 @@ def parallel_env(env: str | EnvDef | type[EnvDef], **kwargs: Any) -> GpuzooParal
 
     Args:
         env: id or declaration of a game.
-        **kwargs: ``render_mode``, ``max_cycles``, ``device``, ``masks`` and the game's parameters.
+        **kwargs: ``render_mode``, ``max_cycles``, ``device``, ``masks``, ``infos`` and the game's parameters.
 
     Raises:
         ValueError: the game is turn-based, or an argument is out of range.

@@ -18,6 +18,7 @@ from gpuzoo.core.definition import EnvDef
 from gpuzoo.core.simulator import Simulator, host_seed
 from gpuzoo.interfaces.arrays import ActionSlot
 from gpuzoo.interfaces.batch import Masks, apply_options, check_masks, check_render_mode, draw_or_show
+from gpuzoo.interfaces.infos import infos_of_one
 from gpuzoo.interfaces.interface import OneEnv
 from gpuzoo.interfaces.spaces import common_spaces, converted_dtype, plain_space
 from gpuzoo.render import Window
@@ -42,6 +43,7 @@ class SingleEnv(OneEnv, gymnasium.Env[Any, Any]):
         max_episode_steps: time limit, None for none; ``gymnasium.make`` sets none here and applies its own wrapper.
         device: where it runs; one env is fastest on the CPU.
         masks: where a game's action masks are: ``"observation"``, which is then a dictionary, or ``"info"``.
+        infos: adds what the game itself has for infos, such as the parts of a robot's reward.
         **kwargs: the game's parameters.
 
     Raises:
@@ -54,6 +56,7 @@ class SingleEnv(OneEnv, gymnasium.Env[Any, Any]):
     _SPACES: ClassVar = frozenset(("observation_space", "action_space"))
     _closed = False
     _generator: np.random.Generator | None = None
+    _tells: bool
     _unbuilt: tuple[Callable[[], Simulator], Masks] | None
     _window: Window
     _shape: tuple[int, ...]
@@ -69,6 +72,7 @@ class SingleEnv(OneEnv, gymnasium.Env[Any, Any]):
         max_episode_steps: int | Literal["default"] | None = "default",
         device: Device = "cpu",
         masks: Masks = "observation",
+        infos: bool = False,
         **kwargs: Any,
     ) -> None:
         definition = registry.get(env)
@@ -82,6 +86,7 @@ class SingleEnv(OneEnv, gymnasium.Env[Any, Any]):
         arguments = {"device": device, "max_episode_steps": max_episode_steps, **kwargs}
         vars(self).update(  # an assignment takes time to find out that this is no parameter
             render_mode=render_mode,
+            _tells=infos,
             metadata={**self.metadata, "render_fps": definition.render_fps},
             _window=Window(definition.id, definition.render_fps),
             _unbuilt=(
@@ -179,7 +184,8 @@ class SingleEnv(OneEnv, gymnasium.Env[Any, Any]):
             vars(self).update(_np_random_seed=seed, _generator=None)
         if self.render_mode == "human":
             self.render()
-        return self._observation()
+        observation, infos = self._observation()
+        return observation, infos | infos_of_one(self.simulator, stepped=False) if self._tells else infos
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """One step."""
@@ -190,6 +196,8 @@ class SingleEnv(OneEnv, gymnasium.Env[Any, Any]):
         if self.render_mode == "human":
             self.render()
         observation, infos = self._observation()
+        if self._tells:
+            infos |= infos_of_one(self.simulator, stepped=True)
         return observation, float(reward), bool(terminated), bool(truncated), infos
 
     def render(self) -> Any:

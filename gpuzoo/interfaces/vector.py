@@ -34,6 +34,7 @@ from gpuzoo.interfaces.batch import (
     check_render_mode,
     draw,
 )
+from gpuzoo.interfaces.infos import own_infos
 from gpuzoo.interfaces.opponents import Opponents, Policy
 from gpuzoo.interfaces.spaces import common_spaces, converted_dtype, plain_space
 
@@ -69,6 +70,8 @@ class VectorEnv(BatchAttributes, gymnasium.vector.VectorEnv[Any, Any, Any]):
             RecordEpisodeStatistics does the same and refuses to be used on top of it.)
         masks: where a game's action masks are: ``"observation"``, which is then a dictionary, or ``"info"``, which has
             ``action_mask``, (num_envs, choices) int8.
+        infos: adds what the game itself has for infos, such as the parts of a robot's reward, (num_envs,) each. In
+            same-step mode those of an episode's last step are lost.
         render_mode: ``"rgb_array"``, ``"rgb_array_list"`` (the pictures since the last `render`) or None.
         max_episode_steps: time limit; None or -1 means none.
         **kwargs: further arguments of `Simulator` (``threads``, ``debug``) and the game's parameters.
@@ -98,6 +101,7 @@ class VectorEnv(BatchAttributes, gymnasium.vector.VectorEnv[Any, Any, Any]):
         opponents: Policy = "random",
         masks: Masks = "observation",
         statistics: bool = False,
+        infos: bool = False,
         render_mode: str | None = None,
         max_episode_steps: int | Literal["default"] | None = "default",
         **kwargs: Any,
@@ -125,7 +129,7 @@ class VectorEnv(BatchAttributes, gymnasium.vector.VectorEnv[Any, Any, Any]):
         self.render_mode = render_mode
         self.metadata = {**self.metadata, "autoreset_mode": sim.autoreset_mode, "render_fps": definition.render_fps}
         self.autoreset_mode = sim.autoreset_mode
-        self._output, self._copy, self._statistics = output, copy, statistics
+        self._output, self._copy, self._statistics, self._tells = output, copy, statistics, infos
         space, self.single_action_space = common_spaces(sim.layout, groups)
         plain = plain_space(space)
         self._masks_in = masks if sim.layout.mask_size else None
@@ -162,7 +166,7 @@ class VectorEnv(BatchAttributes, gymnasium.vector.VectorEnv[Any, Any, Any]):
         self._stepped = False
         # Most often there is nothing to add to what the kernel wrote.
         self._bare = not (
-            self._multi or self._same_step or statistics or self._masks_in or render_mode == "rgb_array_list"
+            self._multi or self._same_step or statistics or infos or self._masks_in or render_mode == "rgb_array_list"
         )
         self._frames: list[list[Any]] | None = None
         if render_mode == "rgb_array_list":
@@ -387,7 +391,23 @@ class VectorEnv(BatchAttributes, gymnasium.vector.VectorEnv[Any, Any, Any]):
             infos["alive"], infos["_alive"] = self._kept("alive"), self._all_rows()
         if self._masks_in == "info":
             infos["action_mask"], infos["_action_mask"] = self._kept("action_mask"), self._all_rows()
+        if self._tells:
+            state, step = own_infos(self.simulator, self._read)
+            stepped = self._read(self.simulator.arrays["elapsed_steps"]) > 0
+            for own, there in ((state, stepped | True), (step, stepped)):
+                for name, x in own.items():
+                    infos[name], infos[f"_{name}"] = self._by_row(x), self._by_row(there)
         return infos
+
+    def _read(self, array: Any) -> Any:
+        """An array of the device in the kind that was asked for."""
+        if self._output == "numpy":
+            return self.simulator.backend.to_numpy(array)
+        return tensors.as_tensor(array) if self._output == "torch" else array
+
+    def _by_row(self, array: Any) -> Any:
+        """A value of each env for each of its rows, in memory of its own."""
+        return array.repeat_interleave(self._count) if self._output == "torch" else array.repeat(self._count)
 
     def _infos(self, terminations: Any, truncations: Any) -> dict[str, Any]:
         infos = self._infos_of_rows()

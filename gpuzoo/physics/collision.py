@@ -12,12 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from gpuzoo.physics.expressions import Trace
+from gpuzoo.physics.expressions import Number, Trace
 from gpuzoo.physics.kinematics import Kinematics, kinematics
 from gpuzoo.physics.model import BOX, CAPSULE, CYLINDER, PLANE, SPHERE, Model
 from gpuzoo.physics.shapes import PARTS, Nearest, Place
 from gpuzoo.physics.spatial import constant_rotation
 
+_MINMU = 1e-5  # mjMINMU
 _NAMES = {PLANE: "plane", SPHERE: "sphere", CAPSULE: "capsule", CYLINDER: "cylinder", BOX: "box"}
 
 
@@ -31,7 +32,7 @@ class Touch:
         nearest: the function of their shapes.
         alike: what touches with the same code have in common.
         numbers: what may differ between them.
-        condim: 1 without friction, 3 with.
+        condim: 1 without friction, 3 where it slides, 4 where it also spins, 6 where it also rolls.
         solref: of the pair.
         solimp: of the pair.
     """
@@ -40,7 +41,7 @@ class Touch:
     bodies: tuple[int, int]
     nearest: Callable[[Place], Nearest]
     alike: tuple[object, ...]
-    numbers: dict[str, float]
+    numbers: dict[str, Number]
     condim: int
     solref: tuple[float, ...]
     solimp: tuple[float, ...]
@@ -68,7 +69,7 @@ def _mixed(m: Model, f: int, g: int) -> dict[str, Any]:
     """Parameters of a contact: of the geom with priority, or of both (``mj_contactParam``)."""
     if m.geom_priority[f] != m.geom_priority[g]:
         one = f if m.geom_priority[f] > m.geom_priority[g] else g
-        condim, friction = m.geom_condim[one], m.geom_friction[one, 0]
+        condim, friction = m.geom_condim[one], m.geom_friction[one]
         solref, solimp = m.geom_solref[one], m.geom_solimp[one]
     else:
         share = m.geom_solmix[f] / (m.geom_solmix[f] + m.geom_solmix[g])
@@ -76,12 +77,14 @@ def _mixed(m: Model, f: int, g: int) -> dict[str, Any]:
         standard = first[0] > 0 and second[0] > 0
         solref = share * first + (1 - share) * second if standard else np.minimum(first, second)
         solimp = share * m.geom_solimp[f] + (1 - share) * m.geom_solimp[g]
-        condim, friction = m.geom_condim[[f, g]].max(), m.geom_friction[[f, g], 0].max()
+        condim, friction = m.geom_condim[[f, g]].max(), m.geom_friction[[f, g]].max(0)
     margin = m.geom_margin[f] + m.geom_margin[g] - m.geom_gap[f] - m.geom_gap[g]
-    invweight = m.body_invweight0[m.geom_bodyid[[f, g]], 0]
+    invweight = m.body_weight(int(m.geom_bodyid[f])) + m.body_weight(int(m.geom_bodyid[g]))
+    names = {1: ("friction",), 3: ("friction",)}.get(condim, ("friction", "friction_spin", "friction_roll"))
+    coefficients = {name: max(float(x), _MINMU) * m.factors.friction for name, x in zip(names, friction, strict=False)}
     return {
         "condim": int(condim),
-        "numbers": {"friction": float(friction), "margin": float(margin), "invweight": float(invweight.sum())},
+        "numbers": {**coefficients, "margin": float(margin), "invweight": invweight},
         "solref": tuple(solref.tolist()),
         "solimp": tuple(solimp.tolist()),
     }

@@ -1,8 +1,9 @@
-"""Impedance and reference accelerations of constraints, and limits of joints (``mj_makeConstraint``)."""
+"""Impedance and reference accelerations of constraints, limits and friction of joints (``mj_makeConstraint``)."""
 
 from __future__ import annotations
 
 import dataclasses
+from typing import Protocol
 
 from gpuzoo.physics.expressions import Array, Expr, Number, Trace
 from gpuzoo.physics.model import HINGE, SLIDE, Model
@@ -30,6 +31,8 @@ def impedance(t: Trace, depth: Number, solimp: Array) -> Number:
             out = out * base
         return out
 
+    if depth == 0.0:
+        return low
     x = t.min(depth * (1.0 / width), 1.0)
     y: Number = x
     if power > 1.0:
@@ -49,23 +52,99 @@ def reference(solref: Array, solimp: Array, timestep: float) -> tuple[float, flo
     return -first / (high * high), -second / high
 
 
+class Row(Protocol):
+    """A constraint of one degree of freedom.
+
+    Attributes:
+        dof: the degree of freedom.
+        hit: where it can act; None: everywhere.
+        weight: 1 / R, its inverse regularisation (``efc_D``).
+        sign: its Jacobian, 1 or -1.
+        offset: less its reference acceleration (``-efc_aref``).
+        masks: how many masks say in which piece of its cost it is.
+    """
+
+    dof: int
+    hit: Expr | None
+    weight: Number
+    sign: Number
+    offset: Number
+    masks: int
+
+    def active(self, t: Trace, row: Number) -> list[Expr]:
+        """The masks at a residual."""
+
+    def violation(self, t: Trace, row: Number) -> Number:
+        """The part of a residual that costs: less the force, divided by the weight."""
+
+    def stiffness(self, t: Trace, active: list[Expr]) -> Number:
+        """The second derivative of the cost."""
+
+
 @dataclasses.dataclass
 class Limit:
     """A joint's limit; only the nearer one of its two sides can be violated.
 
-    Attributes:
-        dof: the degree of freedom.
-        hit: where it is violated.
-        weight: 1 / R, its inverse regularisation (``efc_D``); 0 where it is not violated.
-        sign: 1 at the lower side, -1 at the upper one: its Jacobian.
-        offset: less its reference acceleration (``-efc_aref``).
+    Its ``weight`` is 0 where it is not; its ``sign`` is 1 at the lower side, -1 at the upper one.
     """
 
     dof: int
-    hit: Expr
+    hit: Expr | None
     weight: Number
     sign: Number
     offset: Number
+    masks: int = 1
+
+    def active(self, t: Trace, row: Number) -> list[Expr]:
+        """See `Row`."""
+        assert self.hit is not None
+        return [t.both(t.less(row, 0.0), self.hit)]
+
+    def violation(self, t: Trace, row: Number) -> Number:
+        """See `Row`."""
+        return t.min(row, 0.0)
+
+    def stiffness(self, t: Trace, active: list[Expr]) -> Number:
+        """See `Row`."""
+        return t.select(active[0], self.weight, 0.0)
+
+
+@dataclasses.dataclass
+class FrictionLoss:
+    """Dry friction of a joint: a force against its motion, which stops growing at a residual of ``bound``."""
+
+    dof: int
+    weight: Number
+    offset: Number
+    bound: Number
+    hit: Expr | None = None
+    sign: Number = 1.0
+    masks: int = 2
+
+    def active(self, t: Trace, row: Number) -> list[Expr]:
+        """See `Row`."""
+        return [t.less(row, -self.bound), t.less(self.bound, row)]
+
+    def violation(self, t: Trace, row: Number) -> Number:
+        """See `Row`."""
+        return t.max(t.min(row, self.bound), -self.bound)
+
+    def stiffness(self, t: Trace, active: list[Expr]) -> Number:
+        """See `Row`."""
+        return t.select(t.either(*active), 0.0, self.weight)
+
+
+def friction_losses(t: Trace, m: Model, qvel: list[Number]) -> list[FrictionLoss]:
+    """Friction of all joints that have some (``mj_instantiateFriction``)."""
+    out = []
+    for d, loss in enumerate(m.dof_frictionloss):
+        if loss > 0.0:
+            imp = impedance(t, 0.0, m.dof_solimp[d])
+            assert isinstance(imp, float)
+            _, damping = reference(m.dof_solref[d], m.dof_solimp[d], m.opt_timestep)
+            weight = imp / ((1.0 - imp) * m.dof_weight(d))
+            out.append(FrictionLoss(d, weight, qvel[d] * damping, float(loss) / weight))
+    return out
 
 
 def limits(t: Trace, m: Model, qpos: list[Number], qvel: list[Number]) -> list[Limit]:
@@ -87,6 +166,6 @@ def limits(t: Trace, m: Model, qpos: list[Number], qvel: list[Number]) -> list[L
         hit = t.less(0.0, depth)
         imp = impedance(t, depth, m.jnt_solimp[j])
         k, b = reference(m.jnt_solref[j], m.jnt_solimp[j], m.opt_timestep)
-        weight = t.select(hit, imp / ((1.0 - imp) * float(m.dof_invweight0[d])), 0.0)
+        weight = t.select(hit, imp / ((1.0 - imp) * m.dof_weight(d)), 0.0)
         out.append(Limit(d, hit, weight, sign, sign * qvel[d] * b - depth * imp * k))
     return out

@@ -22,6 +22,9 @@ from gpuzoo.physics.spatial import constant_rotation
 
 #: a model with more contacts than these has loops over those that differ in numbers only
 UNROLLED = 16
+#: bytes of shared memory that contacts may take of each thread of a GPU: an SM has registers for eight warps of threads
+#: that have as many as they can, and 228 KB of shared memory, of which rows of observations take up to 6 KB per warp
+SHARED = 640
 
 
 class Contacts:
@@ -48,6 +51,7 @@ class Contacts:
         self.groups = self._grouped([*kinds.values()] if self.many else [[x] for kind in kinds.values() for x in kind])
         self.touches = [touch for group in self.groups for touch in group.members]
         self._arrays: set[str] = set()
+        self._bytes = 0
         self._tables: set[str] = set()
         self._shared: set[tuple[str, Block]] = set()
         self._place = (t.block, len(t.block.lines))
@@ -84,7 +88,12 @@ class Contacts:
         """The array of a number, or of some, of all contacts, declared where the contacts' code begins."""
         if name not in self._arrays:
             self._arrays.add(name)
-            self._declare(f"{type_} c_{name}[{len(self.touches)}]{f'[{width}]' if width else ''};")
+            count = len(self.touches)
+            size = count * (1 if type_ == "PackMask" else 4)
+            kept = not width and self._bytes + size <= SHARED
+            self._bytes += size * kept
+            place = f"c_{name}[{count}]{f'[{width}]' if width else ''}"
+            self._declare(f"GZ_KEPT({type_}, c_{name}, {count});" if kept else f"{type_} {place};")
         return f"c_{name}"
 
     def shared(self, name: str, arrays: Sequence[Array], index: str) -> Array:
@@ -174,10 +183,12 @@ class Detection:
 
     def number(self, name: str) -> Number:
         """See `shapes.Place`."""
-        values = [float(touch.numbers[name]) for touch in self._members]
+        values = [touch.numbers[name] for touch in self._members]
         if len({*values}) == 1:
             return values[0]
-        table = [float(touch.numbers.get(name, 0.0)) for touch in self._contacts.touches]
+        table = [touch.numbers.get(name, 0.0) for touch in self._contacts.touches]
+        if any(isinstance(x, Expr) for x in values):
+            return self._contacts.shared(name, [np.array([x], object) for x in table], "j")[0]  # type: ignore[no-any-return]
         return self.trace.read(f"num({self._contacts.table(f'table_{name}', table, 'Real')}[j])")
 
     def vector(self, name: str) -> Array:

@@ -8,19 +8,21 @@ from __future__ import annotations
 import functools
 import re
 from pathlib import Path
+from typing import Any
 
-from gpuzoo.physics.actuation import actuator_forces
+from gpuzoo.physics.actuation import actuator_damping, actuator_forces
 from gpuzoo.physics.bias import bias_forces
-from gpuzoo.physics.constraint import limits
+from gpuzoo.physics.constraint import Row, friction_losses, limits
 from gpuzoo.physics.contact import Contacts
 from gpuzoo.physics.expressions import Number, Trace, Variable
 from gpuzoo.physics.inertia import Sparse, factor, inertias, mass_matrix
-from gpuzoo.physics.integrator import RUNGE_KUTTA, advance, implicit_damping, rates
-from gpuzoo.physics.kinematics import kinematics
-from gpuzoo.physics.model import RK4, Model, load
+from gpuzoo.physics.integrator import RUNGE_KUTTA, advance, free_acceleration, free_bodies, implicit_damping, rates
+from gpuzoo.physics.kinematics import Kinematics, kinematics
+from gpuzoo.physics.model import IMPLICITFAST, RK4, Factors, Model, load
 from gpuzoo.physics.passive import passive_forces
 from gpuzoo.physics.solver import Problem, Solver
 from gpuzoo.physics.watched import Evaluation, place, sizes, write
+from gpuzoo.physics.weights import needed, weights
 
 _HEAD = """\
 // Generated from {source}, compiled by MuJoCo {version}.
@@ -30,11 +32,11 @@ struct Physics {{
   static constexpr Real CROSSING = sizeof(Real) == 4 ? 1e-6 : 1e-13;  // distance of axes that counts as none
   Vec qpos[NQ], qvel[NV], qacc[NV];  // qacc: where the solver starts (qacc_warmstart)
   bool watched = true;               // whether what follows is read before the next step
-{watched}}};
+{watched}{varied}}};
 """
 
 
-def generate(m: Model, watch: tuple[str, ...] = (), look: bool = False) -> str:
+def generate(m: Model, watch: tuple[str, ...] = (), look: bool = False, vary: tuple[str, ...] = ()) -> str:
     """The text of a model.
 
     Args:
@@ -43,6 +45,8 @@ def generate(m: Model, watch: tuple[str, ...] = (), look: bool = False) -> str:
             has them after a step: ``"xpos fingertip"``, ``"subtree_com torso"`` (of a body), ``"site_xpos tip"``,
             ``"qfrc_constraint slider"`` (of a joint); ``"cinert"``, ``"cvel"``, ``"cfrc_ext"`` (of all bodies),
             ``"qfrc_actuator"``. They are members of ``Physics`` with these names, ``xpos_fingertip[3]``.
+        vary: names of `model.FACTORS` that differ from env to env: members of ``Physics``, to be set before a step.
+            Then ``physics_derive(state)`` computes what follows from them.
         look: whether there is also ``physics_look(state)``, which sees the places that are watched, without a step.
 
     Raises:
@@ -57,16 +61,20 @@ def generate(m: Model, watch: tuple[str, ...] = (), look: bool = False) -> str:
         nu=m.nu,
         timestep=m.opt_timestep,
         watched="".join(f"  Vec {name}[{size}];\n" for name, size in watched),
+        varied="".join(f"  Vec {name};\n" for name in vary)
+        + (f"  Vec body_weight[{m.nbody}], dof_weight[{m.nv}];\n" if "mass" in vary else ""),
     )
-    text = _runge_kutta(m, watch) if m.opt_integrator == RK4 else _euler(m, watch)
+    text = _runge_kutta(m, watch, vary) if m.opt_integrator == RK4 else _euler(m, watch, vary)
+    if vary:
+        text = _derive(m, vary) + text
     convex = Path(__file__).with_name("convex.cuh").read_text() if "convex::" in text else ""
     return head + convex + text + (_look(m, watch) if look else "")
 
 
 @functools.cache
-def shipped(name: str, watch: tuple[str, ...] = (), look: bool = False) -> str:
+def shipped(name: str, watch: tuple[str, ...] = (), look: bool = False, vary: tuple[str, ...] = ()) -> str:
     """The text of one of the models that are shipped."""
-    return generate(load(name), watch, look)
+    return generate(load(name), watch, look, vary)
 
 
 def _look(m: Model, watch: tuple[str, ...]) -> str:
@@ -78,6 +86,29 @@ def _look(m: Model, watch: tuple[str, ...]) -> str:
             for i, x in enumerate(found):
                 t.write(f"s.{words.replace(' ', '_')}[{i}] = {t.name(x)};")
     return _function(t, "GZ_SELDOM void physics_look(Physics &s)")
+
+
+def _varied(t: Trace, m: Model, vary: tuple[str, ...], derived: bool = True) -> Model:
+    """The model with what differs from env to env."""
+    if not vary:
+        return m
+    found: dict[str, Any] = {name: t.read(f"s.{name}") for name in vary}
+    if "mass" in vary and derived:
+        bodies, dofs = needed(m)
+        found["body_invweight0"] = {b: t.read(f"s.body_weight[{b}]") for b in bodies}
+        found["dof_invweight0"] = {d: t.read(f"s.dof_weight[{d}]") for d in dofs}
+    return m.scaled(Factors(**found))
+
+
+def _derive(m: Model, vary: tuple[str, ...]) -> str:
+    """Computes what follows from masses."""
+    t = Trace()
+    if "mass" in vary:
+        bodies, dofs = weights(t, _varied(t, m, ("mass",), derived=False))
+        for array, found in (("body", bodies), ("dof", dofs)):
+            for i, x in found.items():
+                t.write(f"s.{array}_weight[{i}] = {t.name(x)};")
+    return _function(t, "GZ_SELDOM void physics_derive(Physics &s)")
 
 
 def _read(t: Trace, name: str, count: int) -> list[Number]:
@@ -112,11 +143,11 @@ def _forward(
     ctrl: list[Number],
     warm: list[Variable],
     watch: tuple[str, ...],
-) -> tuple[Sparse, list[Number], Solver]:
+) -> tuple[Kinematics, Sparse, list[Number], Solver]:
     """Forces and constraints at a state (``mj_forward``).
 
     Returns:
-        The mass matrix, the generalised force of everything, and the solver.
+        Kinematics, the mass matrix, the generalised force of everything, and the solver.
     """
     k = kinematics(t, m, qpos, qvel)
     inertia = inertias(m, k)
@@ -124,23 +155,29 @@ def _forward(
     motors = actuator_forces(t, m, qpos, qvel, ctrl)
     parts = (bias_forces(m, k, inertia), passive_forces(t, m, k, qpos, qvel), motors)
     smooth = [passive + actuator - bias for bias, passive, actuator in zip(*parts, strict=True)]
-    bounds = limits(t, m, qpos, qvel)
+    rows: list[Row] = [*limits(t, m, qpos, qvel), *friction_losses(t, m, qvel)]
     contacts = Contacts(t, m, k)
-    solver = Solver(t, m, Problem(k.cdof, mass, smooth, bounds, contacts, contacts.detect()))
+    solver = Solver(t, m, Problem(k.cdof, mass, smooth, rows, contacts, contacts.detect()))
     solver.write(warm, "cfrc_ext" in watch)
     force = solver.force
     write(t, m, watch, Evaluation(k, inertia, motors, force, solver))
-    return mass, [a + b for a, b in zip(smooth, force, strict=True)], solver
+    return k, mass, [a + b for a, b in zip(smooth, force, strict=True)], solver
 
 
-def _euler(m: Model, watch: tuple[str, ...]) -> str:
-    """Euler's method, semi-implicit in velocity and with implicit damping."""
+def _euler(m: Model, watch: tuple[str, ...], vary: tuple[str, ...]) -> str:
+    """Euler's method, semi-implicit in velocity and with implicit damping, and implicitfast, which has more of it."""
     t, h = Trace(), m.opt_timestep
+    m = _varied(t, m, vary)
     t.write("const Vec *qvel = s.qvel;")
     qpos, qvel, ctrl = _read(t, "s.qpos", m.nq), _read(t, "qvel", m.nv), _read(t, "ctrl", m.nu)
     warm = _warm(t, m)
-    mass, force, solver = _forward(t, m, qpos, qvel, ctrl, warm, watch)
-    qacc = implicit_damping(m, mass).solve(force)
+    k, mass, force, solver = _forward(t, m, qpos, qvel, ctrl, warm, watch)
+    fast = m.opt_integrator == IMPLICITFAST
+    damping = actuator_damping(t, m, qpos, qvel, ctrl) if fast else None
+    qacc = implicit_damping(m, mass, damping).solve(force)
+    for b in free_bodies(m) if fast else ():
+        d = int(m.jnt_dofadr[m.body_jntadr[b]])
+        qacc[d : d + 6] = free_acceleration(m, k, mass, force[d : d + 6], qvel[d + 3 : d + 6], b)
     for d, (x, solved) in enumerate(zip(qacc, warm, strict=True)):
         start = x if solver.hit is None else t.select(solver.hit, solved.get(), x)
         t.write(f"s.qacc[{d}] = {t.name(start)};")
@@ -151,12 +188,13 @@ def _euler(m: Model, watch: tuple[str, ...]) -> str:
     return _function(t, "GZ void physics_step(Physics &s, const Vec *ctrl)")
 
 
-def _runge_kutta(m: Model, watch: tuple[str, ...]) -> str:
+def _runge_kutta(m: Model, watch: tuple[str, ...], vary: tuple[str, ...]) -> str:
     """RK4 calls the dynamics four times; they are a function of their own, so that they are compiled once."""
     t = Trace()
+    m = _varied(t, m, vary)
     qpos, qvel, ctrl = _read(t, "qpos", m.nq), _read(t, "qvel", m.nv), _read(t, "ctrl", m.nu)
     warm = _warm(t, m)
-    mass, force, _ = _forward(t, m, qpos, qvel, ctrl, warm, watch)
+    _, mass, force, _ = _forward(t, m, qpos, qvel, ctrl, warm, watch)
     for d, x in enumerate(factor(mass, m.nv).solve(force)):
         t.write(f"s.qacc[{d}] = {t.name(x)};")
     signature = "GZ_SELDOM void physics_forward(Physics &s, const Vec *qpos, const Vec *qvel, const Vec *ctrl)"

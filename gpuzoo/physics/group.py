@@ -15,10 +15,10 @@ import numpy as np
 
 from gpuzoo.physics.collision import Touch
 from gpuzoo.physics.constraint import impedance, reference
-from gpuzoo.physics.expressions import Array, Expr, Number, Trace, constants, dot
+from gpuzoo.physics.expressions import Array, Expr, Number, Trace, constants, dot, zeros
 from gpuzoo.physics.model import Model
 from gpuzoo.physics.shapes import Nearest
-from gpuzoo.physics.spatial import cross, velocity_at, wrench
+from gpuzoo.physics.spatial import cross, join, velocity_at, wrench
 
 if TYPE_CHECKING:
     from gpuzoo.physics.contact import Contacts, Detection
@@ -48,7 +48,7 @@ class Group:
         looped: whether it is a loop.
         first: the number of the first one.
         index: the number of the one that is being written, in the code.
-        tangents: directions of friction that each has.
+        tangents: directions of friction that each has: two to slide, one to spin, two to roll.
     """
 
     def __init__(self, contacts: Contacts, first: int, parts: list[list[Touch]], many: bool) -> None:
@@ -111,20 +111,19 @@ class Group:
         solref, solimp = (np.array(x) for x in (touch.solref, touch.solimp))
         imp = impedance(t, place.depth, solimp)
         stiffness, damping = reference(solref, solimp, m.opt_timestep)
+        for name in {_coefficient(a) for a in range(touch.condim - 1)} | {"friction"}:
+            self.store(name, place.number(name))
         mu = place.number("friction")
         # The edges of a pyramid have one regularisation, so that it is as stiff as the cone around it.
         scale = 2.0 * mu * mu * (1.0 + mu * mu) / m.opt_impratio if touch.condim > 1 else 1.0
-        self.store("friction", mu)
         self.store("weight", t.select(hit, imp / ((1.0 - imp) * (place.number("invweight") * scale)), 0.0))
-        tangents = _tangents(t, found.normal, found.axis) if touch.condim > 1 else []
-        self.tangents = len(tangents)
-        basis = [found.normal, *tangents]
+        self.tangents = touch.condim - 1
+        basis = [found.normal, *(_tangents(t, found.normal, found.axis) if self.tangents else [])]
         self.store_vector("point", found.point)
         for a, direction in enumerate(basis):
             self.store_vector("normal" if a == 0 else f"tangent{a - 1}_", direction)
         if self.grounded:
-            motion = self.motion("cvel", self.contacts.kinematics.cvel)
-            speeds: list[Number] = [dot(direction, motion) for direction in basis]
+            speeds = self.speeds("cvel", self.contacts.kinematics.cvel)
         else:
             self._store_jacobian(found.point, basis)
             speeds = self.across("qvel")
@@ -132,11 +131,18 @@ class Group:
             self.store(f"offset{a}", speed * damping - (place.depth * imp * stiffness if a == 0 else 0.0))
         self.index = "i" if self.looped else self.index
 
-    def motion(self, name: str, arrays: Sequence[Array]) -> Array:
-        """Motion at the point of a contact with the ground. ``arrays`` are spatial motions of all bodies."""
-        if not self.looped:
-            return velocity_at(arrays[self.touch.bodies[1]], self.load_vector("point"))
-        return velocity_at(self.contacts.shared(name, arrays, f"c_body[{self.index}]"), self.load_vector("point"))
+    def speeds(self, name: str, arrays: Sequence[Array]) -> list[Number]:
+        """Along the rows of a contact with the ground. ``arrays`` are spatial motions of all bodies."""
+        body = self.touch.bodies[1]
+        motion = self.contacts.shared(name, arrays, f"c_body[{self.index}]") if self.looped else arrays[body]
+        moves, basis = velocity_at(motion, self.load_vector("point")), self.basis()
+        turns = [dot(basis[a - 3], motion[:3]) for a in range(3, 1 + self.tangents)]
+        return [*(dot(x, moves) for x in basis), *turns]
+
+    def screws(self, point: Array, basis: list[Array]) -> list[Array]:
+        """The spatial force of a unit along each row: the normal, tangents, and turns about these three."""
+        forces = [wrench(point, direction) for direction in basis]
+        return forces + [join(basis[a - 3], zeros(3)) for a in range(3, 1 + self.tangents)]
 
     # ---- what one part of the code leaves for another ----
 
@@ -170,7 +176,7 @@ class Group:
 
     def basis(self) -> list[Array]:
         """Its normal, and its tangents."""
-        return [self.load_vector("normal"), *(self.load_vector(f"tangent{a}_") for a in range(self.tangents))]
+        return [self.load_vector("normal"), *(self.load_vector(f"tangent{a}_") for a in range(min(self.tangents, 2)))]
 
     def edges(self, rows: Sequence[Number]) -> list[tuple[Number, tuple[Number, ...], float]]:
         """The edges of its friction pyramid: residual, direction along normal and tangents, and how often it counts.
@@ -188,7 +194,7 @@ class Group:
             if not isinstance(row, Expr):
                 flat += 2.0
                 continue
-            friction = self.load("friction")
+            friction = self.load(_coefficient(a))
             for mu in (friction, -friction):
                 along = (mu if b == a else 0.0 for b in range(len(tangents)))
                 out.append((normal + row * mu, (1.0, *along), 1.0))
@@ -234,7 +240,7 @@ class Group:
 
     def _store_jacobian(self, point: Array, basis: list[Array]) -> None:
         t, cdof = self.trace, self.contacts.kinematics.cdof
-        screws = [wrench(point, direction) for direction in basis]
+        screws = self.screws(point, basis)
         for x in (x for screw in screws for x in screw):
             t.name(x)
         for dof in self.dofs():
@@ -258,6 +264,11 @@ class Group:
         return [total.get() for total in sums]
 
 
+def _coefficient(tangent: int) -> str:
+    """The number that has the coefficient of friction along a tangent."""
+    return ("friction", "friction", "friction_spin", "friction_roll", "friction_roll")[tangent]
+
+
 def _between(m: Model, first: int, second: int) -> list[tuple[int, float]]:
     """The degrees of freedom that move one body and not the other, and which: -1 the first, 1 the second."""
     chains = [{*m.body_chain[b]} for b in (first, second)]
@@ -276,7 +287,8 @@ def _tangents(t: Trace, normal: Array, axis: Array | None) -> list[Array]:
     flat = axis - normal * dot(normal, axis)
     moving = [i for i in range(3) if isinstance(flat[i], Expr)]
     if not moving:
-        first = constants(flat.astype(float) / np.linalg.norm(flat.astype(float)))
+        length = np.linalg.norm(flat.astype(float))
+        first = constants(flat.astype(float) / length if length > 1e-15 else [1.0, 0.0, 0.0])
     elif len(moving) == 1 and not any(flat[i] for i in range(3) if i not in moving):
         first = np.eye(3).astype(object)[moving[0]]  # of either sign: edges come in pairs
     else:

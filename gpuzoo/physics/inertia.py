@@ -45,8 +45,8 @@ def inertias(m: Model, k: Kinematics) -> list[Inertia]:
     """Inertia of each body (``cinert``, but about the origin)."""
     out = []
     for b in range(m.nbody):
-        mass, axes = float(m.body_mass[b]), constant_rotation(m.body_iquat[b])
-        local = constants((axes * m.body_inertia[b]) @ axes.T)
+        mass, axes = float(m.body_mass[b]) * m.factors.mass, constant_rotation(m.body_iquat[b])
+        local: Array = constants((axes * m.body_inertia[b]) @ axes.T) * m.factors.mass
         centre = k.point(b, m.body_ipos[b])
         moment = centre * mass
         outer = np.outer(moment, centre)

@@ -1,22 +1,84 @@
-"""Integration in time (``mj_Euler``, ``mj_RungeKutta``)."""
+"""Integration in time (``mj_Euler``, ``mj_implicit``, ``mj_RungeKutta``)."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from gpuzoo.physics.expressions import Array, Number, Trace, dot
+from gpuzoo.physics.expressions import Array, Number, Trace, constants, dot, zeros
 from gpuzoo.physics.inertia import Factors, Sparse, factor
-from gpuzoo.physics.kinematics import unit_quaternion
+from gpuzoo.physics.kinematics import Kinematics, unit_quaternion
 from gpuzoo.physics.model import BALL, FREE, Model
-from gpuzoo.physics.spatial import cross
+from gpuzoo.physics.spatial import constant_rotation, cross, skew
 
 
-def implicit_damping(m: Model, mass: Sparse) -> Factors:
-    """Factors of M + h B: Euler's method takes the damping B at the end of the step."""
+def implicit_damping(m: Model, mass: Sparse, more: list[Number] | None = None) -> Factors:
+    """Factors of M + h B: Euler's method takes the damping B at the end of the step.
+
+    Args:
+        m: the model.
+        mass: the mass matrix.
+        more: damping of the actuators, which implicitfast takes so, too.
+    """
     damped = dict(mass)
     for d in range(m.nv):
-        damped[d, d] = damped[d, d] + m.opt_timestep * float(m.dof_damping[d])
+        damping = float(m.dof_damping[d]) * m.factors.damping + (more[d] if more else 0.0)
+        damped[d, d] = damped[d, d] + damping * m.opt_timestep
     return factor(damped, m.nv)
+
+
+def free_bodies(m: Model) -> list[int]:
+    """Bodies with a free joint and nothing else."""
+    trees = {b: [c for c in range(m.nbody) if m.body_rootid[c] == b] for b in range(1, m.nbody)}
+    return [
+        b
+        for b, tree in trees.items()
+        if m.body_jntnum[b] == 1
+        and m.jnt_type[m.body_jntadr[b]] == FREE
+        and not any(c != b and (m.body_jntnum[c] or m.body_mass[c] > 0.0) for c in tree)
+    ]
+
+
+def free_acceleration(m: Model, k: Kinematics, mass: Sparse, force: list[Number], turn: list[Number], b: int) -> Array:
+    """The acceleration of a free body under implicitfast, which takes its gyroscopic forces at the end of the step.
+
+    Args:
+        m: the model.
+        k: its kinematics.
+        mass: the mass matrix.
+        force: generalised force on the body, six numbers.
+        turn: its angular velocity, in its frame.
+        b: the body.
+    """
+    h, d = m.opt_timestep, int(m.jnt_dofadr[m.body_jntadr[b]])
+    weight, frame = float(m.body_mass[b]) * m.factors.mass, k.xmat[b]
+    axes = frame @ constant_rotation(m.body_iquat[b])
+    inertia = (axes * m.body_inertia[b]) @ axes.T * m.factors.mass
+    centre, w = frame @ constants(m.body_ipos[b]), frame @ np.array(turn, object)
+    # Derivatives of the centre's acceleration, and of the torque about the joint's origin, by w.
+    push = (skew(cross(w, centre)) + skew(w) @ skew(centre)) * -weight
+    torque = skew(centre) @ push + skew(w) @ inertia - skew(inertia @ w)
+    matrix = zeros(6, 6)
+    for i in range(6):
+        for j in range(6):
+            matrix[i, j] = mass.get((d + max(i, j), d + min(i, j)), 0.0)
+        matrix[i, i] = matrix[i, i] + h * (float(m.dof_damping[d + i]) * m.factors.damping)
+    matrix[:3, 3:] = matrix[:3, 3:] + push @ frame * h
+    matrix[3:, 3:] = matrix[3:, 3:] + frame.T @ torque @ frame * h
+    return eliminate(matrix, np.array(force, object))
+
+
+def eliminate(matrix: Array, x: Array) -> Array:
+    """The inverse of a matrix times ``x``, by elimination from the last row, whose diagonal is known to be large."""
+    matrix, x, size = matrix.copy(), x.copy(), len(x)
+    for p in range(size - 1, -1, -1):
+        inverse = 1.0 / matrix[p, p]
+        for i in range(p):
+            scale = matrix[i, p] * inverse
+            matrix[i, :p] = matrix[i, :p] - matrix[p, :p] * scale
+            x[i] = x[i] - x[p] * scale
+    for p in range(size):
+        x[p] = (x[p] - dot(matrix[p, :p], x[:p])) / matrix[p, p]
+    return x
 
 
 def advance(t: Trace, m: Model, qpos: list[Number], qvel: list[Number], h: Number) -> list[Number]:
@@ -90,7 +152,8 @@ def _logarithmic_rate(t: Trace, u: Array, velocity: Array) -> list[Number]:
 #: Runge and Kutta's method of order 4; TIMESTEP stands for its number. The rates of a stage lead to the next positions.
 RUNGE_KUTTA = """
 GZ void physics_step(Physics &s, const Vec *ctrl) {
-  Vec qpos[Physics::NQ], qvel[Physics::NV], rate[Physics::NV], last[Physics::NV], dq[Physics::NV], dv[Physics::NV];
+  Vec qpos[Physics::NQ], qvel[Physics::NV], rate[Physics::NV], last[Physics::NV], dq[Physics::NV];
+  GZ_KEPT(Vec, dv, Physics::NV);  // nothing reads it within a stage
   for (int d = 0; d < Physics::NV; ++d) last[d] = dq[d] = dv[d] = rate[d] = num(0.0);
   const bool watched = s.watched;
   GZ_ROLLED for (int stage = 0; stage < 4; ++stage) {

@@ -71,7 +71,7 @@ def unit_quaternion(t: Trace, quaternion: list[Number]) -> list[Number]:
 def kinematics(t: Trace, m: Model, qpos: list[Number], qvel: list[Number]) -> Kinematics:
     """Frames, axes and velocities at a state."""
     centre = moving_root(m)
-    gravity = join(zeros(3), constants(-m.opt_gravity))
+    gravity = join(zeros(3), constants(-m.opt_gravity) * m.factors.gravity)
     out = Kinematics(zeros(3), [zeros(3)], [np.eye(3).astype(object)], [zeros(6)] * m.nv, [zeros(6)], [gravity])
     for b in range(1, m.nbody):
         parent = int(m.body_parentid[b])

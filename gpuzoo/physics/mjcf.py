@@ -22,6 +22,7 @@ from gpuzoo.physics.model import (
     EULER,
     FREE,
     HINGE,
+    IMPLICITFAST,
     NO_BIAS,
     PLANE,
     RK4,
@@ -48,7 +49,6 @@ def unsupported(m: Any) -> Iterator[str]:
         if getattr(m, count, 0):
             yield what
     for name, what in {
-        "dof_frictionloss": "friction loss",
         "dof_dampingpoly": "polynomial damping",
         "jnt_stiffnesspoly": "polynomial springs",
         "jnt_actfrclimited": "limits of actuator forces at joints",
@@ -63,8 +63,10 @@ def unsupported(m: Any) -> Iterator[str]:
     }.items():
         if np.any(getattr(m, name, 0)):
             yield what
-    if m.opt.integrator not in (EULER, RK4):
-        yield "integrators other than Euler and RK4"
+    if m.opt.integrator not in (EULER, RK4, IMPLICITFAST):
+        yield "the integrators implicit and discrete"
+    if m.opt.integrator == IMPLICITFAST and (m.opt.density > 0 or m.opt.viscosity > 0):
+        yield "a fluid under the integrator implicitfast"
     if m.opt.cone != 0:
         yield "elliptic friction cones"
     if m.opt.disableflags or m.opt.enableflags:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import dataclasses
 import functools
 import json
+import typing
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from gpuzoo.physics.expressions import Number
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -18,6 +21,37 @@ PLANE, SPHERE, CAPSULE, CYLINDER, BOX = 0, 2, 3, 5, 6
 FREE, BALL, SLIDE, HINGE = 0, 1, 2, 3
 EULER, RK4, IMPLICIT, IMPLICITFAST = 0, 1, 2, 3
 NO_BIAS, AFFINE_BIAS = 0, 1
+
+
+#: what may differ from env to env
+FACTORS = ("gravity", "mass", "friction", "damping", "gear")
+
+
+@dataclasses.dataclass(frozen=True)
+class Factors:
+    """What constants of a model are multiplied by, floats or numbers of the running code.
+
+    Attributes:
+        gravity: of ``opt_gravity``.
+        mass: of ``body_mass`` and ``body_inertia``.
+        friction: of ``geom_friction``.
+        damping: of ``dof_damping``.
+        gear: of ``actuator_gear``.
+        body_invweight0: what the masses make of ``body_invweight0[:, 0]``, of the bodies that need it; None: the
+            model's own.
+        dof_invweight0: likewise, of degrees of freedom.
+    """
+
+    gravity: Number = 1.0
+    mass: Number = 1.0
+    friction: Number = 1.0
+    damping: Number = 1.0
+    gear: Number = 1.0
+    body_invweight0: dict[int, Number] | None = None
+    dof_invweight0: dict[int, Number] | None = None
+
+
+_ONES = Factors()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,6 +103,9 @@ class Model:
     dof_parentid: Ints
     dof_armature: Floats
     dof_damping: Floats
+    dof_frictionloss: Floats
+    dof_solref: Floats
+    dof_solimp: Floats
     dof_invweight0: Floats
     qpos0: Floats
     qpos_spring: Floats
@@ -142,6 +179,27 @@ class Model:
         for b in range(1, self.nbody):
             out.append([*reversed(self.body_dofs[b]), *out[self.body_parentid[b]]])
         return out
+
+    def body_weight(self, body: int) -> Number:
+        """``body_invweight0[body, 0]``."""
+        own = self.factors.body_invweight0
+        return float(self.body_invweight0[body, 0]) if own is None or not self.body_weldid[body] else own[body]
+
+    def dof_weight(self, dof: int) -> Number:
+        """``dof_invweight0[dof]``."""
+        own = self.factors.dof_invweight0
+        return float(self.dof_invweight0[dof]) if own is None else own[dof]
+
+    def scaled(self, factors: Factors) -> Model:
+        """The same model with factors."""
+        out = dataclasses.replace(self)
+        object.__setattr__(out, "_factors", factors)
+        return out
+
+    @property
+    def factors(self) -> Factors:
+        """What constants are multiplied by."""
+        return typing.cast(Factors, self.__dict__.get("_factors", _ONES))
 
     def index(self, kind: str, name: str) -> int:
         """The number of a named element.

@@ -20,7 +20,7 @@ def passive_forces(t: Trace, m: Model, k: Kinematics, qpos: list[Number], qvel: 
     Raises:
         ValueError: a spring of a ball or free joint.
     """
-    out: list[Number] = [-float(m.dof_damping[d]) * qvel[d] for d in range(m.nv)]
+    out: list[Number] = [-(float(m.dof_damping[d]) * m.factors.damping) * qvel[d] for d in range(m.nv)]
     for j, stiffness in enumerate(m.jnt_stiffness):
         if stiffness == 0.0:
             continue

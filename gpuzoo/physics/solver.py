@@ -13,14 +13,14 @@ import dataclasses
 
 import numpy as np
 
-from gpuzoo.physics.constraint import Limit
+from gpuzoo.physics.constraint import Row
 from gpuzoo.physics.contact import Contacts
 from gpuzoo.physics.expressions import Array, Expr, Number, Trace, Variable, dot, zeros
 from gpuzoo.physics.group import Group
 from gpuzoo.physics.inertia import Sparse, composite, factor, multiply
 from gpuzoo.physics.kinematics import body_accelerations, joint_forces
 from gpuzoo.physics.model import Model
-from gpuzoo.physics.spatial import skew, wrench
+from gpuzoo.physics.spatial import join, skew, wrench
 
 #: Newton steps at most; an env that is not done then keeps its last iterate
 STEPS = 20
@@ -38,7 +38,7 @@ class Problem:
         cdof: motion axes.
         mass: the mass matrix.
         smooth: generalised force of all but the constraints.
-        limits: of joints.
+        rows: limits and friction of joints.
         contacts: of geoms.
         touching: envs that have a contact.
     """
@@ -46,7 +46,7 @@ class Problem:
     cdof: list[Array]
     mass: Sparse
     smooth: list[Number]
-    limits: list[Limit]
+    rows: list[Row]
     contacts: Contacts
     touching: Expr | None
 
@@ -60,10 +60,12 @@ class Solver:
 
     def __init__(self, t: Trace, m: Model, problem: Problem) -> None:
         self.t, self.m, self.p = t, m, problem
-        masks = [*([problem.touching] if problem.touching else []), *(x.hit for x in problem.limits)]
+        masks = [*([problem.touching] if problem.touching else []), *(x.hit for x in problem.rows if x.hit)]
         self.hit: Expr | None = None
         for mask in masks:
             self.hit = mask if self.hit is None else t.either(self.hit, mask)
+        if any(x.hit is None for x in problem.rows):
+            self.hit = t.read("PackMask(true)", "PackMask")
         live = {i for s in problem.cdof for i in range(6) if isinstance(s[i], Expr) or s[i] != 0.0}
         #: entries of a symmetric 6 x 6 matrix that matter: in a planar model, those of three directions
         self.entries = [(i, j) for i in range(6) for j in range(i, 6) if {i, j} <= live]
@@ -72,6 +74,9 @@ class Solver:
         self._grounded = sorted({x.bodies[1] for g in problem.contacts.groups if g.grounded for x in g.members})
         #: contacts between moving bodies, in loops
         self._joined = [g for g in problem.contacts.groups if g.looped and not g.grounded]
+        #: whether contacts spin or roll: their edges are nearly parallel, so float32 leaves an error in a step, which
+        #: one more takes away.
+        self._rolls = any(x.condim > 3 for group in problem.contacts.groups for x in group.members)
         self._residuals: list[Variable] = []
 
     def _array(self, name: str) -> list[Variable]:
@@ -103,14 +108,17 @@ class Solver:
         t.write(f"Vec force[{nv}] = {{}};")
         for x in [*p.mass.values(), *p.smooth, *(x for s in p.cdof for x in s)]:
             t.name(x)
-        for x in p.limits:
+        for x in p.rows:
             for y in (x.weight, x.sign, x.offset):
                 t.name(y)
         with t.within(f"if (any({t.name(self.hit)}))"):
             done = t.variable("done", t.invert(self.hit), "PackMask")
+            if self._rolls:
+                t.write("PackMask settled_before = PackMask(false);")
             t.write(f"Vec inertial[{nv}], step[{nv}];")
-            for i in range(len(p.limits)):
-                t.write(f"PackMask on{i} = PackMask(false);")
+            for i, x in enumerate(p.rows):
+                for n in range(x.masks):
+                    t.write(f"PackMask on{i}_{n} = PackMask(false);")
             if self._joined:
                 self._pattern()
             self._begin(warm)
@@ -132,7 +140,12 @@ class Solver:
         resistance = multiply(self.p.mass, step)
         alpha, settled = self._search(step, resistance, slope, inertial, residuals, done)
         self._move(warm, step, resistance, done.get(), alpha.get())
-        done.set(t.either(done.get(), settled.get()))
+        if self._rolls:
+            again = t.both(settled.get(), t.read("settled_before", "PackMask"))
+            t.write(f"settled_before = {t.name(settled.get())};")
+            done.set(t.either(done.get(), again))
+        else:
+            done.set(t.either(done.get(), settled.get()))
 
     def _begin(self, warm: list[Variable]) -> None:
         """Residuals and inertial forces, M a less the smooth forces, where the search starts."""
@@ -142,7 +155,7 @@ class Solver:
         for group in p.contacts.each():
             for a, x in enumerate(self._speeds(group, "cacc", cacc, "qacc")):
                 group.store(f"row{a}", x + group.load(f"offset{a}"))
-        rows = [limit.sign * qacc[limit.dof] + limit.offset for limit in p.limits]
+        rows = [row.sign * qacc[row.dof] + row.offset for row in p.rows]
         self._residuals = [t.variable(f"residual{i}", row) for i, row in enumerate(rows)]
         for variable, inertial, smooth in zip(self._array("inertial"), multiply(p.mass, qacc), p.smooth, strict=True):
             variable.set(inertial - smooth)
@@ -151,13 +164,12 @@ class Solver:
         """A contact's Jacobian times accelerations: those of the bodies, or an array of the degrees of freedom."""
         if not group.grounded:
             return group.across(array)
-        motion = group.motion(name, cacc)
-        return [dot(x, motion) for x in group.basis()]
+        return group.speeds(name, cacc)
 
     def _move(self, warm: list[Variable], step: list[Number], resistance: list[Number], done: Expr, size: Expr) -> None:
         """Goes along the step, with all that is linear in it. An env that is done keeps its bits: no times 0."""
-        t, limits = self.t, self.p.limits
-        changes = [limit.sign * step[limit.dof] for limit in limits]
+        t = self.t
+        changes = [row.sign * step[row.dof] for row in self.p.rows]
         for variables, by in ((warm, step), (self._array("inertial"), resistance), (self._residuals, changes)):
             for variable, change in zip(variables, by, strict=True):
                 x = variable.get()
@@ -187,10 +199,13 @@ class Solver:
 
     def _wrench(self, group: Group, forces: list[Number]) -> Array:
         """The spatial force of a contact on its second body."""
-        total = zeros(3)
-        for f, x in zip(forces, group.basis(), strict=True):
+        basis, total = group.basis(), zeros(3)
+        for f, x in zip(forces, basis, strict=False):
             total = total + x * f
-        return wrench(group.load_vector("point"), total)
+        out = wrench(group.load_vector("point"), total)
+        for f, x in zip(forces[3:], basis, strict=False):
+            out = out + join(x * f, zeros(3))
+        return out
 
     def _update(self, residuals: list[Number]) -> None:
         """Active rows, and the forces of the constraints."""
@@ -208,9 +223,10 @@ class Solver:
             for n, i in enumerate(self._live):
                 forces[body][i] = t.read(f"wrench[{n}][{place}]")
         total = joint_forces(m, p.cdof, forces)
-        for i, (limit, row) in enumerate(zip(p.limits, residuals, strict=True)):
-            t.write(f"on{i} = {t.name(t.both(t.less(row, 0.0), limit.hit))};")
-            total[limit.dof] = total[limit.dof] - limit.sign * (t.min(row, 0.0) * limit.weight)
+        for i, (row, x) in enumerate(zip(p.rows, residuals, strict=True)):
+            for n, mask in enumerate(row.active(t, x)):
+                t.write(f"on{i}_{n} = {t.name(mask)};")
+            total[row.dof] = total[row.dof] - row.sign * (row.violation(t, x) * row.weight)
         for variable, new in zip(force, total, strict=True):
             variable.set(new)
         for group in p.contacts.each():
@@ -315,10 +331,14 @@ class Solver:
                 full[body][i, j] = full[body][j, i] = t.read(f"curvature[{n}][{place}]")
         extra = composite(m, p.cdof, full)
         out = {key: p.mass[key] + extra[key] for key in p.mass}
-        for i, limit in enumerate(p.limits):
-            d = limit.dof
-            out[d, d] = out[d, d] + t.select(t.read(f"on{i}", "PackMask"), limit.weight, 0.0)
+        for i, row in enumerate(p.rows):
+            d = row.dof
+            out[d, d] = out[d, d] + row.stiffness(t, self._on(i, row))
         return out
+
+    def _on(self, i: int, row: Row) -> list[Expr]:
+        """Where a row is active now."""
+        return [self.t.read(f"on{i}_{n}", "PackMask") for n in range(row.masks)]
 
     def _curvature(self, group: Group) -> Array:
         """Second derivatives of a contact's cost along its normal and tangents."""
@@ -331,6 +351,10 @@ class Solver:
 
     def _contact_hessian(self, group: Group) -> list[Number]:
         """What a contact with the ground adds to its body's 6 x 6 matrix: `entries` of it."""
+        if group.tangents > 2:
+            rows = np.array(group.screws(group.load_vector("point"), group.basis()), object)
+            right = self._curvature(group) @ rows
+            return [dot(rows[:, i], right[:, j]) for i, j in self.entries]
         directions = np.array(group.basis(), object)
         at_point = directions.T @ self._curvature(group) @ directions
         jacobian = np.concatenate([-skew(group.load_vector("point")), np.eye(3).astype(object)], axis=1)
@@ -381,13 +405,14 @@ class Solver:
             slope_here: Number = first.get()
             curvature: Number = second.get()
             flips = flipped.get()
-            for i, limit in enumerate(p.limits):
-                change = limit.sign * step[limit.dof]
-                row = residuals[i] + x * change
-                active = t.both(t.less(row, 0.0), limit.hit)
-                flips = t.either(flips, t.differ(active, t.read(f"on{i}", "PackMask")))
-                slope_here = slope_here + t.min(row, 0.0) * limit.weight * change
-                curvature = curvature + t.select(active, limit.weight, 0.0) * (step[limit.dof] * step[limit.dof])
+            for i, row in enumerate(p.rows):
+                change = row.sign * step[row.dof]
+                here = residuals[i] + x * change
+                active = row.active(t, here)
+                for now, before in zip(active, self._on(i, row), strict=True):
+                    flips = t.either(flips, t.differ(now, before))
+                slope_here = slope_here + row.violation(t, here) * row.weight * change
+                curvature = curvature + row.stiffness(t, active) * (step[row.dof] * step[row.dof])
             t.write(f"if (point == 0) settled = {t.name(t.invert(flips))};")
             enough = t.either(t.less(t.abs(slope_here), slope), settled.get())
             found.set(t.either(found.get(), enough))

@@ -28,3 +28,16 @@ GZ void sincos(Vec x, Vec &s, Vec &c) {
 GZ PackMask less(Vec a, Vec b) { return Pack(a) < Pack(b); }
 GZ Vec num(double x) { return vec(Pack(Real(x))); }
 
+// An array of a GPU's thread in shared memory, beside those of the block's other threads. With one index or with many it
+// costs no register, and no local memory.
+#ifdef GZ_CUDA
+template <class T> struct Kept {
+  T *first;
+  GZ_MEMBER T &operator[](int i) const { return first[i * BLOCK]; }
+};
+#define GZ_KEPT(T, name, n)              \
+  __shared__ T name##_of_block[n * BLOCK]; \
+  const Kept<T> name = {name##_of_block + threadIdx.x}
+#else
+#define GZ_KEPT(T, name, n) T name[n]
+#endif

@@ -5,6 +5,7 @@ RLlib has unlike interfaces for one agent and for several, and for one env and f
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from itertools import compress
 from typing import Any
@@ -390,8 +391,8 @@ class BatchedEnvRunner(MultiAgentEnvRunner):  # type: ignore[misc]
         )
 
 
-def _group_of(agent_id: str, *_: Any, **__: Any) -> str:
-    return agent_id.rsplit("_", 1)[0]
+def _group_of(groups: Mapping[str, str], agent_id: str, *_: Any, **__: Any) -> str:
+    return groups[agent_id]
 
 
 def _itself(agent_id: str, *_: Any, **__: Any) -> str:
@@ -414,4 +415,5 @@ def policies(config: Mapping[str, Any], per_agent: bool = False) -> dict[str, An
     lay = layout(definition, split_config(definition, 1, {k: v for k, v in kwargs.items() if k in names})[0])
     if per_agent:
         return {"policies": lay.agent_names(), "policy_mapping_fn": _itself}
-    return {"policies": list(lay.groups), "policy_mapping_fn": _group_of}
+    groups = {name: lay.group_of(k) for k, name in enumerate(lay.agent_names())}
+    return {"policies": list(lay.groups), "policy_mapping_fn": functools.partial(_group_of, groups)}

@@ -5,9 +5,11 @@ One file, as it takes the place of one module.
 
 from __future__ import annotations
 
+import ctypes
 import operator
 import types
 import warnings
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -570,7 +572,34 @@ def _alloc_pinned_memory(size: int) -> _Pinned:
     driver.note("allocate", "pinned", driver.cupy_stream())
     if driver.graphs:
         driver.refuse("to allocate pinned memory while a stream is captured")
-    return _Pinned(size)
+    memory = _Pinned(size)
+    _pinned.append(weakref.ref(memory))
+    return memory
+
+
+_pinned: list[weakref.ref[_Pinned]] = []
+
+
+def _is_pinned(begin: int, end: int) -> bool:
+    alive = [memory for reference in _pinned if (memory := reference()) is not None]
+    return any(memory.ptr <= begin and end <= memory.ptr + len(memory) for memory in alive)
+
+
+def _memcpy_2d_async(
+    dst: int, dpitch: int, src: int, spitch: int, width: int, height: int, kind: int, stream: int
+) -> None:
+    if kind != runtime.memcpyHostToDevice or width > min(dpitch, spitch):
+        driver.refuse("a copy of lines that overlap, or to the host")
+    if stream in driver.graphs:
+        driver.refuse("an upload while a stream is captured")
+    if not _is_pinned(src, src + (height - 1) * spitch + width):
+        driver.refuse("an asynchronous copy from memory that is not pinned")
+
+    def work() -> None:
+        for line in range(height):
+            ctypes.memmove(dst + line * dpitch, src + line * spitch, width)
+
+    driver.give("upload", "memcpy2DAsync", stream, work)
 
 
 def _get_current_stream(device: int = -1) -> _BaseStream:
@@ -585,6 +614,8 @@ runtime = types.SimpleNamespace(
     getDeviceProperties=lambda device: {"name": b"none", "multiProcessorCount": 132},
     cudaDevAttrMultiProcessorCount=16,
     deviceGetAttribute=lambda attribute, device: {16: driver.multiprocessors}[attribute],
+    memcpyHostToDevice=1,
+    memcpy2DAsync=_memcpy_2d_async,
     streamIsCapturing=lambda handle: handle in driver.graphs,
 )
 cuda = types.SimpleNamespace(

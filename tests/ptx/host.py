@@ -107,14 +107,18 @@ class Kernel:
 
 
 class PtxBackend(CpuBackend):
-    """A backend whose programs are NVRTC's PTX, executed on the host."""
+    """A backend whose programs are NVRTC's PTX, executed on the host.
 
-    def __init__(self) -> None:
+    Args:
+        head: what stands before the programs' code, such as macros of `gpuzoo.core.occupancy`.
+    """
+
+    def __init__(self, head: str = "") -> None:
         super().__init__(simt=True)
-        self.device = "ptx"
+        self.device, self.head = "ptx", head
 
     def compile(self, program: Program) -> Kernels:
-        return PtxKernels(load(ptx_of(program.code, program.env.id), program.env.id), program)
+        return PtxKernels(load(ptx_of(self.head + program.code, program.env.id), program.env.id), program)
 
     def compile_unit(self, code: str, name: str, kernels: Sequence[str]) -> Unit:
         return _PtxUnit(load(ptx_of(code, name), name))

@@ -76,7 +76,7 @@ class TraceBackend(PtxBackend):
     """A `PtxBackend` whose kernels can be traced: reset, random actions and steps of one game."""
 
     def compile(self, program: Program) -> Kernels:
-        variables, entries = translate(ptx_of(program.code, program.env.id))
+        variables, entries = translate(ptx_of(self.head + program.code, program.env.id))
         wanted = [entry for entry in entries if entry.name in ("gz_reset", "gz_act", "gz_step")]
         wanted = [dataclasses.replace(entry, code=_recorded(entry.code)) for entry in wanted]
         library, kernels = build(variables, wanted, f"trace-{program.env.id}", _RECORDER)

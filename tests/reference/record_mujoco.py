@@ -1,14 +1,17 @@
-"""Writes ``mujoco_steps.npz``: states of Gymnasium's robots and where MuJoCo takes them in one step of time.
+"""Writes states of Gymnasium's robots, and of `elements`, and where MuJoCo takes them in one step of time.
 
     pip install gymnasium[mujoco]==1.4.0 mujoco==4.0.0
-    python tests/reference/record_mujoco.py
+    PYTHONPATH=tests python -m reference.record_mujoco
 
 Half of the states are wild (past limits, upside down, deep in the ground), half are visited under random actions. The
-solver is run to its exact minimum. Arrays are called ``<model>_<qpos, qvel, ctrl, next_qpos, next_qvel>``.
+solver is run to its exact minimum. Arrays are called ``<model>_<qpos, qvel, ctrl, next_qpos, next_qvel>``. Files are
+``mujoco_steps.npz`` and, with the models' constants, ``mujoco_elements.npz``.
 """
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +19,10 @@ import gymnasium
 import mujoco
 import numpy as np
 from numpy.typing import NDArray
+from reference.elements import ELEMENTS, near
+
+from gpuzoo.physics.mjcf import extract
+from gpuzoo.physics.model import FACTORS
 
 ASSETS = Path(gymnasium.__file__).parent / "envs" / "mujoco" / "assets"
 #: model -> its MJCF
@@ -32,11 +39,15 @@ FILES = {
     "humanoid_standup": "humanoidstandup.xml",
     "pusher": "pusher_v5.xml",
 }
+#: the model whose constants are varied, too: it has springs, dampers, limits and contacts
+VARIED = "half_cheetah"
 Floats = NDArray[np.float64]
 
 
 def compiled(name: str) -> Any:
     """MuJoCo's model, with a solver and a search for nearest points that go on as far as they can."""
+    if name in ELEMENTS:
+        return exact(mujoco.MjModel.from_xml_string(ELEMENTS[name]))
     return exact(mujoco.MjModel.from_xml_path(str(ASSETS / FILES[name])))
 
 
@@ -109,18 +120,52 @@ def stepped(m: Any, qpos: Floats, qvel: Floats, ctrl: Floats) -> tuple[Floats, F
     return np.array(next_qpos), np.array(next_qvel)
 
 
+def varied(m: Any, factors: Mapping[str, float]) -> Any:
+    """The model with some constants multiplied (`gpuzoo.physics.model.Factors`)."""
+    m = copy.copy(m)
+    m.opt.gravity[:] *= factors["gravity"]
+    m.body_mass[:] *= factors["mass"]
+    m.body_inertia[:] *= factors["mass"]
+    m.geom_friction[:] *= factors["friction"]
+    m.dof_damping[:] *= factors["damping"]
+    m.actuator_gear[:] *= factors["gear"]
+    mujoco.mj_setConst(m, mujoco.MjData(m))
+    return m
+
+
 def main() -> None:
-    out, n = {}, 16
-    for name in FILES:
+    n = 16
+    for file, names in (("mujoco_steps", FILES), ("mujoco_elements", ELEMENTS)):
+        record(file, names, n)
+
+
+def record(file: str, models: Iterable[str], n: int) -> None:
+    """Writes a file."""
+    out: dict[str, Any] = {}
+    for name in models:
         rng, m = np.random.default_rng(0), compiled(name)
-        qpos, qvel = (np.concatenate(x) for x in zip(wild(m, n, rng), visited(m, n, rng), strict=True))
+        if name in ELEMENTS:
+            qpos, qvel = near(m, 2 * n, rng)
+            out[f"{name}_model"] = extract(m, f"{name} of tests/reference/elements.py").to_json()
+        else:
+            qpos, qvel = (np.concatenate(x) for x in zip(wild(m, n, rng), visited(m, n, rng), strict=True))
         ctrl = rng.uniform(*m.actuator_ctrlrange.T, (2 * n, m.nu))
         # What a float32 holds, so that both precisions begin alike.
         qpos, qvel, ctrl = (x.astype(np.float32).astype(float) for x in (qpos, qvel, ctrl))
         names = ("qpos", "qvel", "ctrl", "next_qpos", "next_qvel")
         arrays = zip(names, (qpos, qvel, ctrl, *stepped(m, qpos, qvel, ctrl)), strict=True)
         out |= {f"{name}_{key}": x for key, x in arrays}
-    np.savez_compressed(Path(__file__).with_name("mujoco_steps.npz"), version=mujoco.__version__, **out)
+        if name == VARIED:
+            factors = rng.uniform(0.5, 2.0, (len(qpos), len(FACTORS))).astype(np.float32).astype(float)
+            after = [
+                stepped(varied(m, dict(zip(FACTORS, x, strict=True))), *(y[None] for y in state))
+                for x, *state in zip(factors, qpos, qvel, ctrl, strict=True)
+            ]
+            out |= {"varied_factors": factors}
+            out |= {
+                f"varied_{key}": np.concatenate(x) for key, x in zip(names[3:], zip(*after, strict=True), strict=True)
+            }
+    np.savez_compressed(Path(__file__).with_name(f"{file}.npz"), version=mujoco.__version__, **out)
 
 
 if __name__ == "__main__":

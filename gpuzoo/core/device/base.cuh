@@ -66,6 +66,11 @@ GZ float floor(float x) { return floorf(x); }
 GZ float rint(float x) { return rintf(x); }
 GZ u32 mulhi(u32 a, u32 b) { return __umulhi(a, b); }
 GZ int popcount(u64 x) { return __popcll(x); }
+// What follows from x is computed where it is used, and not ahead of it.
+GZ i64 anew(i64 x) {
+  asm volatile("" : "+l"(x));
+  return x;
+}
 #else
 GZ u32 as_u32(float x) { u32 y; __builtin_memcpy(&y, &x, 4); return y; }
 GZ float as_float(u32 x) { float y; __builtin_memcpy(&y, &x, 4); return y; }
@@ -75,6 +80,7 @@ GZ float floor(float x) { return __builtin_floorf(x); }
 GZ float rint(float x) { return __builtin_rintf(x); }
 GZ u32 mulhi(u32 a, u32 b) { return (u32)(((u64)a * b) >> 32); }
 GZ int popcount(u64 x) { return __builtin_popcountll(x); }
+GZ i64 anew(i64 x) { return x; }
 #endif
 
 // CUDA's fminf and x86's minps disagree on NaN and on signed zeros; a comparison does not.

@@ -86,7 +86,8 @@ template <class Op, int HALF, class T> GZ void fold(T *v) {
 #if GZ_THREADS
 
 constexpr int WARP = 32;
-constexpr int BLOCK = LANES <= WARP ? 128 : LANES;
+// Packed rules have many registers per thread: small blocks waste fewer of an SM's.
+constexpr int BLOCK = LANES > WARP ? LANES : GZ_PACKED ? WARP : 128;
 constexpr int WIDTH = LANES < WARP ? LANES : WARP;  // lanes of one env within one warp
 
 GZ int lane() { return (int)threadIdx.x % LANES; }
@@ -118,12 +119,22 @@ template <class E> GZ void end_region(const E &e) {
 struct Store;
 GZ void end_region(const Store &) { barrier(); }
 
+// Agents side by side in one thread overlap their loads, and take registers for all of them. Where that is too many,
+// core/occupancy.py compiles the game with GZ_ROLLED_LANES: one agent after the other.
+#ifdef GZ_ROLLED_LANES
+#define GZ_AGENTS GZ_ROLLED
+#else
+#define GZ_ROLLED_LANES 0
+#define GZ_AGENTS
+#endif
+
 template <class E, class F> GZ void lanes(const E &e, int n, F f) {
+  GZ_AGENTS
   for (int a = lane(); a < n; a += LANES) f(a);
   end_region(e);
 }
 template <class E, int N, class F> GZ void lanes(const E &e, Const<N>, F f) {
-  if constexpr (LANES == 1 && N <= 16)
+  if constexpr (LANES == 1 && N <= 16 && !GZ_ROLLED_LANES)
     unrolled<0, N>(f);
   else
     lanes(e, (int)N, f);

@@ -2,7 +2,8 @@
 // of many agents, or of many envs, at a time. In global memory these lie far from each other, and each store of a warp
 // would touch 32 sectors. So threads that work together, a team, assemble rows in shared memory, and store them side by
 // side in 16 bytes per thread. A team is a warp, or the block of an env with more lanes. Where the rows of its envs need
-// too much memory, a part of them observes at a time.
+// too much memory, a part of them observes at a time. Where even those of one env do, the region that writes them goes
+// through a window of agents at a time, if the rules allow it (core/windows.py).
 
 // In a namespace of its own, as rules may have such names, too.
 namespace gz::rows {
@@ -17,8 +18,10 @@ struct Together {
   const i64 *envs;
   GZ_MEMBER i64 env(int k) const { return envs ? envs[first + k] : first + k; }
 };
+GZ Together alone(i64 i) { return {~0u, i, nullptr}; }
 
 GZ Together neighbours(const i64 *envs, i64 k, i64 count) {
+  if constexpr (ENVS == 1) return alone(envs ? envs[k] : k);
   const i64 first = k - (int)threadIdx.x % TEAM / LANES, left = count - first;
   return {left < ENVS ? (1u << (int)left * LANES) - 1u : ~0u, first, envs};
 }
@@ -56,6 +59,14 @@ constexpr bool OF_ONE_CHUNK =
 using Whole = Bytes<OF_ONE_CHUNK ? Observations::BYTES : CHUNK>;
 constexpr bool ASSEMBLES = OF_ONE_CHUNK || (Observations::BYTES > 8 && TURN > (LANES == 1));
 
+// How many agents of an env have a place for their rows; 0: all of them, or none. A multiple of 4, so that all windows
+// begin alike within a chunk. As few windows as possible, and none much shorter than the others.
+constexpr int balanced(int most) {
+  return most < 4 ? 0 : ((AGENTS + (AGENTS + most - 1) / most - 1) / ((AGENTS + most - 1) / most) + 3) / 4 * 4;
+}
+constexpr int WINDOW =
+    GZ_WINDOWED && TURN == 0 ? balanced(ROOM / ENVS / ((Observations::BYTES + Masks::BYTES) / AGENTS) / 4 * 4) : 0;
+
 // A turn's rows lie within a chunk as they will in global memory. It is not said that rows of bytes begin at one: the
 // compiler would put neighbouring bytes together, and keep twice the registers for it.
 template <class O> constexpr bool SHIFTED = TURN * O::BYTES % CHUNK != 0 || sizeof(typename O::Number) == 1;
@@ -66,11 +77,11 @@ template <class O> GZ int shift(const typename O::Number *rows, const Together &
 }
 
 // Padding is written by no rule.
-template <class O> GZ void clear_padding(typename O::Number *row) {
+template <class O> GZ void clear_padding(typename O::Number *place, int first = 0, int stop = AGENTS) {
   constexpr int COLUMNS = O::NUMBERS / AGENTS;
   if constexpr (O::Length::PADDED)
-    for (int a = lane(); a < AGENTS; a += LANES)
-      for (int k = O::Length::of(a); k < COLUMNS; ++k) row[a * COLUMNS + k] = 0;
+    for (int a = first + lane(); a < stop; a += LANES)
+      for (int k = O::Length::of(a); k < COLUMNS; ++k) place[(a - first) * COLUMNS + k] = 0;
 }
 
 // Those of them who observe. All must call it.
@@ -131,17 +142,56 @@ GZ void store_rows(const u8 *place, typename O::Number *rows, const Together &al
 }
 
 template <class S>
-GZ void finish_turn(const u8 *observations, const u8 *masks, const S &s, const Together &all, int turn) {
-  if (ENVS > 1 && !(all.mask >> turn * TURN * LANES)) return;  // nobody has it, nor a later one
+GZ void finish_turn(const u8 *observations, const u8 *masks, const S &s, const Together &those, int turn) {
+  if (ENVS > 1 && !(those.mask >> turn * TURN * LANES)) return;  // nobody has it, nor a later one
+  const Together all = {those.mask, anew(those.first), those.envs};
   wait_for(all);
   store_rows<Observations>(observations, s.observation, all, turn);
   if constexpr (MASK_SIZE > 0) store_rows<Masks>(masks, s.action_mask, all, turn);
   wait_for(all);
 }
 
+#if GZ_WINDOWED
+
+template <class T> GZ int within_chunk(const T *row) { return (int)(u64)row & (CHUNK - 1); }
+
+// Stores the rows of agents first, ..., stop - 1, by the lanes of their env.
+template <class O> GZ void store_window(const typename O::Number *place, typename O::Number *rows, int first, int stop) {
+  constexpr int COLUMNS = O::NUMBERS / AGENTS;
+  const int offset = within_chunk(rows);
+  const u8 *const from = reinterpret_cast<const u8 *>(place) - offset;
+  store<O>(from, offset, rows + first * COLUMNS, (stop - first) * COLUMNS, lane(), LANES);
+}
+
+// Goes through the agents, a window at a time: run(first, stop) writes rows.
+template <class E, class F> GZ void in_windows(const E &e, const F &run) {
+  GZ_ROLLED
+  for (int first = 0; first < AGENTS; first += WINDOW) {
+    const int stop = min((int)AGENTS, first + WINDOW);
+    clear_padding<Observations>(e.observation.data, first, stop);
+    if constexpr (MASK_SIZE > 0) clear_padding<Masks>(e.action_mask.data, first, stop);
+    run(first, stop);
+    barrier();
+    store_window<Observations>(e.observation.data, e.gz_rows, first, stop);
+    if constexpr (MASK_SIZE > 0) store_window<Masks>(e.action_mask.data, e.gz_mask_rows, first, stop);
+    barrier();
+  }
+}
+
+#endif
+
 // What the threads of `all` observe, each in its env i.
 template <class S, class E> GZ void observe_together(const S &s, E &e, i64 i, const Together &all) {
-  if constexpr (!ASSEMBLES) {
+  if constexpr (WINDOW > 0) {
+    constexpr int OBSERVATIONS = WINDOW * Observations::BYTES / AGENTS + CHUNK;
+    constexpr int MASKS = (WINDOW * Masks::BYTES / AGENTS + 2 * CHUNK - 1) / CHUNK * CHUNK;
+    alignas(CHUNK) __shared__ u8 memory[BLOCK / LANES][OBSERVATIONS + (MASK_SIZE ? MASKS : 0)];
+    u8 *const place = memory[(int)threadIdx.x / LANES];
+    see(e, reinterpret_cast<Observation *>(place + within_chunk(e.gz_rows)));
+    if constexpr (MASK_SIZE > 0)
+      see_masks(e, reinterpret_cast<i8 *>(place + OBSERVATIONS + within_chunk(e.gz_mask_rows)));
+    observe(e);
+  } else if constexpr (!ASSEMBLES) {
     observe(e);
   } else if constexpr (OF_ONE_CHUNK) {
     alignas(CHUNK) __shared__ u8 memory[BLOCK][Observations::BYTES];
@@ -181,8 +231,8 @@ template <class S, class E> GZ void observe_together(const S &s, E &e, i64 i, co
 
 // The same for an env alone: its neighbours do something else.
 template <class S, class E> GZ void observe_alone(const S &s, E &e, i64 i) {
-  if constexpr (ENVS == 1)
-    observe_together(s, e, i, {~0u, i, nullptr});
+  if constexpr (ENVS == 1 || WINDOW > 0)
+    observe_together(s, e, i, alone(i));
   else
     observe(e);
 }
@@ -192,5 +242,29 @@ template <class S, class E> GZ void observe_alone(const S &s, E &e, i64 i) {
 namespace gz {
 
 using rows::observe_alone, rows::observe_together, rows::of_them, rows::Together;
+
+#if GZ_WINDOWED
+
+GZ int place_of_row(int agent) { return rows::WINDOW ? agent % max(1, rows::WINDOW) : agent; }
+
+template <class E, class N, class F> GZ void row_lanes(const E &e, N n, F f) {
+  if constexpr (rows::WINDOW == 0)
+    lanes(e, n, f);
+  else
+    rows::in_windows(e, [=](int first, int stop) {
+      for (int a = first + lane(); a < stop; a += LANES) f(a);
+    });
+}
+template <class E, class N, class M, class F> GZ void row_lanes(const E &e, N n, M m, F f) {
+  if constexpr (rows::WINDOW == 0)
+    lanes(e, n, m, f);
+  else
+    rows::in_windows(e, [=](int first, int stop) {
+      _Pragma("unroll 1")
+      for (int k = first * m + lane(); k < stop * m; k += LANES) f(k / m, k % m);
+    });
+}
+
+#endif
 
 }  // namespace gz

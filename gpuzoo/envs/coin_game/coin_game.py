@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from gymnasium import spaces
@@ -66,9 +66,6 @@ class CoinGame(EnvDef):
     Config = CoinGameConfig
     invalid_action = 4
     reference = "jaxmarl 0.2.0 coin_game"
-    exempt: ClassVar = {
-        "half_occupancy": "The compiler makes all 72 bytes of the observations in registers, and stores them by eights."
-    }
     render_fps = 4
 
     def agents(self, cfg: CoinGameConfig) -> dict[str, int]:

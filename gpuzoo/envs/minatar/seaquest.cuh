@@ -37,6 +37,7 @@ template <class List> GZ int find_cell(List list, int n, u32 there) {
 
 // Both give the new length.
 template <class List> GZ int without(List list, int n, int k) {
+  GZ_ROLLED
   for (; k + 1 < n; ++k) list[k] = list[k + 1];
   list[n - 1] = 0;
   return n - 1;

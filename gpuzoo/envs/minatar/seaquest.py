@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 from numpy.typing import NDArray
 
@@ -69,9 +69,6 @@ class Seaquest(MinAtar):
     id = "Seaquest-MinAtar-v1"
     Config = RampingConfig
     reference = "minatar 1.0.15 seaquest"
-    exempt: ClassVar = {
-        "half_occupancy": "Fish, divers, submarines and shots are about thirty numbers, all in registers."
-    }
     title = "Seaquest"
     channels = (
         "sub_front", "sub_back", "friendly_bullet", "trail", "enemy_bullet",

@@ -31,6 +31,7 @@ GZ int deposit_for(Env e, int a) {
 
 // Treasure k goes to the first collector that touches it with empty hands. Says whether there was one.
 GZ bool pick_up(Env e, int k) {
+  GZ_ROLLED
   for (int a = 0; a < COLLECTORS; ++a)
     if (e.holding[a] == NOTHING && touch(vec(e.position, a), vec(e.landmark, k), COLLECTOR_RADIUS + TREASURE_RADIUS)) {
       e.holding[a] = e.kind[k];
@@ -50,6 +51,7 @@ GZ bool deliver(Env e, int a) {
 
 GZ int collisions(Env e, int a) {
   int n = 0;
+  GZ_ROLLED
   for (int b = 0; b < COLLECTORS; ++b) n += b != a && touch(vec(e.position, a), vec(e.position, b), 2.f * COLLECTOR_RADIUS);
   return n;
 }
@@ -60,6 +62,7 @@ GZ float errand(Env e, int a) {
   const int d = deposit_for(e, a);
   if (d != NOTHING) return length(vec(e.position, d) - here);
   float square = infinity();
+  GZ_ROLLED
   for (int k = 0; k < TREASURES; ++k)
     if (e.present[k]) square = min(square, squared(vec(e.landmark, k) - here));
   return square < infinity() ? sqrt(square) : 0.f;
@@ -70,6 +73,7 @@ GZ float approach(Env e, int d) {
   const Vec here = vec(e.position, d);
   float square = infinity();
   Vec sum = {0.f, 0.f};
+  GZ_ROLLED
   for (int a = 0; a < COLLECTORS; ++a) {
     const Vec there = vec(e.position, a);
     if (deposit_for(e, a) == d) square = min(square, squared(there - here));

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from gymnasium import spaces
@@ -74,9 +74,6 @@ class CollectTreasure(World):
     id = "CollectTreasure-v0"
     Config = CollectTreasureConfig
     reference = "mpe2 collect_treasure_v1"
-    exempt: ClassVar = {
-        "half_occupancy": "A lane holds what its agent sees of all others; with two registers less it spills."
-    }
 
     def agents(self, cfg: CollectTreasureConfig) -> dict[str, int]:
         return {"collector": cfg.num_collectors, "deposit": cfg.num_deposits}

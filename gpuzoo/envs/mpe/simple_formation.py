@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 from numpy.typing import NDArray
 
@@ -42,7 +42,6 @@ class SimpleFormation(AssignmentWorld):
 
     id = "SimpleFormation-v0"
     reference = "mpe2 simple_formation_v1"
-    exempt: ClassVar = {"half_occupancy": "The cheapest assignment of agents to places is searched in registers."}
     title = "Simple Formation"
     radius = 0.05
     landmarks = 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 from numpy.typing import NDArray
 
@@ -43,7 +43,6 @@ class SimpleLine(AssignmentWorld):
 
     id = "SimpleLine-v0"
     reference = "mpe2 simple_line_v1"
-    exempt: ClassVar = {"half_occupancy": "The cheapest assignment of agents to places is searched in registers."}
     title = "Simple Line"
     radius = 0.03
     landmarks = 2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from gymnasium import spaces
@@ -55,7 +55,6 @@ class SimpleReference(World):
     id = "SimpleReference-v0"
     Config = SimpleReferenceConfig
     reference = "mpe2 simple_reference_v3"
-    exempt: ClassVar = {"half_occupancy": "What both agents see and say is made in registers: 42 numbers."}
 
     def agents(self, cfg: SimpleReferenceConfig) -> dict[str, int]:
         return {"agent": 2}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from gymnasium import spaces
@@ -58,9 +58,6 @@ class SimpleSpread(World):
     id = "SimpleSpread-v0"
     Config = SimpleSpreadConfig
     reference = "mpe2 simple_spread_v3"
-    exempt: ClassVar = {
-        "half_occupancy": "One thread moves three agents, and holds all positions while it writes what they see."
-    }
 
     def agents(self, cfg: SimpleSpreadConfig) -> dict[str, int]:
         return {"agent": cfg.N}

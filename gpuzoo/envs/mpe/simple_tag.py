@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from gymnasium import spaces
@@ -74,7 +74,6 @@ class SimpleTag(World):
     id = "SimpleTag-v0"
     Config = SimpleTagConfig
     reference = "mpe2 simple_tag_v3"
-    exempt: ClassVar = {"half_occupancy": "One thread moves four agents, and holds all of them while they observe."}
     benchmarks = {"32 hunt 8": {"num_adversaries": 32, "num_good": 8, "num_obstacles": 8}}
 
     def agents(self, cfg: SimpleTagConfig) -> dict[str, int]:

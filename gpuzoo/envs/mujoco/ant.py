@@ -8,12 +8,12 @@ from typing import Any, ClassVar
 import numpy as np
 from gymnasium import spaces
 
-from gpuzoo.core.definition import Config, Field, param
-from gpuzoo.envs.mujoco.robot import Robot
+from gpuzoo.core.definition import Field, param
+from gpuzoo.envs.mujoco.robot import Robot, RobotConfig
 
 
 @dataclasses.dataclass(frozen=True)
-class AntConfig(Config):
+class AntConfig(RobotConfig):
     """Options of Gymnasium's Ant-v5; its ranges are two numbers each."""
 
     frame_skip: int = param(5, low=1, doc="steps of time, of 0.01 seconds, for each step of the env")
@@ -54,6 +54,10 @@ class Ant(Robot):
     """
 
     id = "Ant-v5"
+    exempt: ClassVar = {
+        **Robot.exempt,
+        "no_spills": "Its contacts, which a loop goes through, are more than a thread's part of shared memory holds.",
+    }
     Config = AntConfig
     max_episode_steps = 1000
     reward_threshold = 6000.0
@@ -62,6 +66,8 @@ class Ant(Robot):
     model = "ant"
     watch = ("xpos torso", "cfrc_ext")
     view_height = 2.4
+    told = ("x_position", "y_position", "distance_from_origin")
+    told_of_step = ("x_velocity", "y_velocity", "reward_forward", "reward_ctrl", "reward_contact", "reward_survive")
     parts: ClassVar = {
         "lag_x": "from the torso to where its velocity was last measured",
         "lag_y": "from the torso to where its velocity was last measured",

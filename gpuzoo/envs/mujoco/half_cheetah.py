@@ -8,12 +8,12 @@ from typing import ClassVar
 import numpy as np
 from gymnasium import spaces
 
-from gpuzoo.core.definition import Config, param
-from gpuzoo.envs.mujoco.robot import Robot
+from gpuzoo.core.definition import param
+from gpuzoo.envs.mujoco.robot import Robot, RobotConfig
 
 
 @dataclasses.dataclass(frozen=True)
-class HalfCheetahConfig(Config):
+class HalfCheetahConfig(RobotConfig):
     """Options of Gymnasium's HalfCheetah-v5."""
 
     frame_skip: int = param(5, low=1, doc="steps of time, of 0.01 seconds, for each step of the env")
@@ -49,6 +49,8 @@ class HalfCheetah(Robot):
     reference = "gymnasium==1.4.0 HalfCheetah-v5 with mujoco==4.0.0"
     render_fps = 20
     model = "half_cheetah"
+    told = ("x_position",)
+    told_of_step = ("x_velocity", "reward_forward", "reward_ctrl")
     parts: ClassVar = {
         "x_velocity": "velocity in x over the last step",
         "reward_forward": "part of the last reward",

@@ -8,12 +8,12 @@ from typing import ClassVar
 import numpy as np
 from gymnasium import spaces
 
-from gpuzoo.core.definition import Config, param
-from gpuzoo.envs.mujoco.robot import Robot
+from gpuzoo.core.definition import param
+from gpuzoo.envs.mujoco.robot import Robot, RobotConfig
 
 
 @dataclasses.dataclass(frozen=True)
-class HopperConfig(Config):
+class HopperConfig(RobotConfig):
     """Options of Gymnasium's Hopper-v5; its ranges are two numbers each."""
 
     frame_skip: int = param(4, low=1, doc="steps of time, of 0.002 seconds, for each step of the env")
@@ -57,6 +57,8 @@ class Hopper(Robot):
     reference = "gymnasium==1.4.0 Hopper-v5 with mujoco==4.0.0"
     render_fps = 125
     model = "hopper"
+    told = ("x_position", "z_distance_from_origin")
+    told_of_step = ("x_velocity", "reward_forward", "reward_ctrl", "reward_survive")
     parts: ClassVar = {
         "x_velocity": "velocity in x over the last step",
         "reward_forward": "part of the last reward",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from typing import ClassVar
 
 from gpuzoo.core.definition import param
@@ -16,7 +15,7 @@ class HumanoidConfig(PersonConfig):
 
     forward_reward_weight: float = param(1.25, doc="weight of the velocity in the reward")
     contact_cost_weight: float = param(5e-7, doc="weight of the contact forces' cost")
-    contact_cost_low: float = param(-math.inf, doc="the cost of contact forces is clipped to this at least")
+    contact_cost_low: float = param(-1e30, doc="the cost of contact forces is clipped to this at least")
     contact_cost_high: float = param(10.0, doc="the cost of contact forces is clipped to this at most")
     healthy_reward: float = param(5.0, doc="reward of each step in a healthy state")
     terminate_when_unhealthy: bool = param(True, doc="whether the episode ends in an unhealthy state")
@@ -55,6 +54,15 @@ class Humanoid(Person):
     reference = "gymnasium==1.4.0 Humanoid-v5 with mujoco==4.0.0"
     model = "humanoid"
     watch = ("subtree_com torso", "cinert", "cvel", "cfrc_ext", "qfrc_actuator")
+    told = ("x_position", "y_position", "distance_from_origin")
+    told_of_step = (
+        "x_velocity",
+        "y_velocity",
+        "reward_forward",
+        "reward_ctrl",
+        "reward_contact",
+        "reward_survive",
+    )
     parts: ClassVar = {
         "lag_x": "from the torso to where the centre of mass was last measured",
         "lag_y": "from the torso to where the centre of mass was last measured",

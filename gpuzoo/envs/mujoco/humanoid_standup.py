@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from typing import ClassVar
 
 from gpuzoo.core.definition import param
@@ -16,7 +15,7 @@ class HumanoidStandupConfig(PersonConfig):
 
     uph_cost_weight: float = param(1.0, doc="weight of the height in the reward; Gymnasium's has no effect")
     impact_cost_weight: float = param(0.5e-6, doc="weight of the contact forces' cost")
-    impact_cost_low: float = param(-math.inf, doc="the cost of contact forces is clipped to this at least")
+    impact_cost_low: float = param(-1e30, doc="the cost of contact forces is clipped to this at least")
     impact_cost_high: float = param(10.0, doc="the cost of contact forces is clipped to this at most")
 
 
@@ -45,6 +44,8 @@ class HumanoidStandup(Person):
     reference = "gymnasium==1.4.0 HumanoidStandup-v5 with mujoco==4.0.0"
     model = "humanoid_standup"
     watch = ("cinert", "cvel", "cfrc_ext", "qfrc_actuator")
+    told = ("x_position", "y_position", "z_distance_from_origin")
+    told_of_step = ("reward_linup", "reward_quadctrl", "reward_impact")
     parts: ClassVar = {
         "reward_linup": "part of the last reward",
         "reward_quadctrl": "part of the last reward",

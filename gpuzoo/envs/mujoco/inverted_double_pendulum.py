@@ -8,12 +8,12 @@ from typing import ClassVar
 import numpy as np
 from gymnasium import spaces
 
-from gpuzoo.core.definition import Config, param
-from gpuzoo.envs.mujoco.robot import Robot
+from gpuzoo.core.definition import param
+from gpuzoo.envs.mujoco.robot import Robot, RobotConfig
 
 
 @dataclasses.dataclass(frozen=True)
-class InvertedDoublePendulumConfig(Config):
+class InvertedDoublePendulumConfig(RobotConfig):
     """Options of Gymnasium's InvertedDoublePendulum-v5."""
 
     frame_skip: int = param(5, low=1, doc="steps of time, of 0.01 seconds, for each step of the env")
@@ -49,6 +49,7 @@ class InvertedDoublePendulum(Robot):
     model = "inverted_double_pendulum"
     watch = ("site_xpos tip", "qfrc_constraint slider")
     view_height = 2.6
+    told_of_step = ("reward_survive", "distance_penalty", "velocity_penalty")
     parts: ClassVar = {
         "rail_force": "force of the rail's end on the cart, clipped to [-10, 10]",
         "reward_survive": "part of the last reward",

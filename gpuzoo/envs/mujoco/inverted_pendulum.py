@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import ClassVar
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from gymnasium import spaces
 
-from gpuzoo.core.definition import Config, param
-from gpuzoo.envs.mujoco.robot import Robot
+from gpuzoo.core.definition import param
+from gpuzoo.envs.mujoco.robot import Robot, RobotConfig
 
 
 @dataclasses.dataclass(frozen=True)
-class InvertedPendulumConfig(Config):
+class InvertedPendulumConfig(RobotConfig):
     """Options of Gymnasium's InvertedPendulum-v5."""
 
     frame_skip: int = param(2, low=1, doc="steps of time, of 0.02 seconds, for each step of the env")
@@ -44,7 +45,11 @@ class InvertedPendulum(Robot):
     render_fps = 25
     model = "inverted_pendulum"
     view_height = 1.5
-    parts: ClassVar = {}
+    told_of_step = ("reward_survive",)
+
+    def number(self, name: str, state: Mapping[str, Any]) -> Any:
+        stands = (state["qpos"][:, 1] <= 0.2) & (state["qpos"][:, 1] >= -0.2) & (state["diverged"] == 0)
+        return stands * 1.0  # the reward
 
     def observation_space(self, cfg: InvertedPendulumConfig, group: str) -> spaces.Box:
         return spaces.Box(-np.inf, np.inf, (4,), np.float32)

@@ -17,6 +17,7 @@ template <class E> GZ Physics physics_of(const E &e) {
   Physics s;
   for (int i = 0; i < Physics::NQ; ++i) s.qpos[i] = vec(e.qpos[i]);
   for (int d = 0; d < Physics::NV; ++d) s.qvel[d] = vec(e.qvel[d]), s.qacc[d] = vec(e.qacc[d]);
+  physics_vary(s, e);
   return s;
 }
 

@@ -12,8 +12,8 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import ArrayLike, NDArray
 
-from gpuzoo.core.definition import Config, Field, param
-from gpuzoo.envs.mujoco.robot import Robot
+from gpuzoo.core.definition import Field, param
+from gpuzoo.envs.mujoco.robot import Robot, RobotConfig, varied, vary_text
 from gpuzoo.physics.generate import generate
 from gpuzoo.physics.mjcf import read
 from gpuzoo.physics.model import Model
@@ -50,7 +50,7 @@ template <class E> GZ void see(const E &e) {
 
 
 @dataclasses.dataclass(frozen=True)
-class OwnConfig(Config):
+class OwnConfig(RobotConfig):
     """Options that every model has."""
 
     frame_skip: int = param(1, low=1, doc="steps of time for each step of the env")
@@ -74,7 +74,8 @@ class Own(Robot):
     seen: tuple[_Seen, ...]
     own_fields: Mapping[str, Field]
     start: NDArray[np.float32]
-    text: str
+    #: the text by what is randomized
+    texts: dict[tuple[str, ...], str]
 
     @classmethod
     def constants_of_model(cls) -> Model:
@@ -85,7 +86,10 @@ class Own(Robot):
         return cls.rules
 
     def generated(self, cfg: Any) -> str:
-        return self.text
+        vary = varied(cfg)
+        if vary not in self.texts:
+            self.texts[vary] = _text(self.constants_, self.watch, self.own_fields, self.seen, vary)
+        return self.texts[vary]
 
     def fields(self, cfg: Any) -> dict[str, Field]:
         return {**super().fields(cfg), **self.own_fields}
@@ -97,7 +101,13 @@ class Own(Robot):
         return spaces.Box(-np.inf, np.inf, (sum(s.last - s.first for s in self.seen),), np.float32)
 
 
-def _text(m: Model, watch: tuple[str, ...], own_fields: Mapping[str, Field], seen: Iterable[_Seen]) -> str:
+def _text(
+    m: Model,
+    watch: tuple[str, ...],
+    own_fields: Mapping[str, Field],
+    seen: Iterable[_Seen],
+    vary: tuple[str, ...] = (),
+) -> str:
     """What stands in front of the rules: the model's step, and words for rules."""
     keep, zero, see = [], [], []
     for words in watch:
@@ -114,7 +124,7 @@ def _text(m: Model, watch: tuple[str, ...], own_fields: Mapping[str, Field], see
         column += s.last - s.first
     words = _WORDS.replace("//KEEP", "\n".join(keep)).replace("//START", "\n".join(zero))
     words = words.replace("//SEE", "\n".join(see))
-    return generate(m, watch, look=True) + (_HERE / "mujoco.cuh").read_text() + words
+    return generate(m, watch, True, vary) + vary_text(vary) + (_HERE / "mujoco.cuh").read_text() + words
 
 
 def from_mjcf(
@@ -210,7 +220,7 @@ def from_mjcf(
         "seen": seen,
         "own_fields": own,
         "start": start.astype(np.float32),
-        "text": _text(found, unique, own, seen),
+        "texts": {(): _text(found, unique, own, seen)},
         "view_height": view_height,
         "view_above": view_above,
         "exempt": {**Robot.exempt, "reference": "a model of one's own"},

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from gpuzoo.core.definition import Config, Field, param
-from gpuzoo.envs.mujoco.robot import Robot
+from gpuzoo.core.definition import Field, param
+from gpuzoo.envs.mujoco.robot import Robot, RobotConfig
 
 
 @dataclasses.dataclass(frozen=True)
-class PersonConfig(Config):
+class PersonConfig(RobotConfig):
     """Options of both."""
 
     frame_skip: int = param(5, low=1, doc="steps of time, of 0.003 seconds, for each step of the env")

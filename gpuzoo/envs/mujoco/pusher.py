@@ -8,12 +8,12 @@ from typing import ClassVar
 import numpy as np
 from gymnasium import spaces
 
-from gpuzoo.core.definition import Config, Field, param
-from gpuzoo.envs.mujoco.robot import Robot
+from gpuzoo.core.definition import Field, param
+from gpuzoo.envs.mujoco.robot import Robot, RobotConfig
 
 
 @dataclasses.dataclass(frozen=True)
-class PusherConfig(Config):
+class PusherConfig(RobotConfig):
     """Options of Gymnasium's Pusher-v5."""
 
     frame_skip: int = param(5, low=1, doc="steps of time, of 0.01 seconds, for each step of the env")
@@ -55,6 +55,7 @@ class Pusher(Robot):
     looks = True
     view_height = 1.9
     view_above = True
+    told_of_step = ("reward_dist", "reward_ctrl", "reward_near")
     parts: ClassVar = {
         "reward_near": "part of the last reward",
         "reward_dist": "part of the last reward",

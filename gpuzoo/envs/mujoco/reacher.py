@@ -8,12 +8,12 @@ from typing import ClassVar
 import numpy as np
 from gymnasium import spaces
 
-from gpuzoo.core.definition import Config, param
-from gpuzoo.envs.mujoco.robot import Robot
+from gpuzoo.core.definition import param
+from gpuzoo.envs.mujoco.robot import Robot, RobotConfig
 
 
 @dataclasses.dataclass(frozen=True)
-class ReacherConfig(Config):
+class ReacherConfig(RobotConfig):
     """Options of Gymnasium's Reacher-v5."""
 
     frame_skip: int = param(2, low=1, doc="steps of time, of 0.01 seconds, for each step of the env")
@@ -50,6 +50,7 @@ class Reacher(Robot):
     watch = ("xpos fingertip", "xpos target")
     view_height = 0.56
     view_above = True
+    told_of_step = ("reward_dist", "reward_ctrl")
     parts: ClassVar = {
         "apart_x": "from the target to the fingertip",
         "apart_y": "from the target to the fingertip",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -9,11 +10,63 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from gpuzoo.core.definition import EnvDef, Field
+from gpuzoo.core.definition import Config, EnvDef, Field, param, unknown
 from gpuzoo.envs.mujoco.drawing import draw
 from gpuzoo.physics.generate import shipped
-from gpuzoo.physics.model import Model, load
+from gpuzoo.physics.model import FACTORS, Model, load
 from gpuzoo.render import Canvas
+
+
+def check_ranges(env: EnvDef, cfg: Any) -> None:
+    """Checks the ranges among the parameters, which are two numbers each: ``NAME_low`` and ``NAME_high``.
+
+    Raises:
+        ValueError: the lower one is above the other.
+    """
+    for name in env.Config.__dataclass_fields__:
+        if name.endswith("_low"):
+            low, high = getattr(cfg, name), getattr(cfg, other := f"{name.removesuffix('_low')}_high")
+            if low > high:
+                raise ValueError(f"{env.id}: {name} must not be above {other}: {low} > {high}.")
+
+
+@dataclasses.dataclass(frozen=True)
+class RobotConfig(Config):
+    """Options that all robots have: constants of the model that may differ from env to env."""
+
+    randomize: str = param("", doc="what may differ from env to env: some of gravity, mass, friction, damping, gear")
+    gravity_scale: float = param(1.0, doc="factor of gravity, if `randomize` has it")
+    mass_scale: float = param(1.0, low=0.01, doc="factor of all masses and inertias, if `randomize` has it")
+    friction_scale: float = param(1.0, low=0.01, doc="factor of all friction of contacts, if `randomize` has it")
+    damping_scale: float = param(1.0, low=0.0, doc="factor of the joints' damping, if `randomize` has it")
+    gear_scale: float = param(1.0, doc="factor of the actuators' gear, if `randomize` has it")
+
+
+def varied(cfg: Any) -> tuple[str, ...]:
+    """What a configuration randomizes."""
+    chosen = {*cfg.randomize.replace(",", " ").split()}
+    return tuple(name for name in FACTORS if name in chosen)
+
+
+def check_varied(owner: str, cfg: Any) -> None:
+    """Checks that factors other than 1 are of what is randomized.
+
+    Raises:
+        ValueError: they are not, or there is no such constant.
+    """
+    for name in cfg.randomize.replace(",", " ").split():
+        if name not in FACTORS:
+            raise ValueError(unknown(f"{owner}: randomize has no constant", name, FACTORS))
+    for name in FACTORS:
+        if name not in varied(cfg) and getattr(cfg, f"{name}_scale") != 1.0:
+            raise ValueError(f"{owner}: {name} is compiled into the kernel: make the env with randomize={name!r}.")
+
+
+def vary_text(vary: tuple[str, ...]) -> str:
+    """Code that gives the model's step what differs from env to env."""
+    lines = [f"  s.{name} = vec(Pack(e.cfg.{name}_scale));" for name in vary] + ["  physics_derive(s);"] * bool(vary)
+    body = "\n".join(["  (void)s, (void)e;", *lines])
+    return f"template <class E> GZ void physics_vary(Physics &s, const E &e) {{\n{body}\n}}\n"
 
 
 class Robot(EnvDef):
@@ -21,8 +74,7 @@ class Robot(EnvDef):
 
     packed = True
     exempt: ClassVar[Mapping[str, str]] = {
-        "half_occupancy": "one thread steps a whole robot, in as many registers as it can have; docs/physics.md",
-        "no_spills": "a step of the physics has more values than a thread of a GPU has registers; docs/physics.md",
+        "half_occupancy": "One thread steps a whole robot; with half of its registers it would spill.",
     }
     #: the model's file, in ``gpuzoo/physics/models``
     model: ClassVar[str]
@@ -32,6 +84,9 @@ class Robot(EnvDef):
     looks: ClassVar[bool] = False
     #: numbers that each step leaves for whoever wants them, name -> one line of documentation
     parts: ClassVar[Mapping[str, str]] = {}
+    #: what Gymnasium's env has in its infos: of the state, and of the last step
+    told: ClassVar[tuple[str, ...]] = ()
+    told_of_step: ClassVar[tuple[str, ...]] = ()
 
     #: metres from top to bottom of a picture
     view_height: ClassVar[float] = 2.0
@@ -44,7 +99,11 @@ class Robot(EnvDef):
         return load(cls.model)
 
     def generated(self, cfg: Any) -> str:
-        return shipped(self.model, self.watch, self.looks)
+        return shipped(self.model, self.watch, self.looks, varied(cfg)) + vary_text(varied(cfg))
+
+    def check(self, cfg: Any) -> None:
+        check_ranges(self, cfg)
+        check_varied(self.id, cfg)
 
     def action_space(self, cfg: Any, group: str) -> spaces.Box:
         low, high = self.constants_of_model().actuator_ctrlrange.astype(np.float32).T
@@ -59,6 +118,26 @@ class Robot(EnvDef):
             "diverged": Field("bool", doc="the last step went out of all bounds and was undone"),
             **{name: Field("float32", doc=doc) for name, doc in self.parts.items()},
         }
+
+    def infos(self, cfg: Any, state: Mapping[str, Any]) -> dict[str, Any]:
+        return {name: self.number(name, state) for name in self.told}
+
+    def step_infos(self, cfg: Any, state: Mapping[str, Any]) -> dict[str, Any]:
+        return {name: self.number(name, state) for name in self.told_of_step}
+
+    def number(self, name: str, state: Mapping[str, Any]) -> Any:
+        """One of the infos, by Gymnasium's name."""
+        if name == "x_position":
+            return state["qpos"][:, 0]
+        if name == "y_position":
+            return state["qpos"][:, 1]
+        if name == "distance_from_origin":
+            return (state["qpos"][:, 0] ** 2 + state["qpos"][:, 1] ** 2) ** 0.5
+        if name == "z_distance_from_origin":
+            m = self.constants_of_model()
+            height = 2 if m.nq > m.nv else 1  # of a body that is free in space, or in a plane
+            return state["qpos"][:, height] - float(m.qpos0[height])
+        return state[name]
 
     def tables(self, cfg: Any) -> dict[str, NDArray[Any]]:
         return {"qpos0": self.constants_of_model().qpos0.astype(np.float32)}

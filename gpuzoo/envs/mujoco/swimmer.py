@@ -8,12 +8,12 @@ from typing import ClassVar
 import numpy as np
 from gymnasium import spaces
 
-from gpuzoo.core.definition import Config, param
-from gpuzoo.envs.mujoco.robot import Robot
+from gpuzoo.core.definition import param
+from gpuzoo.envs.mujoco.robot import Robot, RobotConfig
 
 
 @dataclasses.dataclass(frozen=True)
-class SwimmerConfig(Config):
+class SwimmerConfig(RobotConfig):
     """Options of Gymnasium's Swimmer-v5."""
 
     frame_skip: int = param(4, low=1, doc="steps of time, of 0.01 seconds, for each step of the env")
@@ -49,6 +49,8 @@ class Swimmer(Robot):
     model = "swimmer"
     view_height = 3.0
     view_above = True
+    told = ("x_position", "y_position", "distance_from_origin")
+    told_of_step = ("x_velocity", "y_velocity", "reward_forward", "reward_ctrl")
     parts: ClassVar = {
         "x_velocity": "velocity in x over the last step",
         "y_velocity": "velocity in y over the last step",

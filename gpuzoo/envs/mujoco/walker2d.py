@@ -8,12 +8,12 @@ from typing import ClassVar
 import numpy as np
 from gymnasium import spaces
 
-from gpuzoo.core.definition import Config, param
-from gpuzoo.envs.mujoco.robot import Robot
+from gpuzoo.core.definition import param
+from gpuzoo.envs.mujoco.robot import Robot, RobotConfig
 
 
 @dataclasses.dataclass(frozen=True)
-class Walker2dConfig(Config):
+class Walker2dConfig(RobotConfig):
     """Options of Gymnasium's Walker2d-v5; its ranges are two numbers each."""
 
     frame_skip: int = param(4, low=1, doc="steps of time, of 0.002 seconds, for each step of the env")
@@ -47,11 +47,17 @@ class Walker2d(Robot):
     """
 
     id = "Walker2d-v5"
+    exempt: ClassVar = {
+        **Robot.exempt,
+        "no_spills": "An address, of 8 bytes, is stored once before the physics and loaded once behind it.",
+    }
     Config = Walker2dConfig
     max_episode_steps = 1000
     reference = "gymnasium==1.4.0 Walker2d-v5 with mujoco==4.0.0"
     render_fps = 125
     model = "walker2d"
+    told = ("x_position", "z_distance_from_origin")
+    told_of_step = ("x_velocity", "reward_forward", "reward_ctrl", "reward_survive")
     parts: ClassVar = {
         "x_velocity": "velocity in x over the last step",
         "reward_forward": "part of the last reward",

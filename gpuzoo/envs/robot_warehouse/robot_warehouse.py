@@ -6,7 +6,7 @@ import dataclasses
 import functools
 import re
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 from gymnasium import spaces
@@ -169,7 +169,6 @@ class RobotWarehouse(EnvDef):
     Config = RobotWarehouseConfig
     max_episode_steps = 500
     reference = "rware==2.0.0 rware-tiny-2ag-v2"
-    exempt: ClassVar = {"half_occupancy": "With four robots, one thread resolves all their moves in registers."}
     benchmarks = {
         "tiny-4ag": {"n_agents": 4, "request_queue_size": 4},
         "small-4ag": {"shelf_rows": 2, "n_agents": 4, "request_queue_size": 4},

@@ -89,6 +89,8 @@ GZ void step(Env e) {
   });
 }
 
+GZ float time_seen(Env e, int a) { return e.alive[a] ? (float)e.t / (float)e.max_steps : 0.f; }
+
 GZ void observe_all(Env e) {
   lanes(e, AGENTS, Const<OTHERS>(), [=](int a, int k) {
     Row row = e.observation[a];
@@ -114,6 +116,7 @@ GZ void observe_nearest(Env e) {
       row[f * NEIGHBOURS + k] = other < 0 ? 0.f : e.features(f, b) - e.features(f, a);
     row[FEATURES * NEIGHBOURS + k] = (other >= 0) & is_tagger(b) ? 1.f : 0.f;
     row[(FEATURES + 1) * NEIGHBOURS + k] = other < 0 ? 0.f : 1.f;
+    if (k == 0) row[OBSERVATION_SIZE - 1] = time_seen(e, a);
   });
 }
 
@@ -125,7 +128,7 @@ GZ void observe(Env e) {
     e.features(2, a) = e.speed[a] / speed;
     e.features(3, a) = e.acceleration[a] / speed;
     e.features(4, a) = e.heading[a] / TWO_PI;
-    e.observation[a][OBSERVATION_SIZE - 1] = e.alive[a] ? (float)e.t / (float)e.max_steps : 0.f;
+    if constexpr (Config::use_full_observation) e.observation[a][OBSERVATION_SIZE - 1] = time_seen(e, a);
   });
   if constexpr (Config::use_full_observation)
     observe_all(e);

@@ -1,0 +1,166 @@
+"""Whole episodes here and in Gymnasium's own envs: policies trained here or there score the same, and so does chance.
+
+**The rule.** Two means of independent episodes may differ by two standard errors of their difference. One pair of equal
+means in twenty differs by more, and there are many pairs. So what does is played once more, by four times as many
+episodes of other seeds, and has to keep to two standard errors then. Of equal means one pair in 400 fails: with the 36
+pairs below, one choice of seeds in eleven. Numbers of episodes and seeds stand here and are not to be chosen again.
+What differs by three standard errors of the first sample fails five times in six.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import mujoco
+import numpy as np
+import pytest
+import torch
+from stable_baselines3 import PPO
+
+import gpuzoo
+from baselines import pretrained
+from baselines.ppo import Args
+from gpuzoo.envs.mujoco.robot import Robot
+
+ROOT = Path(__file__).parents[3]
+mujoco.set_mju_user_warning(lambda message: None)  # of states that explode
+GAMES = sorted(id for id in gpuzoo.ids() if isinstance(gpuzoo.get(id), Robot))
+TRAINED = [game for game in GAMES if (ROOT / "baselines/pretrained" / f"{game}.safetensors").is_file()]
+#: episodes of each sample, and the seed of ours; theirs has the next one
+SAMPLES = ((100, 10), (400, 20))
+Act = Callable[[np.ndarray, Any], np.ndarray]
+
+
+def returns(envs: Any, act: Act, seed: int) -> np.ndarray:
+    """Of the first episode of each env."""
+    generator = torch.Generator().manual_seed(seed)
+    observation, _ = envs.reset(seed=seed)
+    out, playing = np.zeros(envs.num_envs), np.ones(envs.num_envs, bool)
+    low, high = envs.single_action_space.low, envs.single_action_space.high
+    while playing.any():
+        action = act(observation.astype(np.float32), generator)
+        observation, reward, terminations, truncations, _ = envs.step(np.clip(action, low, high))
+        out += np.where(playing, reward, 0)
+        playing &= ~(terminations | truncations)
+    envs.close()
+    return out
+
+
+def pair(game: str, num_envs: int, **config: Any) -> tuple[Any, Any]:
+    """Ours and theirs."""
+    return gpuzoo.make_vec(game, num_envs, device="cpu", **config), gymnasium.make_vec(game, num_envs, "sync", **config)
+
+
+def error(*samples: np.ndarray) -> np.ndarray:
+    """Standard error of the difference of two means."""
+    return np.sqrt(sum(x.var(0, ddof=1) / len(x) for x in samples))
+
+
+def assert_equal_means(sample: Callable[[int, int], tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
+    """Keeps the rule above; each column counts for itself. Returns their means."""
+    doubtful: Any = True
+    for episodes, seed in SAMPLES:
+        ours, theirs = sample(episodes, seed)
+        errors = error(ours, theirs)
+        doubtful = doubtful & (abs(ours.mean(0) - theirs.mean(0)) > 2 * errors)
+        if not np.any(doubtful):
+            return theirs.mean(0)
+    raise AssertionError(f"{episodes} episodes: {ours.mean(0)} here, {theirs.mean(0)} there, standard error {errors}")
+
+
+def assert_same_score(game: str, act: Act, **config: Any) -> None:
+    """And a better one than that of chance, which would carry over, too."""
+
+    def sample(episodes: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+        ours, theirs = pair(game, episodes, **config)
+        return returns(ours, act, seed), returns(theirs, act, seed + 1)
+
+    score = assert_equal_means(sample)
+    ours, _ = pair(game, 100, **config)
+    size = ours.single_action_space.shape
+    chance = returns(ours, lambda seen, _: np.random.default_rng(0).uniform(-1, 1, (len(seen), *size)), 30)
+    assert score > chance.mean() + chance.std()
+
+
+@pytest.mark.rotates
+@pytest.mark.parametrize("robot", TRAINED)
+def test_what_was_trained_here_scores_the_same_there(robot):
+    """With the noise of its policy."""
+    ((_, policy),) = pretrained(robot).items()
+
+    def act(observation: np.ndarray, generator: torch.Generator) -> np.ndarray:
+        with torch.no_grad():
+            out, _ = policy.act(torch.as_tensor(observation)[None])
+            return policy.actions.sample(out, policy.log_std, None, generator)[0].numpy()
+
+    assert_same_score(robot, act, **Args.of(robot).config)
+
+
+@pytest.mark.rotates(learns=True)
+def test_what_stable_baselines_trained_there_scores_the_same_here():
+    theirs = gymnasium.make("Hopper-v5")
+    model = PPO("MlpPolicy", theirs, n_steps=1024, batch_size=64, n_epochs=5, seed=0, device="cpu")
+    model.learn(30_000)
+    theirs.close()
+    assert_same_score("Hopper-v5", lambda observation, _: model.predict(observation, deterministic=True)[0])
+
+
+def rollout(envs: Any, m: Any, seed: int) -> np.ndarray:
+    """Of each env over 1,000 steps of random actions: return, ends of episodes, contacts as MuJoCo finds them."""
+    rng, data, ours = np.random.default_rng(seed), mujoco.MjData(m), isinstance(envs, gpuzoo.VectorEnv)
+    envs.reset(seed=seed)
+    out = np.zeros((envs.num_envs, 3))
+    low, high = envs.single_action_space.low, envs.single_action_space.high
+    for step in range(1000):
+        _, reward, terminations, *_ = envs.step(rng.uniform(low, high, (envs.num_envs, *low.shape)))
+        out[:, 0] += reward
+        out[:, 1] += terminations
+        if step % 10 == 0:
+            state = envs.simulator.state()["qpos"] if ours else [env.unwrapped.data.qpos for env in envs.envs]
+            for k, qpos in enumerate(state):
+                data.qpos[:] = qpos
+                mujoco.mj_kinematics(m, data)
+                mujoco.mj_collision(m, data)
+                out[k, 2] += data.ncon
+    envs.close()
+    return out
+
+
+@pytest.mark.rotates
+@pytest.mark.parametrize("robot", GAMES)
+def test_long_rollouts_have_the_same_statistics(robot):
+    """Each env counts once: what happens in it depends on what happened before."""
+
+    def sample(episodes: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+        ours, theirs = pair(robot, episodes // 4)
+        m = theirs.envs[0].unwrapped.model
+        return rollout(ours, m, seed), rollout(theirs, m, seed + 1)
+
+    assert_equal_means(sample)
+
+
+@pytest.mark.parametrize("robot", GAMES)
+def test_infos_are_gymnasiums(robot):
+    """From the same state: names, where they hold, and values, but for tendons, which ours do not have."""
+    ours, theirs = gpuzoo.make_vec(robot, 2, device="cpu", infos=True), gymnasium.make_vec(robot, 2, "sync")
+    ours.reset(seed=0)
+    theirs.reset(seed=0)
+    state = ours.simulator.state()
+    actions = np.random.default_rng(0).uniform(-0.3, 0.3, ours.action_space.shape).astype(np.float32)
+    for k, env in enumerate(theirs.envs):
+        env.unwrapped.set_state(state["qpos"][k].astype(float), state["qvel"][k].astype(float))
+    begun, told = ours.reset(options={"reset_mask": np.array([False, True])})[1], theirs.step(actions)[4]
+    ours.simulator.set_state({name: x for name, x in state.items() if name in ("qpos", "qvel", "qacc")})
+    found = ours.step(actions)[4]
+    names = {name for name in told if not name.startswith(("_", "tendon"))}
+    assert names == {name for name in found if not name.startswith("_")}
+    at_start = {name for name in theirs.reset(seed=0)[1] if not name.startswith(("_", "tendon"))}
+    for name in names:
+        np.testing.assert_allclose(found[name], told[name], rtol=1e-3, atol=2e-3, err_msg=name)
+        assert found[f"_{name}"].all()
+        assert begun[f"_{name}"].all() == (name in at_start)
+    ours.close()
+    theirs.close()

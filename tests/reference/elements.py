@@ -1,0 +1,58 @@
+"""Small models, in MJCF, of what the robots do not have."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+ELEMENTS = {
+    # Boxes and cylinders on a plane that leans, and a sphere between them; friction between moving bodies.
+    "shapes": """<mujoco><option timestep="0.005"/><worldbody>
+        <geom type="plane" size="5 5 1" quat="0.98 0.1 0.05 0"/>
+        <body pos="0 0 0.3"><freejoint/>
+          <geom type="box" size=".1 .15 .2" euler="10 20 30" margin="0.01" contype="2" conaffinity="1"/></body>
+        <body pos="0.3 0.1 0.3"><freejoint/>
+          <geom type="cylinder" size=".1 .2" euler="10 20 30" condim="1" contype="2" conaffinity="1"/></body>
+        <body pos="0.15 0.1 0.35"><freejoint/><geom type="sphere" size=".12" pos=".02 0 .01" friction="0.6"/></body>
+    </worldbody></mujoco>""",
+    # Spheres roll, capsules spin, also on each other.
+    "rolling": """<mujoco><option timestep="0.005" impratio="2"/><worldbody>
+        <geom type="plane" size="5 5 1" friction="0.7 0.02 0.003" condim="1"/>
+        <body pos="0 0 0.15"><freejoint/>
+          <geom type="sphere" size=".1" pos=".02 0 0" condim="6" friction="0.9 0.01 0.02"/></body>
+        <body pos="0.2 0 0.15"><freejoint/>
+          <geom type="capsule" size=".1 .2" euler="90 0 0" condim="4" friction="0.5 0.05 0.0001"/></body>
+    </worldbody></mujoco>""",
+    # The integrator implicitfast with servos and their limits, a body that is free, and friction in joints.
+    "implicitfast": """<mujoco><option timestep="0.01" integrator="implicitfast"/>
+      <default><geom conaffinity="0"/></default><worldbody>
+        <geom type="plane" size="5 5 1" conaffinity="1"/>
+        <body pos="0 0 0.3"><freejoint/><geom type="box" size=".1 .15 .2" pos=".05 .02 0" euler="10 20 30"/></body>
+        <body pos="1 0 0.6"><joint type="slide" axis="0 0 1" frictionloss="30"/><geom type="capsule" size=".1 .2"/>
+          <body pos="0 .1 .2">
+            <joint name="b" axis="0 1 .2" damping="2" armature=".01" frictionloss="1.5" solreffriction="0.03 1"/>
+            <geom type="capsule" fromto="0 0 0 .4 0 0" size=".04"/>
+            <body pos=".4 0 0"><joint name="c" axis="1 0 .2" damping=".2" frictionloss="0.1" range="-60 60"/>
+              <geom type="capsule" fromto="0 0 0 0 0 -.3" size=".04"/></body></body></body>
+      </worldbody><actuator>
+        <position joint="b" kp="20" kv="3" gear="2" ctrlrange="-1 1" forcerange="-15 15"/>
+        <velocity joint="c" kv="2" ctrlrange="-1 1"/>
+    </actuator></mujoco>""",
+}
+Floats = NDArray[np.float64]
+
+
+def near(m: Any, n: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
+    """Positions near the model's own, turned in all directions, and velocities of several scales."""
+    qpos = np.tile(m.qpos0, (n, 1))
+    for j in range(m.njnt):
+        a = m.jnt_qposadr[j]
+        if m.jnt_type[j] == 0:  # free
+            qpos[:, a : a + 3] += rng.uniform(-0.25, 0.25, (n, 3))
+            turn = rng.normal(size=(n, 4))
+            qpos[:, a + 3 : a + 7] = turn / np.linalg.norm(turn, axis=1, keepdims=True)
+        else:
+            qpos[:, a] += rng.uniform(-1.2, 1.2, n)
+    return qpos, rng.normal(size=(n, m.nv)) * rng.choice([0.1, 1, 5], (n, 1))
