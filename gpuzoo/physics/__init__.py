@@ -10,9 +10,10 @@ One module per stage, in the order of MuJoCo's documentation, chapter "Computati
     actuation    from controls to forces
     collision    where geoms touch
     constraint   impedance, reference accelerations, joint limits
-    contact      constraints of contacts
-    solver       Newton's method with exact line search
+    contact      which contacts share their code, and which are listed; `group`: their constraints
+    solver       Newton's method with line search
     integrator   Euler with implicit damping, RK4
+    watched      quantities that rules read
     generate     all of it put together
 
 `expressions` turns Python arithmetic into straight-line code.

@@ -28,8 +28,8 @@ from gpuzoo.physics.spatial import join, skew, wrench
 STEPS = 20
 #: points of a line search at most
 SEARCH = 8
-#: a line search ends where the slope is this part of what it was
-SLOPE = 0.05
+#: a line search ends where the slope is this part of what it was: looking closer saves no Newton step
+SLOPE = 0.7
 
 
 @dataclasses.dataclass
@@ -272,46 +272,50 @@ class Solver:
         hessian = self._smooth_hessian()
         out = self._array("step")
         between = [group for group in p.contacts.groups if not group.grounded]
-        if between:
-            t.write(f"Vec hessian[{nv}][{nv}];")
+        touched = {(i, j) for g in between for chain in g.chains for i, _ in chain for j, _ in chain if j <= i}
+        if between and not self._joined:
+            t.write(f"Vec entry[{nv}][{nv}];")
         if self._joined:
             with t.within(f"for (int d = 0; d < {nv}; ++d)"):
-                zero = "hessian[d][lowest_bit(left)] = num(0.0);"
-                t.write(f"for (u32 left = columns[d] & ~tree[d]; left; left &= left - 1) {zero}")
-        touched = {(i, j) for g in between for chain in g.chains for i, _ in chain for j, _ in chain if j <= i}
+                zero = "hessian.entry[d][lowest_bit(left)] = num(0.0);"
+                t.write(f"for (u32 left = hessian.columns[d] & ~tree[d]; left; left &= left - 1) {zero}")
         for i, j in sorted(hessian if self._joined else touched):
-            t.write(f"hessian[{i}][{j}] = {t.name(hessian.get((i, j), 0.0))};")
+            t.write(f"{self._entry(i, j)} = {t.name(hessian.get((i, j), 0.0))};")
         for group in p.contacts.each():
             if not group.grounded:
                 self._join(group)
         if self._joined:
             for x, g in zip(out, gradient, strict=True):
                 x.set(-g)
-            t.write("factor(hessian, columns);")
-            t.write("solve(hessian, columns, step);")
+            t.write("factor(hessian);")
+            t.write("solve(hessian, step);")
             return [x.get() for x in out]
         for i, j in sorted(touched):
-            hessian[i, j] = t.read(f"hessian[{i}][{j}]")
+            hessian[i, j] = t.read(self._entry(i, j))
         step = [-x for x in factor(hessian, nv).solve(gradient)]
         for x, value in zip(out, step, strict=True):
             x.set(value)
         return step
 
+    def _entry(self, i: int | str, j: int | str) -> str:
+        """An entry of the Hessian, in the code."""
+        return f"{'hessian.' if self._joined else ''}entry[{i}][{j}]"
+
     def _pattern(self) -> None:
         """Which entries of the Hessian differ from zero in an env of the pack: those of the tree, and of contacts."""
         t, nv, contacts = self.t, self.m.nv, self.p.contacts
         if nv > 32:
-            raise ValueError(f"not supported: contacts between branches of a model with {nv} degrees of freedom: 32.")
+            raise ValueError(f"not supported: so many contacts of a model with {nv} degrees of freedom, more than 32.")
         tree = [sum(1 << j for j in self.m.dof_ancestors[d]) for d in range(nv)]
-        t.write(f"u32 columns[{nv}];")
-        t.write(f"for (int d = 0; d < {nv}; ++d) columns[d] = {contacts.table('tree', tree, 'u32')}[d];")
+        t.write(f"Symmetric<{nv}> hessian;")
+        t.write(f"for (int d = 0; d < {nv}; ++d) hessian.columns[d] = {contacts.table('tree', tree, 'u32')}[d];")
         for group in contacts.each():
             if group in self._joined:
                 t.write("u32 before = 0;")
                 for dof in group.dofs():
-                    t.write(f"columns[{dof.index}] |= before;")
+                    t.write(f"hessian.columns[{dof.index}] |= before;")
                     t.write(f"before |= 1u << {dof.index};")
-        t.write("fill_in(columns);")
+        t.write("fill_in(hessian);")
 
     def _smooth_hessian(self) -> Sparse:
         """The mass matrix, and what limits and active contacts with the ground add to it."""
@@ -369,7 +373,7 @@ class Solver:
             for x in right:
                 t.name(x)
             for other in group.dofs("l", dof.place):
-                Variable(t, f"hessian[{dof.index}][{other.index}]").add(dot(group.jacobian(other), right))
+                Variable(t, self._entry(dof.index, other.index)).add(dot(group.jacobian(other), right))
 
     def _search(
         self,

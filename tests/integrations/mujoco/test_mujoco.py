@@ -23,6 +23,8 @@ from reference.record_mujoco import ASSETS, FILES, compiled, exact, stepped, var
 import gpuzoo
 from gpuzoo import Simulator
 from gpuzoo.envs.mujoco.robot import Robot
+from gpuzoo.physics.collision import touches
+from gpuzoo.physics.contact import UNROLLED
 from gpuzoo.physics.mjcf import extract
 from gpuzoo.physics.model import FACTORS, load
 
@@ -92,6 +94,44 @@ def test_constants_differ_from_env_to_env(name):
     scale = 1 + largest(qvel) + largest(next_qvel)
     assert np.all(largest(ours_qvel - next_qvel) < 1e-10 * scale)
     assert np.all(largest(ours_qpos - next_qpos) < 1e-10 * scale)
+
+
+ARM = """<body pos='{x} 0 0'>
+  <joint type='hinge' axis='0 0 1'/><joint name='{name}' type='hinge' axis='0 1 0'/>
+  <geom type='capsule' fromto='0 0 0 .3 .1 .1' size='.08'/>
+  <body pos='.3 .1 .1'>
+    <joint type='hinge' axis='1 0 0'/><joint type='hinge' axis='0 1 0'/>
+    <geom type='capsule' fromto='0 0 0 .2 .2 0' size='.07'/><geom type='sphere' pos='.2 .25 0' size='.08'/>
+  </body>
+</body>"""
+
+
+@pytest.mark.rotates
+@pytest.mark.parametrize(("arms", "looped"), [(2, False), (4, True)])
+def test_friction_between_bodies(arms, looped):
+    """Arms that roll over each other: with the code of each contact, and with loops over lists of them."""
+    bodies = "".join(ARM.format(x=0.15 * i, name=f"a{i}") for i in range(arms))
+    ground = "<geom type='plane' size='5 5 1' pos='0 0 -.6'/>" if looped else ""
+    m = exact(
+        mujoco.MjModel.from_xml_string(
+            f"<mujoco><option timestep='.005'/><default><geom friction='.7'/></default><worldbody>{ground}<body>"
+            f"<freejoint/><geom type='sphere' size='.05'/>{bodies}</body></worldbody>"
+            "<actuator><motor joint='a0'/></actuator></mujoco>"
+        )
+    )
+    rng, n = np.random.default_rng(0), 256
+    qpos, qvel, ctrl = np.tile(m.qpos0, (n, 1)), 2 * rng.normal(size=(n, m.nv)), rng.uniform(-1, 1, (n, 1))
+    turn = rng.normal(size=(n, 4))
+    qpos[:, :3], qpos[:, 3:7] = rng.uniform(-0.5, 0.5, (n, 3)), turn / np.linalg.norm(turn, axis=1, keepdims=True)
+    qpos[:, 7:] = rng.uniform(-3, 3, (n, m.nq - 7))
+    model = extract(m, "arms")
+    assert (len(list(touches(model))) > UNROLLED) == looped
+    _, next_qvel = stepped(m, qpos, qvel, ctrl)
+    _, ours_qvel, _ = Steps(model, double=True, optimise="-O0")(qpos, qvel, ctrl)
+    scale = 1 + largest(qvel) + largest(next_qvel)
+    assert np.all(largest(ours_qvel - next_qvel) < 1e-10 * scale)
+    m.geom_friction[:, 0] = 0.1
+    assert np.mean(largest(stepped(m, qpos, qvel, ctrl)[1] - next_qvel) > 1e-3) > 0.3, "friction hardly mattered"
 
 
 def theirs_after(env: Any, qpos: np.ndarray, qvel: np.ndarray, actions: np.ndarray) -> tuple[np.ndarray, ...]:
