@@ -456,6 +456,7 @@ _OF_BODY = {"cinert": 10, "cvel": 6, "cfrc_ext": 6}
 class MaPerson(Factored):
     """What Humanoid and HumanoidStandup for several agents have in common."""
 
+    exempt: ClassVar[Mapping[str, str]] = Humanoid.exempt
     joints = (
         "abdomen_y abdomen_z abdomen_x right_hip_x right_hip_z right_hip_y right_knee left_hip_x left_hip_z left_hip_y "
         "left_knee right_shoulder1 right_shoulder2 right_elbow left_shoulder1 left_shoulder2 left_elbow"

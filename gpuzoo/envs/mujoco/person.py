@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from gymnasium import spaces
@@ -29,6 +29,10 @@ class PersonConfig(RobotConfig):
 class Person(Robot):
     """A robot with two legs and two arms."""
 
+    exempt: ClassVar = {
+        **Robot.exempt,
+        "no_spills": "Its contacts and a Jacobian of each pair of limbs are more than shared memory holds: 47 KB.",
+    }
     view_height = 2.4
     render_fps = 67
 
