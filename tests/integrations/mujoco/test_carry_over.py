@@ -4,8 +4,8 @@
 means in twenty differs by more, and there are many pairs. So what does is played again, by four times as many episodes
 of other seeds, and then by sixteen times as many, and has to keep to two standard errors once. Of equal means one pair
 in 8,000 fails; what differs by three standard errors of the first sample fails five times in six. The third sample was
-added when HalfCheetah's random play had differed in two: with the 36 pairs below, one choice of seeds in eleven has such
-a pair. Numbers of episodes and seeds are not to be chosen again.
+added when HalfCheetah's random play had differed in two: with the 36 pairs below, one choice of seeds in eleven has
+such a pair. Numbers of episodes and seeds are not to be chosen again.
 """
 
 from __future__ import annotations
