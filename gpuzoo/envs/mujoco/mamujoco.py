@@ -1,4 +1,7 @@
-"""MaMuJoCo: robots whose joints are shared out among several agents."""
+"""MaMuJoCo: robots whose joints are shared out among several agents.
+
+One file, as half of it is what players read about each robot, and the rest is one declaration that all of them share.
+"""
 
 from __future__ import annotations
 
