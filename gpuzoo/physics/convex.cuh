@@ -83,6 +83,7 @@ GZ void consider(Exit &best, PackMask possible, bool capped, Triple m, Triple at
   best.at = choose(better, at, best.at);
   best.capped = (best.capped & !better) | (better & PackMask(capped));
 }
+constexpr Real sixteenth = Real(0.19634954084936207);  // of half a turn
 // Across the segment, out over the rim. Seen along the segment the rim is an ellipse of half axes R and R k.
 GZ void over_the_rim(Exit &best, Triple c, Triple a, Triple axis, const Line &l, const Sizes &size) {
   const Vec tiny = num(1e-12), length = sqrt(fma(l.az, l.az, l.aa)), across = sqrt(max(l.aa, num(1e-30)));
@@ -96,9 +97,8 @@ GZ void over_the_rim(Exit &best, Triple c, Triple a, Triple axis, const Line &l,
   // The derivative of the squared distance to the ellipse at an angle grows through 0 once at most.
   Vec low = num(0.0), high = num(1.5707963267948966), s, t;
   PackMask found = PackMask(false);
-  const Real eighth = Real(0.19634954084936207);
   GZ_ROLLED for (int n = 7; n >= 0; --n) {
-    const Vec from = vec(Pack(Real(n) * eighth)), to = vec(Pack(Real(n + 1) * eighth));
+    const Vec from = vec(Pack(Real(n) * sixteenth)), to = vec(Pack(Real(n + 1) * sixteenth));
     sincos(from, s, t);
     const PackMask falls = less(fma(x, s, pull * t) - oval * s * t, num(0.0)) & !found;
     low = select(falls, from, low);
@@ -174,7 +174,7 @@ GZ PackMask above_cap(Vec &first, Vec &last, Triple p, Triple d, Triple x, Tripl
   first = num(0.0), last = num(1.0);
   GZ_ROLLED for (int side = 0; side < 16; ++side) {
     Vec s, c;
-    sincos(num((2 * side + 1) * 0.19634954084936207), s, c);
+    sincos(vec(Pack(Real(2 * side + 1) * sixteenth)), s, c);
     const Vec rate = fma(dx, c, dy * s), room = radius * num(0.98078528040323044) - fma(px, c, py * s);
     const PackMask leaves = less(num(0.0), rate), enters = less(rate, num(0.0));
     const Vec at = room / select(leaves | enters, rate, num(1.0));
