@@ -99,7 +99,7 @@ def _history() -> tuple[str, list[list[str]]]:
     if not ROOT.samefile(top):
         raise OSError(f"{ROOT} is a copy within another repository")
     tree = [line[3:].split(" -> ")[-1] for line in _git("status", "--porcelain", "-uall").splitlines()]
-    commits = _git("log", f"-{COMMITS}", "--format=%x00", "--name-only").split("\0")[1:]
+    commits = _git("log", f"-{COMMITS}", "--no-merges", "--format=%x00", "--name-only").split("\0")[1:]
     return commit, [tree, *(commit.split() for commit in commits)]
 
 

@@ -41,6 +41,19 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> Simulator:
     return Simulator(game, 20, device="cpu", threads=1, autoreset_mode="Disabled")
 
 
+def test_what_only_a_step_finds_is_zero_at_the_start():
+    """As in MuJoCo's data after `mj_resetData`; it would be whatever the memory had before."""
+    game = gpuzoo.from_mjcf(load("inverted_pendulum"), observe=("cvel", "qfrc_actuator", "xpos pole"), id="Felt-v0")
+    sim = Simulator(game, 20, device="cpu", threads=1)
+    for seed in range(3):
+        sim.reset(seed=seed)
+        seen = sim.arrays["observation"][:, 0]
+        assert (seen[:, :-3] == 0).all()
+        sim.arrays["action"][...] = 1.0
+        sim.step()
+        assert (seen[:, :-3] != 0).any(axis=1).all()
+
+
 def test_it_moves_as_the_game_about_the_same_model(own):
     theirs = Simulator(gpuzoo.get("InvertedPendulum-v5"), 20, device="cpu", threads=1, autoreset_mode="Disabled")
     for sim in (own, theirs):

@@ -50,6 +50,27 @@ def test_without_git_all_comes_by_turns(monkeypatch):
     assert rotation.rotation() == Rotation(0)
 
 
+def test_a_merge_takes_no_place_among_the_last_commits(monkeypatch, tmp_path):
+    """git lists no files for a merge, so twenty merges would hide what they brought."""
+
+    def git(*words):
+        who = ["-c", "user.name=a", "-c", "user.email=a@b.c"]
+        subprocess.run(["git", *who, *words], cwd=tmp_path, check=True, capture_output=True)
+
+    git("init", "--initial-branch=main")
+    for k in range(3):
+        git("switch", "-c", f"topic{k}") if k else None
+        (tmp_path / f"{k}.py").touch()
+        git("add", ".")
+        git("commit", "-m", f"file {k}")
+        if k:
+            git("switch", "main")
+            git("merge", "--no-ff", f"topic{k}")
+    monkeypatch.setattr(rotation, "ROOT", tmp_path)
+    monkeypatch.setattr(rotation, "COMMITS", 3)
+    assert sorted(rotation._history()[1]) == [[], ["0.py"], ["1.py"], ["2.py"]]
+
+
 def test_a_game_is_its_two_files_and_what_its_folder_shares():
     pole = {"gpuzoo.envs.classic_control.cartpole"}
     assert names(["gpuzoo/envs/classic_control/cartpole.cuh"]) == pole

@@ -22,7 +22,7 @@ from gpuzoo.physics.watched import sizes_of
 _HERE = Path(__file__).parent
 _CHOSEN = re.compile(r"(?P<what>\w+( [\w-]+)?)(\[(?P<first>-?\d*):(?P<last>-?\d*)\])?")
 
-#: words for rules, of which ``//KEEP``, ``//START`` and ``//SEE`` are the model's own part
+#: words for rules, of which ``//KEEP``, ``//START``, ``//NONE`` and ``//SEE`` are the model's own part
 _WORDS = """
 template <class E> GZ void keep(const E &e, const Physics &s, PackMask anew) {
   (void)e, (void)s, (void)anew;
@@ -33,6 +33,7 @@ template <class E> GZ void rest(const E &e) {
   set_normal_velocities(e, e.cfg.reset_noise_scale);
 //START
   Physics s = physics_of(e);
+//NONE
   physics_look(s);
   keep(e, s, true);
 }
@@ -109,10 +110,11 @@ def _text(
     vary: tuple[str, ...] = (),
 ) -> str:
     """What stands in front of the rules: the model's step, and words for rules."""
-    keep, zero, see = [], [], []
+    keep, zero, none, see = [], [], [], []
     for words in watch:
         name = words.replace(" ", "_")
         size = own_fields[name].sizes[0]
+        none.append(f"  for (int k = 0; k < {size}; ++k) s.{name}[k] = vec(0.f);")
         keep.append(f"  for (int k = 0; k < {size}; ++k) e.{name}[k] = select(anew, Pack(s.{name}[k]), e.{name}[k]);")
     for name, field in own_fields.items():
         zero.append(f"  for (int k = 0; k < {field.sizes[0]}; ++k) e.{name}[k] = 0.f;")
@@ -123,7 +125,7 @@ def _text(
         )
         column += s.last - s.first
     words = _WORDS.replace("//KEEP", "\n".join(keep)).replace("//START", "\n".join(zero))
-    words = words.replace("//SEE", "\n".join(see))
+    words = words.replace("//NONE", "\n".join(none)).replace("//SEE", "\n".join(see))
     return generate(m, watch, True, vary) + vary_text(vary) + (_HERE / "mujoco.cuh").read_text() + words
 
 
@@ -154,7 +156,8 @@ def from_mjcf(
         rules: a file with ``reset``, ``step`` and ``observe``; see docs/physics.md.
         id: of the game, ``Name-vN``; by default it follows from the file's name.
         observe: what is observed, one after the other: ``"qpos"``, ``"qvel[2:5]"``, ``"xpos torso"``, ``"site_xpos
-            tip"``, ``"qfrc_constraint knee"``, ``"cfrc_ext"``, or one of ``fields``.
+            tip"``, ``"qfrc_constraint knee"``, ``"cfrc_ext"``, or one of ``fields``. After a reset, only positions are
+            known; velocities of bodies and forces are 0 until the first step, as in MuJoCo.
         watch: more such quantities, for the rules.
         parameters: of the rules, with their defaults, as ``e.cfg.name``. Floats can be changed at run time.
         fields: numbers that rules keep of each env, name -> how many. They are zero at first.
