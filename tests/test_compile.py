@@ -16,7 +16,7 @@ from gpuzoo.core.definition import Field
 from gpuzoo.tools import doctor
 
 ARCHITECTURES = [
-    pytest.param(arch, marks=pytest.mark.rotates(seldom=arch != "sm_90"))
+    pytest.param(arch, marks=pytest.mark.rotates(long=arch != "sm_90"))
     for arch in ("sm_75", "sm_80", "sm_90", "sm_120")
 ]
 

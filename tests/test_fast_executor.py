@@ -218,7 +218,7 @@ def test_a_run_goes_on_with_the_other_executor(first: str, second: str, tmp_path
     assert told == f"{second} from iteration 2 on, {first} before"
 
 
-@pytest.mark.rotates(learns=True)
+@pytest.mark.rotates(long=True)
 def test_both_learn_alike() -> None:
     """Other random numbers, and the same algorithm: both balance the pole for much longer than at random."""
     for name in ("plain", "fast"):

@@ -214,7 +214,7 @@ SOLVED = {
 }
 
 
-@pytest.mark.rotates(learns=True)
+@pytest.mark.rotates(long=True)
 @pytest.mark.parametrize("seed", [1, 2])
 @pytest.mark.parametrize("module", ALL, ids=name)
 def test_defaults_solve_the_default_game(module, seed):
