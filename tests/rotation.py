@@ -79,6 +79,8 @@ def _hash(text: str) -> int:
 @functools.cache
 def _mentions(path: Path, names: frozenset[str]) -> bool:
     text = path.read_text()
+    for package, members in re.findall(r"^\s*from ([\w.]+) import (\([^)]*\)|.*)", text, re.MULTILINE):
+        text += "".join(f"\n{package}.{member}" for member in re.findall(r"\w+", members.partition("#")[0]))
     return any(re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w-])", text) for name in names)
 
 

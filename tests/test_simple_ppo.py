@@ -12,6 +12,8 @@ from training import toy
 import gpuzoo
 from baselines.simple import mappo, ppo, ppo_rnn
 
+pytestmark = pytest.mark.rotates  # about these modules of the trainers
+
 CPU: dict[str, Any] = {"device": "cpu", "threads": 1}
 SMALL: dict[str, Any] = {"num_envs": 16, "num_steps": 16, **CPU}
 

@@ -14,6 +14,8 @@ torch = pytest.importorskip("torch")
 
 from baselines.simple import dqn, es, pqn, sac, td3  # noqa: E402
 
+pytestmark = pytest.mark.rotates  # about these modules of the trainers
+
 ALL = [dqn, pqn, sac, td3, es]
 
 

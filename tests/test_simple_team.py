@@ -17,6 +17,8 @@ from training import toy  # noqa: E402
 import gpuzoo  # noqa: E402
 from baselines.simple import pqn_vdn, qmix  # noqa: E402
 
+pytestmark = pytest.mark.rotates  # about these modules of the trainers
+
 FILES = [qmix, pqn_vdn]
 
 
