@@ -136,6 +136,10 @@ class EnvDef:
     render_fps: ClassVar[int] = 30
     #: return at which the game counts as solved, where the field has agreed on one
     reward_threshold: ClassVar[float | None] = None
+    #: what agents want of each other: all the same (cooperative), the opposite (competitive), or some of both (mixed)
+    interaction: ClassVar[Literal["", "cooperative", "competitive", "mixed"]] = ""
+    #: the original and its papers, name -> address; those of base classes count as well
+    links: ClassVar[Mapping[str, str]] = {}
     #: files that the game needs: levels, tables, weights; `tables` and other methods read them
     assets: ClassVar[Mapping[str, Asset]] = {}
     #: the games that `variants` declares: subclasses, with an id and a ``Config`` of their own
@@ -188,6 +192,18 @@ class EnvDef:
     def action_space(self, cfg: Any, group: str) -> spaces.Space[Any]:
         """Discrete, MultiDiscrete or bounded Box space of one agent's action, the same kind for all groups."""
         raise NotImplementedError(f"{type(self).__name__} must define action_space(cfg, group)")
+
+    def observation_names(self, cfg: Any, group: str) -> Mapping[str, int]:
+        """What the numbers of an observation are, in their order, for tables: name -> how many numbers it is for.
+
+        They add up to the size of the observation. Of a Box with several axes they may be the names of its channels
+        instead, and add up to the length of its last or its first axis. Without names a table has ranges alone.
+        """
+        return {}
+
+    def action_names(self, cfg: Any, group: str) -> Mapping[str, int]:
+        """What the actions of a Discrete space are, or else the parts of an action: name -> how many it is for."""
+        return {}
 
     def fields(self, cfg: Any) -> dict[str, Field]:
         """The state of one env, and the scratch arrays of its rules."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from typing import ClassVar
 
 import numpy as np
@@ -54,6 +55,7 @@ class Walker2d(Robot):
     Config = Walker2dConfig
     max_episode_steps = 1000
     reference = "gymnasium==1.4.0 Walker2d-v5 with mujoco==4.0.0"
+    links: ClassVar[Mapping[str, str]] = {"Gymnasium": "https://gymnasium.farama.org/environments/mujoco/walker2d/"}
     render_fps = 125
     model = "walker2d"
     told = ("x_position", "z_distance_from_origin")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import collections
 import dataclasses
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from gymnasium import spaces
@@ -125,6 +125,11 @@ class Pursuit(EnvDef):
     max_episode_steps = 500
     invalid_action = 4
     reference = "pettingzoo==1.27.0 sisl.pursuit_v5"
+    interaction = "cooperative"
+    links: ClassVar[Mapping[str, str]] = {
+        "PettingZoo": "https://pettingzoo.farama.org/environments/sisl/pursuit/",
+        "Gupta et al. 2017": "https://doi.org/10.1007/978-3-319-71682-4_5",
+    }
     benchmarks = {
         "n_catch=1": {"surround": False, "n_catch": 1},
         "64x64, 64 pursuers": {"x_size": 64, "y_size": 64, "n_pursuers": 64, "n_evaders": 200},
@@ -168,6 +173,12 @@ class Pursuit(EnvDef):
         inner[...] = 0
         inner[known["BUILDING_LOW"] : known["BUILDING_HIGH"], known["BUILDING_LEFT"] : known["BUILDING_RIGHT"]] = 1
         return {"empty_board": board.ravel()}
+
+    def observation_names(self, cfg: PursuitConfig, group: str) -> dict[str, int]:
+        return dict.fromkeys(("walls", "pursuers, itself included", "evaders"), 1)
+
+    def action_names(self, cfg: PursuitConfig, group: str) -> dict[str, int]:
+        return dict.fromkeys(("x - 1", "x + 1", "y + 1", "y - 1", "stay"), 1)
 
     def fields(self, cfg: PursuitConfig) -> dict[str, Field]:
         return {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from gymnasium import spaces
@@ -89,6 +89,9 @@ class FrozenLake(EnvDef):
     max_episode_steps = 100
     short_episodes = True
     reference = "gymnasium FrozenLake-v1"
+    links: ClassVar[Mapping[str, str]] = {
+        "Gymnasium": "https://gymnasium.farama.org/environments/toy_text/frozen_lake/",
+    }
     render_fps = 4
     reward_threshold = 0.7
 
@@ -121,6 +124,12 @@ class FrozenLake(EnvDef):
 
     def action_space(self, cfg: FrozenLakeConfig, group: str) -> spaces.Discrete:
         return spaces.Discrete(4)
+
+    def observation_names(self, cfg: FrozenLakeConfig, group: str) -> dict[str, int]:
+        return {"row * columns + column of the player's cell": 1}
+
+    def action_names(self, cfg: FrozenLakeConfig, group: str) -> dict[str, int]:
+        return dict.fromkeys(("left", "down", "right", "up"), 1)
 
     def fields(self, cfg: FrozenLakeConfig) -> dict[str, Field]:
         return {
