@@ -56,6 +56,8 @@ class Args:
         metadata={"doc": "name=FILE,...: begin with a policy from a checkpoint; FILE#k takes member k"},
     )
     freeze: tuple[str, ...] = option((), "names of policies that play but do not learn")
+    random_opponents: float = option(0.0, "share of the envs in which one policy acts, by turns, and the agents of all "
+                                          "others act at random")  # fmt: skip
     pool: int = option(0, "turn-based games: play half of the envs against so many past selves")
     pool_every: int = option(10, "iterations between two past selves")
     hidden: tuple[int, ...] = option((64, 64), "sizes of the dense layers")
@@ -167,6 +169,8 @@ class Args:
             self._check_batch(name, sum(lay.groups[g] for g in groups))
         if self.pool:
             self._check_pool(env, lay.agents, len(players))
+        if self.random_opponents:
+            self._check_random_opponents(lay, players)
         return lay, players
 
     def _check_numbers(self) -> None:
@@ -231,6 +235,17 @@ class Args:
                 f"num_envs={self.num_envs} must be a multiple of 4 * pool = {4 * self.pool}: half of the envs are for "
                 "the past selves, and each plays as often in either seat."
             )
+
+    def _check_random_opponents(self, lay: Layout, players: dict[str, list[str]]) -> None:
+        if not 0 <= self.random_opponents <= 1:
+            raise ValueError(f"random_opponents is a share from 0 to 1, not {self.random_opponents}.")
+        if len(players) == 1:
+            raise ValueError(f"random opponents need several policies: here {next(iter(players))!r} plays everybody.")
+        if not set(players) - set(self.freeze):
+            raise ValueError("random opponents need a policy that learns: all are frozen.")
+        for space in lay.action_spaces.values():
+            if not choices(space):
+                raise ValueError(f"random opponents are for actions that are choices, not {space}.")
 
     def about(self) -> dict[str, Any]:
         """What a checkpoint says of the run, as JSON."""

@@ -108,13 +108,34 @@ class Rollout:
         self.players: dict[str, Player] = {}
         #: moves of those who are no players, before each step
         self.opponents: Callable[[int], None] | None = None
-        #: (envs, agents), false where an opponent decides; None: nowhere
+        #: (envs, agents), false where an opponent or chance decides; None: nowhere
         self.mine: Tensor | None = None
 
     def add(self, name: str, policy: Policy, groups: Sequence[str]) -> Player:
         """Lets a policy play some groups."""
         player = self.players[name] = Player(name, policy, groups, self)
         return player
+
+    def randomize(self, learners: Sequence[str], share: float) -> None:
+        """Lets the opponents act at random in a share of each member's envs, evenly spread over them.
+
+        In each of these envs one of the learners acts by its policy, by turns; all other players' agents draw from all
+        their choices alike. Nothing is learnt from what those do.
+
+        Args:
+            learners: names of players.
+            share: of the envs, from 0 to 1.
+        """
+        number = torch.arange(self.first_env, self.first_env + self.envs + 1, dtype=torch.float64)
+        before = (number * share + 1e-9).long()  # how many such envs have smaller numbers
+        chosen, turn = before[1:] > before[:-1], before[:-1] % len(learners)
+        mine = torch.ones(self.envs, len(self._agents), dtype=torch.bool)
+        for name, player in self.players.items():
+            others = chosen if name not in learners else chosen & (turn != learners.index(name))
+            rows = torch.zeros(self.envs, len(player.agents), dtype=torch.bool) | others[:, None]
+            player.random = rows.flatten().nonzero().flatten().to(self.device) if rows.any() else None
+            mine[:, player.agents] &= ~rows
+        self.mine = mine.repeat(self.members, 1).to(self.device)
 
     def any(self, mask: Tensor) -> bool:
         """Whether any is true, or might be."""
@@ -178,11 +199,18 @@ class Rollout:
 
 
 def by_group(rollout: Rollout, player: Player) -> Mapping[str, tuple[Tensor, Tensor]]:
-    """By group: for each member the sum of the agents' mean returns over ended episodes, and how many ended."""
+    """By group: for each member the sum of the agents' mean returns over ended episodes, and how many ended.
+
+    Of agents that act at random nothing counts.
+    """
     ended = rollout.ended.view(rollout.steps, rollout.members, -1).float()
     lay, out = rollout.simulator.layout, {}
     for group in player.groups:
         first = lay.first[group]
-        returns = rollout.final_return[:, :, first : first + lay.groups[group]].mean(-1).view_as(ended)
-        out[group] = (returns.sum((0, 2)), ended.sum((0, 2)))
+        returns, count = rollout.final_return[:, :, first : first + lay.groups[group]].mean(-1).view_as(ended), ended
+        if player.random is not None:
+            assert rollout.mine is not None
+            counts = rollout.mine[:, first].view(rollout.members, -1).float()
+            returns, count = returns * counts, ended * counts
+        out[group] = (returns.sum((0, 2)), count.sum((0, 2)))
     return out
