@@ -109,6 +109,30 @@ def test_which_form_is_chosen(unrolled, rolled, is_rolled):
     assert not any(use.local for use in occupancy.usage(made.log).values())
 
 
+def test_few_trials_find_the_bound():
+    """A robot's thread takes so many registers that there are twenty bounds between what it has and what it should."""
+    seen = []
+
+    def compile_with(macros):
+        asked = dict(macro.removeprefix("-DGZ_BLOCKS_").split("=") for macro in macros if macro != ROLLED)
+        seen.append(macros)
+        log = ""
+        for name, free, needed in (("reset", 40, 40), ("step", 208, 160), ("rollout", 208, 199)):
+            bound = 65536 // (32 * int(asked.get(name, 1))) // 8 * 8
+            used = min(free, bound)
+            log += (
+                f"ptxas info    : Function properties for gz_{name}\n"
+                f"    0 bytes stack frame, {8 * (used < needed)} bytes spill stores, 0 bytes spill loads\n"
+                f"ptxas info    : Used {used} registers, used 1 barriers\n"
+            )
+        return b"", log
+
+    made = occupancy.bounded(compile_with, 32, "sm_90")
+    assert made.options == ("-DGZ_BLOCKS_rollout=10", "-DGZ_BLOCKS_step=12")
+    assert not any(use.local for use in occupancy.usage(made.log).values())
+    assert len(seen) == len(set(seen)) <= 9
+
+
 def test_a_step_has_registers_for_half_of_the_threads():
     """SpaceInvaders takes 255 registers where nothing bounds it."""
     made = program(gpuzoo.get("SpaceInvaders-MinAtar-v1"), gpuzoo.get("SpaceInvaders-MinAtar-v1").Config())

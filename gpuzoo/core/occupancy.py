@@ -9,6 +9,7 @@ loops over agents that are not unrolled. If it spills even so, the bound is ease
 from __future__ import annotations
 
 import dataclasses
+import functools
 import re
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
@@ -97,6 +98,7 @@ def bounded(compile_with: Compile, block: int, arch: str) -> Bounded:
         arch: such as ``sm_90``.
     """
 
+    @functools.cache
     def made(options: tuple[str, ...]) -> Bounded:
         return Bounded(*compile_with(options), options)
 
@@ -119,14 +121,20 @@ def bounded(compile_with: Compile, block: int, arch: str) -> Bounded:
             return tried[form]
 
     def eased(form: tuple[str, ...]) -> Bounded:
-        result, left = tried[form], dict(blocks)
-        while names := [name for name in spilling(result) if name in left]:
-            for name in names:
-                left[name] -= 1
-                if left[name] <= resident(free[name].registers, block):
-                    del left[name]
-            result = made((*form, *macros(left))) if form or left else first
-        return result
+        """Each kernel with the most blocks with which it does not spill, found by bisection."""
+        low = {name: resident(free[name].registers, block) for name in blocks}  # as without a bound
+        high = {name: count - (name in spilling(tried[form])) for name, count in blocks.items()}
+        low |= {name: count for name, count in blocks.items() if high[name] == count}
+        while any(low[name] < high[name] for name in blocks):
+            middle = {name: -(-(low[name] + high[name]) // 2) for name in blocks}
+            spilled = spilling(made((*form, *macros(middle))))
+            for name, count in middle.items():
+                if name in spilled:
+                    high[name] = max(low[name], count - 1)
+                else:
+                    low[name] = count
+        helped = {name: low[name] for name in blocks if low[name] > resident(free[name].registers, block)}
+        return made((*form, *macros(helped))) if form or helped else first
 
     # Which form is the better one is up to the step. A rollout does the same, and the choice of actions.
     if "step" in spilling(tried[()]) and "step" not in spilling(tried[ROLLED]):
