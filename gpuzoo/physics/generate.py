@@ -195,9 +195,11 @@ def _runge_kutta(m: Model, watch: tuple[str, ...], vary: tuple[str, ...]) -> str
     qpos, qvel, ctrl = _read(t, "qpos", m.nq), _read(t, "qvel", m.nv), _read(t, "ctrl", m.nu)
     warm = _warm(t, m)
     _, mass, smooth, solver = _forward(t, m, qpos, qvel, ctrl, warm, watch)
-    with t.within("" if solver.hit is None else f"if (!all({t.name(solver.hit)}))"):
-        for found, free in zip(warm, factor(mass, m.nv).solve(smooth), strict=True):
-            found.set(free if solver.hit is None else t.select(solver.hit, found.get(), free))
+    if not solver.solves_all:
+        head = "" if solver.hit is None else f"if (!all({t.name(solver.hit)}))"
+        with t.within(head):
+            for found, x in zip(warm, factor(mass, m.nv).solve(smooth), strict=True):
+                found.set(x if solver.hit is None else t.select(solver.hit, found.get(), x))
     for d, found in enumerate(warm):
         t.write(f"s.qacc[{d}] = {found.name};")
     signature = "GZ_SELDOM void physics_forward(Physics &s, const Vec *qpos, const Vec *qvel, const Vec *ctrl)"

@@ -21,7 +21,7 @@ from gpuzoo.physics.expressions import Array, Expr, Number, Trace, Variable, dot
 from gpuzoo.physics.group import Group
 from gpuzoo.physics.inertia import Sparse, composite, factor, multiply
 from gpuzoo.physics.kinematics import body_accelerations, joint_forces
-from gpuzoo.physics.model import Model
+from gpuzoo.physics.model import RK4, Model
 from gpuzoo.physics.spatial import join, skew, wrench
 
 #: Newton steps at most; an env that is not done then keeps its last iterate
@@ -30,6 +30,8 @@ STEPS = 20
 SEARCH = 8
 #: a line search ends where the slope is this part of what it was: looking closer saves no Newton step
 SLOPE = 0.7
+#: constraints that may all be absent in all envs of a pack
+FEW = 2
 
 
 @dataclasses.dataclass
@@ -58,10 +60,13 @@ class Solver:
 
     Attributes:
         hit: envs that have a constraint, or None for a model that has none.
+        solves_all: whether `write` also finds the acceleration of envs without a constraint: one Newton step does.
     """
 
     def __init__(self, t: Trace, m: Model, problem: Problem) -> None:
         self.t, self.m, self.p = t, m, problem
+        #: Under RK4 nothing else needs these. Where constraints are many, some env of a pack has one nearly always.
+        self.solves_all = m.opt_integrator == RK4 and len(problem.rows) + len(problem.contacts.touches) > FEW
         masks = [*([problem.touching] if problem.touching else []), *(x.hit for x in problem.rows if x.hit)]
         self.hit: Expr | None = None
         for mask in masks:
@@ -114,8 +119,8 @@ class Solver:
         for x in p.rows:
             for y in (x.weight, x.sign, x.offset):
                 t.name(y)
-        with t.within(f"if (any({t.name(self.hit)}))"):
-            done = t.variable("done", t.invert(self.hit), "PackMask")
+        with t.within("" if self.solves_all else f"if (any({t.name(self.hit)}))"):
+            done = t.variable("done", "PackMask(false)" if self.solves_all else t.invert(self.hit), "PackMask")
             if self._rolls:
                 t.write("PackMask settled_before = PackMask(false);")
             if wrenches:
