@@ -1,6 +1,7 @@
 // What generated physics is written in: bare vector registers, not packs. g++ takes six times as long over thousands of
 // packs, which are structs, for the same instructions.
 
+#undef GZ_ROLLED  // a host's compiler, too, would make more text of these loops than it is worth
 #if defined(GZ_CUDA) || defined(__clang__)
 #define GZ_ROLLED _Pragma("unroll 1")
 #else
