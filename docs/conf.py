@@ -32,6 +32,7 @@ html_theme = "furo"
 html_title = "gpuzoo"
 html_static_path = ["_static"]
 html_css_files = ["custom.css"]
+html_js_files = [("site.js", {"defer": "defer"})]
 html_copy_source = False
 html_show_sphinx = False
 
