@@ -170,3 +170,27 @@ def lines(series: Mapping[str, Sequence[tuple[float, float]]], label: str, x: st
     _labels(axis, x, y)
     _legend(axis, loc="lower left", bbox_to_anchor=(0, 0.98), ncols=3, borderaxespad=0)
     return svg(made, label)
+
+
+def dots(series: Mapping[str, Sequence[float]], label: str, x: str) -> str:
+    """A row of dots for each name, on a logarithmic axis, with the median as a line.
+
+    Args:
+        series: name -> values, from top to bottom.
+        label: what the figure shows.
+        x: of the axis.
+    """
+    from matplotlib.ticker import FuncFormatter
+
+    made, axis = figure(7.2, 0.55 + 0.36 * len(series), 0.2 + 0.075 * max(map(len, series)), 0.05)
+    for k, values in enumerate(series.values()):
+        axis.plot(values, [k] * len(values), "o", color=COLOURS[0], alpha=0.55, markersize=6, markeredgewidth=0)
+        axis.plot([float(np.median(values))] * 2, [k - 0.32, k + 0.32], color=COLOURS[1], linewidth=2)
+    axis.set_yticks(range(len(series)), [*series])
+    axis.set_ylim(len(series) - 0.4, -0.6)
+    axis.set_xscale("log")
+    axis.axvline(1, color=INK, linewidth=1.1, linestyle="--")
+    axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+    axis.minorticks_off()
+    _labels(axis, x, "")
+    return svg(made, label)

@@ -18,6 +18,7 @@ from typing import Any
 
 import gymnasium
 
+from gpuzoo import registry
 from gpuzoo.core.backend import make_backend
 from gpuzoo.core.simulator import Simulator
 from gpuzoo.tools import provenance
@@ -52,7 +53,7 @@ def main() -> None:
     for game in GAMES:
         series[game] = []
         for envs in SIZES:
-            simulator = Simulator(game, envs, device=chosen.device, threads=chosen.threads)
+            simulator = Simulator(registry.get(game), envs, device=chosen.device, threads=chosen.threads)
             simulator.reset(seed=0)
             simulator.random_actions()
 
