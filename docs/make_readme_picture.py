@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from gen_games import families, frames
+from films import frames
+from gallery import families
 
 import gpuzoo
 from gpuzoo.render import save_animation, tile

@@ -159,7 +159,7 @@ def test_a_change_brings_few_tests_that_take_long():
 
 def test_a_page_or_program_that_a_test_is_given_concerns_it():
     """Not the others of its file."""
-    pages = [ROOT / "docs/training.md", ROOT / "docs/search.md"]
+    pages = [ROOT / "docs/training.md", ROOT / "docs/howto/tree_search.md"]
     items = [costly_test(ROOT / "tests/test_docs.py", k, given=page) for k, page in enumerate(pages)]
     turn = next(t for t in range(TURNS) if not any(Rotation(t).comes(item.nodeid) for item in items))
     changed = Rotation(turn, files=frozenset({"docs/training.md"}))
