@@ -102,7 +102,7 @@ def test_a_file_is_concerned_by_what_it_names(tmp_path):
     assert not chosen.changed(ROOT / "tests" / "test_reference_tag.py")
     assert not Rotation(0, names=frozenset({"gpuzoo.envs.classic_control.cart"})).changed(path), "no part of a name"
     assert Rotation(0, files=frozenset({"tests/test_reference_tag.py"})).changed(ROOT / "tests/test_reference_tag.py")
-    for module, named in (("dqn", True), ("qmix", False)):  # from baselines.simple import dqn, es, ...
+    for module, named in (("dqn", True), ("qmix", False)):  # it imports several of a package
         by_import = Rotation(0, names=frozenset({f"baselines.simple.{module}"}))
         assert by_import.changed(ROOT / "tests/test_simple_q.py") == named
 

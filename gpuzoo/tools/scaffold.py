@@ -87,12 +87,15 @@ def create(name: str, parent: Path, template: Path, agents: int | None = None) -
         The new files: the module and the rules.
 
     Raises:
-        ValueError: no good name, or another game has it.
+        ValueError: no good name, or another game or the module itself has it.
         FileExistsError: the folder exists.
     """
     from gpuzoo import registry
 
     module, title = names(name)
+    used = (template / f"{_NAME}.py").read_text(encoding="utf-8")
+    if re.search(rf"\b{title}\b", used):
+        raise ValueError(f"{title} is a name that the game's module uses itself: choose another name.")
     for taken in registry.ids():
         if taken.rsplit("-v", 1)[0].lower() == title.lower():
             raise ValueError(f"there is a game {taken} already: choose another name.")
