@@ -315,7 +315,7 @@ def test_a_new_game_in_the_collection_needs_no_edit(tmp_path: Path) -> None:
     for part in ("baselines", "docs", "gpuzoo", "scripts", "tests"):
         ignored = shutil.ignore_patterns("__pycache__", "_build", "games", "integrations")
         shutil.copytree(ROOT / part, tmp_path / part, ignore=ignored)
-    for name in ("CONTRIBUTING.md", "Makefile", "README.md", "pyproject.toml"):
+    for name in ("CHANGELOG.md", "CONTRIBUTING.md", "Makefile", "README.md", "pyproject.toml"):
         shutil.copy(ROOT / name, tmp_path)
     for kind in ("single_grid", "agents"):
         new(f"my_{kind}", "--dir", tmp_path / "gpuzoo" / "envs", *KINDS[kind])
