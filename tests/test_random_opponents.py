@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from toys.glide import Glide
@@ -16,44 +17,59 @@ from baselines.executors import choose
 from baselines.ppo import PPO
 from baselines.report.checkpoint import load_run
 from baselines.run import train
+from baselines.train.rollout import shared_out
 
 AGENTS = {"wolf": [0, 1], "sheep": [2, 3, 4]}
 CHOICES = {"wolf": 5, "sheep": 3}
+HALF = {"wolf": 0.25, "sheep": 0.25}
 
 
 def herd(executor: str = "plain", **values: Any) -> PPO:
-    chosen = {"num_envs": 16, "num_steps": 60, "minibatches": 1, "random_opponents": 0.5}
+    chosen = {"num_envs": 16, "num_steps": 60, "minibatches": 1, "random_opponents": HALF}
     return PPO(small(Herd, **(chosen | values)), choose(executor, "cpu"))
 
 
-def who_acts(envs: int, share: float, learners: list[str]) -> list[str | None]:
-    """For each env the only policy that acts there, or None where all do: one env in ``1 / share`` is such a one."""
-    every, turns = round(1 / share), iter(learners * envs)
-    return [next(turns) if env % every == every - 1 else None for env in range(envs)]
+def test_envs_are_shared_out_evenly() -> None:
+    shares = [0.5, 0.3, 0.0, 0.2]
+    found = np.array(shared_out(200, shares))
+    for k, share in enumerate(shares):
+        given = (found == k).cumsum()
+        assert (abs(given - share * np.arange(1, 201)) <= 1).all()
+    assert (np.bincount(found) == [100, 60, 0, 40]).all()
 
 
 @pytest.mark.parametrize("executor", ["plain", "fast"])
-@pytest.mark.parametrize("share", [0.25, 0.5, 1.0])
-@pytest.mark.parametrize("values", [{}, {"population": 2}, {"freeze": ("wolf",)}, {"memory": 4}])
-def test_opponents_draw_from_all_legal_choices_alike(executor: str, share: float, values: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    ("shares", "values"),
+    [
+        (HALF, {}),
+        ({"sheep": 0.75}, {"population": 2}),
+        ({"sheep": 0.5}, {"freeze": ("wolf",)}),
+        ({"sheep": 0.5, "wolf": 0.5}, {"memory": 4}),
+    ],
+)
+def test_opponents_draw_from_all_legal_choices_alike(
+    executor: str, shares: dict[str, float], values: dict[str, Any]
+) -> None:
     """Policies never take their last choice, which chance takes as often as any other legal one."""
     if executor == "fast":
         pytest.importorskip("baselines.fast")
-    ppo = herd(executor, random_opponents=share, **values)
+    ppo = herd(executor, random_opponents=shares, **values)
     with torch.no_grad():
         for group, policy in ppo.policies.items():
             policy.actor.biases[-1][:, :, CHOICES[group] - 1] = -50
     for _ in range(3):  # the fast executor plans the third
         ppo.play()
-    rollout, expected = ppo.rollout, who_acts(16, share, [*ppo.learners]) * ppo.args.population
+    rollout, names = ppo.rollout, [*shares, None]
+    whose = shared_out(16, [*shares.values(), 1 - sum(shares.values())]) * ppo.args.population
     assert rollout.mine is not None
     assert rollout.mask is not None
     for group, agents in AGENTS.items():
         last = CHOICES[group] - 1
-        random = torch.tensor([who not in (None, group) for who in expected])
+        random = torch.tensor([names[k] not in (None, group) for k in whose])
         assert (rollout.mine[:, agents] == ~random[:, None]).all()
         free = rollout.mask[:-1][..., agents, : CHOICES[group]].bool()
-        several = (free.sum(-1) > 1) & rollout.now["alive"][:, agents].new_ones(1)
+        several = free.sum(-1) > 1
         taken = rollout.action[:, :, agents, 0].long()
         legal = free.gather(-1, taken[..., None])[..., 0]
         assert legal[free.any(-1)].all()
@@ -101,7 +117,7 @@ def test_nothing_is_learnt_from_their_moves(executor: str) -> None:
 
 
 def test_logged_returns_are_those_of_policies() -> None:
-    ppo = herd(random_opponents=1.0)
+    ppo = herd(random_opponents={"wolf": 0.5, "sheep": 0.5})
     numbers = ppo.iterate()
     rollout = ppo.rollout
     for first, (group, agents) in enumerate(AGENTS.items()):  # wolves act in every other env, sheep in those between
@@ -112,8 +128,8 @@ def test_logged_returns_are_those_of_policies() -> None:
 
 
 def test_a_run_goes_on_to_the_same_bits(tmp_path: Path) -> None:
-    whole = small(Herd, random_opponents=0.5, total_steps=8 * 16 * 4, anneal_lr=False, out=str(tmp_path / "whole"))
-    parts = small(Herd, random_opponents=0.5, total_steps=8 * 16 * 2, anneal_lr=False, out=str(tmp_path / "parts"))
+    whole = small(Herd, random_opponents=HALF, total_steps=8 * 16 * 4, anneal_lr=False, out=str(tmp_path / "whole"))
+    parts = small(Herd, random_opponents=HALF, total_steps=8 * 16 * 2, anneal_lr=False, out=str(tmp_path / "parts"))
     train(PPO, whole, quiet=True)
     train(PPO, parts, quiet=True)
     parts.total_steps, parts.resume = whole.total_steps, True
@@ -132,18 +148,19 @@ class Pair(Glide):
 
 
 @pytest.mark.parametrize(
-    ("toy", "values", "message"),
+    ("toy", "shares", "values", "message"),
     [
-        (Herd, {"random_opponents": 1.5}, r"random_opponents is a share from 0 to 1, not 1\.5\."),
-        (Herd, {"random_opponents": -0.5}, r"a share from 0 to 1, not -0\.5"),
-        (Nim, {}, r"random opponents need several policies: here 'player' plays everybody\."),
-        (Herd, {"freeze": ("wolf", "sheep")}, r"random opponents need a policy that learns"),
-        (Pair, {}, r"random opponents are for actions that are choices, not Box"),
+        (Herd, {"wolf": 0.7, "sheep": 0.5}, {}, r"shares of the envs, together at most 1, not wolf=0\.7, sheep=0\.5\."),
+        (Herd, {"wolf": -0.5}, {}, r"shares of the envs, together at most 1, not wolf=-0\.5"),
+        (Herd, {"wulf": 0.5}, {}, r"there is no policy 'wulf'"),
+        (Herd, {"wolf": 0.5}, {"freeze": ("wolf",)}, r"for policies that learn: 'wolf' is frozen\."),
+        (Nim, {"player": 0.5}, {}, r"random opponents need several policies: 'player' plays everybody\."),
+        (Pair, {"left": 0.5}, {}, r"random opponents are for actions that are choices, not Box"),
     ],
 )
 def test_messages_come_before_the_compiler(
-    toy: Any, values: dict[str, Any], message: str, monkeypatch: pytest.MonkeyPatch
+    toy: Any, shares: dict[str, float], values: dict[str, Any], message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("baselines.train.trainer.Simulator", lambda *a, **k: pytest.fail("an env was made"))
     with pytest.raises(ValueError, match=message):
-        PPO(small(toy, **({"random_opponents": 0.5} | values)))
+        PPO(small(toy, random_opponents=shares, **values))

@@ -116,25 +116,22 @@ class Rollout:
         player = self.players[name] = Player(name, policy, groups, self)
         return player
 
-    def randomize(self, learners: Sequence[str], share: float) -> None:
-        """Lets the opponents act at random in a share of each member's envs, evenly spread over them.
+    def randomize(self, shares: Mapping[str, float]) -> None:
+        """Lets all agents but one player's act at random in some of each member's envs, evenly spread over them.
 
-        In each of these envs one of the learners acts by its policy, by turns; all other players' agents draw from all
-        their choices alike. Nothing is learnt from what those do.
+        They draw from all their choices alike, and nothing is learnt from what they do.
 
         Args:
-            learners: names of players.
-            share: of the envs, from 0 to 1.
+            shares: of the envs, for players by their names; together at most 1. In the rest all act by their policies.
         """
-        number = torch.arange(self.first_env, self.first_env + self.envs + 1, dtype=torch.float64)
-        before = (number * share + 1e-9).long()  # how many such envs have smaller numbers
-        chosen, turn = before[1:] > before[:-1], before[:-1] % len(learners)
+        whose = shared_out(self.first_env + self.envs, [*shares.values(), 1 - sum(shares.values())])[self.first_env :]
+        alone = torch.tensor(whose)
         mine = torch.ones(self.envs, len(self._agents), dtype=torch.bool)
         for name, player in self.players.items():
-            others = chosen if name not in learners else chosen & (turn != learners.index(name))
-            rows = torch.zeros(self.envs, len(player.agents), dtype=torch.bool) | others[:, None]
-            player.random = rows.flatten().nonzero().flatten().to(self.device) if rows.any() else None
-            mine[:, player.agents] &= ~rows
+            own = torch.tensor([n in (name, None) for n in (*shares, None)])
+            others = ~own[alone, None].expand(-1, len(player.agents))
+            player.random = others.flatten().nonzero().flatten().to(self.device) if others.any() else None
+            mine[:, player.agents] &= ~others
         self.mine = mine.repeat(self.members, 1).to(self.device)
 
     def any(self, mask: Tensor) -> bool:
@@ -196,6 +193,16 @@ class Rollout:
     def remembers(self) -> bool:
         """Whether a player has a memory."""
         return any(p.policy.recurrent for p in self.players.values())
+
+
+def shared_out(count: int, shares: Sequence[float]) -> list[int]:
+    """Indices of shares that sum up to 1: of the first ``n`` each has its share, up to one, for all ``n``."""
+    given, out = [0] * len(shares), []
+    for number in range(1, count + 1):
+        owed = [share * number - mine for share, mine in zip(shares, given, strict=True)]
+        out.append(owed.index(max(owed)))
+        given[out[-1]] += 1
+    return out
 
 
 def by_group(rollout: Rollout, player: Player) -> Mapping[str, tuple[Tensor, Tensor]]:

@@ -137,7 +137,7 @@ class Trainer:
                     player, self.rollout, self.updates, args.bf16, args.normalize_rewards, self.heads
                 )
         if args.random_opponents:
-            self.rollout.randomize(list(self.learners), args.random_opponents)
+            self.rollout.randomize(args.random_opponents)
         self.policies = {g: p.policy for p in self.rollout.players.values() for g in p.groups}
         self.selfplay = None
         if args.pool:
