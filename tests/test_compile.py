@@ -43,6 +43,23 @@ def test_no_spills(game, arch):
     assert {kernel: seen[kernel].local for kernel in KERNELS} == dict.fromkeys(KERNELS, 0)
 
 
+def test_what_called_functions_spill_counts():
+    code = """
+    __device__ __noinline__ void far(float *x) {
+      float all[64], sum = 0.f;
+      for (int i = 0; i < 64; ++i) sum += all[i] = x[i * 99];
+      for (int i = 0; i < 64; ++i) x[i * 77] = all[i] * sum;
+    }
+    extern "C" __global__ void gz_calls(float *x) { far(x); }
+    extern "C" __global__ void gz_plain(float *x) { x[0] = 1.f; }
+    """
+    options = (*nvrtc.OPTIONS, "--ptxas-options=-v", "--maxrregcount=32")
+    usage = occupancy.usage(nvrtc.compile_cubin(code, "calls", "sm_90", options)[1])
+    assert usage.keys() == {"calls", "plain"}
+    assert usage["calls"].spills > 0
+    assert usage["plain"].local == 0
+
+
 ROLLED = occupancy.ROLLED[0]
 
 

@@ -65,17 +65,16 @@ class Usage:
 
 
 def usage(log: str) -> dict[str, Usage]:
-    """The kernels of a program by name, from a log with ``--ptxas-options=-v``."""
-    found = re.findall(
-        r"properties for gz_(\w+)\n\D*(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads\n"
-        r".*?Used (\d+) registers([^\n]*)",
-        log,
-    )
-    shared = [re.search(r"(\d+) bytes smem", rest) for *_, rest in found]
-    return {
-        name: Usage(int(registers), int(stack), int(stores) + int(loads), int(bytes_[1]) if bytes_ else 0)
-        for (name, stack, stores, loads, registers, _), bytes_ in zip(found, shared, strict=True)
-    }
+    """The kernels of a program by name, with the functions that they call, from a log with ``--ptxas-options=-v``."""
+    found = {}
+    for part in re.split(r"properties for gz_", log)[1:]:
+        bytes_ = re.findall(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads", part)
+        stack, stores, loads = (sum(map(int, column)) for column in zip(*bytes_, strict=True))
+        registers, shared = (re.search(words, part) for words in (r"Used (\d+) registers", r"(\d+) bytes smem"))
+        assert registers
+        kernel = re.split(r"\W", part, maxsplit=1)[0]
+        found[kernel] = Usage(int(registers[1]), stack, stores + loads, int(shared[1]) if shared else 0)
+    return found
 
 
 def most_threads(arch: str) -> int:
