@@ -55,23 +55,25 @@ PPO: dict[str, Any] = {
 def scanned(env: Any, params: Any, num_envs: int, actions: Any) -> Callable[[int], None]:
     """Steps of a mapped env, as many scans as asked for."""
     keys = jax.random.split(jax.random.key(0), num_envs)
-    _, state = jax.vmap(env.reset, (0, None))(keys, params)
+    obs, state = jax.vmap(env.reset, (0, None))(keys, params)
 
     @functools.partial(jax.jit, donate_argnums=0)
-    def scan(state: Any) -> Any:
+    def scan(carry: Any) -> Any:
         def one(carry: Any, action: Any) -> Any:
-            state, total = carry
+            _, state, total = (
+                carry  # a policy would see the observation, so it is carried: XLA leaves out what nobody has
+            )
             out = jax.vmap(env.step, (0, 0, 0, None))(keys, state, action, params)
-            return (out[1], total + out[2]), None
+            return (out[0], out[1], total + out[2]), None
 
-        return jax.lax.scan(one, (state, jnp.zeros(num_envs)), actions)[0]
+        return jax.lax.scan(one, carry, actions)[0]
 
-    box = [state]
+    box = [(obs, state, jnp.zeros(num_envs))]
 
     def loop(count: int) -> None:
         for _ in range(count):
-            box[0], total = scan(box[0])
-        jax.block_until_ready(total)
+            box[0] = scan(box[0])
+        jax.block_until_ready(box[0])
 
     return loop
 
