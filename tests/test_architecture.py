@@ -51,7 +51,9 @@ MAY = {
     "gpuzoo.interfaces.vector": ADAPTED
     | {f"gpuzoo.interfaces.{name}" for name in ("attributes", "batch", "opponents")},
     "gpuzoo.interfaces.dm": {"gpuzoo.core"},
-    "gpuzoo.interfaces.pool": ADAPTED | {f"gpuzoo.interfaces.{name}" for name in ("attributes", "batch", "dm")},
+    "gpuzoo.interfaces.pool": ADAPTED
+    | {f"gpuzoo.interfaces.{name}" for name in ("attributes", "batch", "dm")}
+    | {"gpuzoo.jax"},
     "gpuzoo.interfaces.parallel": ADAPTED | {"gpuzoo.interfaces.batch", "gpuzoo.render"},
     "gpuzoo.jax": {"gpuzoo.core", "gpuzoo.registry", "gpuzoo.interfaces.spaces", "gpuzoo.jax"},
     "gpuzoo.interfaces.aec": {"gpuzoo.core", "gpuzoo.registry", "gpuzoo.interfaces.parallel"},

@@ -218,6 +218,37 @@ def test_seeds():
     np.testing.assert_array_equal(old["seed"], new["seed"])
 
 
+@pytest.mark.parametrize("name", ["CartPole-v1", "SimpleSpeakerListener-v0", "ConnectFour-v0"])
+def test_envpools_contract(name):
+    """`xla()` does what the pool does, in a loop inside of jit."""
+    pool = gpuzoo.make_pool(name, N, seed=3, device="cpu", max_episode_steps=9)
+    pool.async_reset()
+    handle, recv, send, step = pool.xla()
+    rows = N * (pool.spec.config["max_num_players"])
+    actions = np.random.default_rng(0).integers(0, pool.action_space.n, (30, rows))
+    _, first = recv(handle)
+
+    def body(handle, action):
+        return step(handle, action)
+
+    seen = jax.jit(lambda handle: jax.lax.scan(body, handle, jnp.asarray(actions))[1])(handle)
+    for t, action in enumerate(actions):
+        theirs = pool.step(action)
+        jax.tree.map(np.testing.assert_array_equal, jax.tree.map(lambda x, t=t: x[t], seen), theirs)
+    again = recv(send(handle, actions[0]))[1]  # an old handle is what it was
+    jax.tree.map(np.testing.assert_array_equal, again, jax.tree.map(lambda x: x[0], seen))
+    jax.tree.map(np.testing.assert_array_equal, recv(handle)[1], first)
+
+
+def test_what_xla_refuses():
+    with pytest.raises(RuntimeError, match=r"call reset\(\) or async_reset\(\) before xla"):
+        gpuzoo.make_pool("CartPole-v1", 4, device="cpu").xla()
+    pool = gpuzoo.make_pool("CartPole-v1", 4, 2, device="cpu")
+    pool.async_reset()
+    with pytest.raises(ValueError, match="batch_size=4"):
+        pool.xla()
+
+
 def test_mistakes():
     env, params = gpuzoo.jax.make("CartPole-v1", 2)
     _, state = env.reset(0)
