@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 COLOURS = ("#4285e0", "#e5575a", "#4cae72", "#8a66d3", "#d99a2b", "#3aa6b9")
+OTHERS = "#9aa4b2"  #: bars of others
 INK, GRID = "#808081", "#c3c4c5"  #: of texts and lines; they stand for the theme's colours in what Matplotlib writes
 _LOCK = threading.Lock()  # Matplotlib's settings belong to the process
 
@@ -32,7 +33,9 @@ def svg(figure: Figure, label: str) -> str:
     out = re.sub(r"<!--.*?-->\s*", "", out, flags=re.DOTALL)
     out = re.sub(r' width="[\d.]+pt" height="[\d.]+pt"', "", out, count=1)
     out = re.sub(r"font: (?:[\w.]+ )?([\d.]+)px [^;\"]*", r"font-size: \1px", out)
-    out = re.sub(r'\bid="(?!p)\w+"\s*', "", out)  # several figures share a page; clip paths alone are referred to
+    out = re.sub(
+        r'\bid="(?![pm])\w+"\s*', "", out
+    )  # several share a page; clip paths and markers alone are referred to
     out = out.replace(INK, "currentColor").replace(GRID, "var(--color-background-border)")
     title = label.replace("&", "&amp;").replace("<", "&lt;")
     return out.replace("<svg ", f'<svg class="chart" role="img" aria-label="{title}" ', 1).strip() + "\n"
@@ -125,7 +128,7 @@ def bars(rows: Sequence[tuple[str, str, float]], label: str, unit: str, log: boo
     values = [value for *_, value in rows]
     for kind in kinds:
         chosen = [k for k, row in enumerate(rows) if row[1] == kind]
-        colour = COLOURS[0] if kind == "gpuzoo" else COLOURS[1 + (kinds.index(kind) - 1) % (len(COLOURS) - 1)]
+        colour = COLOURS[0] if kind == "gpuzoo" or len(kinds) == 1 else OTHERS
         axis.barh(chosen, [values[k] for k in chosen], color=colour, height=0.72, label=kind)
     axis.set_yticks(range(len(rows)), [name for name, *_ in rows])
     axis.invert_yaxis()

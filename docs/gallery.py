@@ -185,7 +185,7 @@ def page(shots: Mapping[str, films.Shots]) -> str:
     for alone, shelf in order:
         where = "one agent" if alone else "several agents"
         title = f"{shelf}, {where}" if shelf != ALONE else f"More games, {where}" if alone else "Several agents"
-        cards = "\n".join(_card(name, shots[name]) for name in split[alone, shelf])
+        cards = "\n".join(_card(name, shots[name]) for name in sorted(split[alone, shelf], key=lambda n: -size[n]))
         parts += [
             f"## {title}",
             *([texts[shelf]] if shelf in texts else []),

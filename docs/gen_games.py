@@ -60,15 +60,20 @@ def told(env: EnvDef) -> dict[str, str]:
             heading = _HEADINGS.get(label[1].rstrip("."), "Rules")
             if heading != "Rules":
                 paragraph = paragraph[label.end() :]
-        found.setdefault(heading, []).append(paragraph[:1].upper() + paragraph[1:] if label else paragraph)
+        found.setdefault(heading, []).append(_sentence(paragraph) if label else paragraph)
     return {name: "\n\n".join(parts) for name, parts in found.items()}
+
+
+def _sentence(text: str) -> str:
+    """With a capital letter, but for a dtype."""
+    return text if text.startswith("float32") else text[:1].upper() + text[1:]
 
 
 # ---- tables ----
 
 
 def _span(part: Part) -> str:
-    return str(part.first) if part.first == part.last else f"{part.first}–{part.last}"  # noqa: RUF001
+    return str(part.first) if part.first == part.last else f"{part.first}\N{WORD JOINER}–\N{WORD JOINER}{part.last}"  # noqa: RUF001
 
 
 def _range(part: Part) -> str:

@@ -164,13 +164,13 @@ def _row(game: str, by_name: Mapping[str, Mapping[str, Any]]) -> list[tuple[str,
     return [
         (f'<a href="{game}.html#results">{game}</a>{mappo}', game),
         (str(agents), agents),
-        (scored, scored),
         (base, _first(base)),
         (f"<strong>{score}</strong>", _first(score)),
         (number(float(level)) if level is not None else "", "" if level is None else float(level)),
         (mark, mark),
         (f"{result['steps_per_seed'] / 1e6:.3g} M", result["steps_per_seed"]),
         (duration(result["seconds"]), result["seconds"]),
+        (scored, scored),
     ]
 
 
