@@ -418,6 +418,51 @@ def record(
     _console().print(f"Wrote [bold]{escape(str(out))}[/]: {steps + 1} frames, {amount}.", soft_wrap=True)
 
 
+# ---- view ----
+
+
+@app.command()
+def view(
+    game: Annotated[str, typer.Argument(metavar="[ID]", help="Game to begin with.")] = "SimpleTag-v0",
+    policy: Annotated[
+        str,
+        typer.Option(metavar="NAME", help="Who plays: random, trained, still, 'in turn', or a function module:name."),
+    ] = "random",
+    config: Annotated[
+        list[str] | None, typer.Option("--config", "-c", metavar="NAME=VALUE", help="A parameter of the first game.")
+    ] = None,
+    host: Annotated[
+        str, typer.Option(help="Address to listen to. Whoever reaches it can watch and play; by default this machine.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 8008,
+    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page in a browser.")] = True,
+    device: DeviceOption = "cpu",
+) -> None:
+    """Watch and play the games in a browser: one env or a wall of 64, with any policy and any parameters."""
+    from gpuzoo import registry
+    from gpuzoo.core.backend import make_backend
+    from gpuzoo.tools import live
+    from gpuzoo.tools.viewer.server import Viewer
+
+    with _errors():
+        env = registry.get(game)
+        values = parse_config(env, config or [])
+        scripted = {policy: live.imported(policy)} if ":" in policy else {}
+        if not scripted and policy not in live.POLICIES:
+            raise ValueError(f"there is no policy {policy!r}: use {', '.join(live.POLICIES)}, or module:function.")
+        viewer = Viewer(env.id, host, port, values, policy, scripted, make_backend(device).device)
+    console = _console()
+    console.print(f"Watch and play at [bold]{viewer.url}[/]; Ctrl-C ends.", soft_wrap=True)
+    if host not in ("127.0.0.1", "localhost", "::1"):
+        console.print("[yellow]Everybody who reaches this address can watch and play.[/]", soft_wrap=True)
+    if browser:
+        import webbrowser
+
+        webbrowser.open(viewer.url)
+    with contextlib.suppress(KeyboardInterrupt):
+        viewer.serve_forever()
+
+
 # ---- new ----
 
 
