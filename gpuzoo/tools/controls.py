@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -170,3 +170,39 @@ def action(space: spaces.Space[Any], parts: Sequence[Part], values: Sequence[Any
 def of_layout(env: EnvDef, cfg: Any, lay: Layout) -> dict[str, list[Part]]:
     """`controls` of each group."""
     return {group: controls(env, cfg, group, space) for group, space in lay.action_spaces.items()}
+
+
+def pressed(parts: Sequence[Part], keys: Collection[str], last: Sequence[float]) -> list[float]:
+    """What a person chooses who holds some keys; parts that are not held stay as they were ``last``."""
+    out = []
+    for part, value in zip(parts, last, strict=True):
+        rest = value if not part.held else part.low if part.still is None else part.still
+        out.append(next((part.keys[key] for key in keys if key in part.keys), rest))
+    return out
+
+
+def pointed(parts: Sequence[Part], x: float, y: float) -> list[str]:
+    """The keys that a place on the picture stands for, from 0 to 1 rightwards and downwards.
+
+    The picture is a joystick around its middle. Where the actions are columns it is those.
+    """
+    labels = parts[0].labels
+    if len(parts) == 1 and labels and all(re.search(r"column \d+$", label) for label in labels):
+        return [str(1 + min(max(int(x * len(labels)), 0), len(labels) - 1))]
+    across = [
+        (abs(x - 0.5), "ArrowLeft" if x < 0.5 else "ArrowRight"),
+        (abs(y - 0.5), "ArrowUp" if y < 0.5 else "ArrowDown"),
+    ]
+    return [key for far, key in sorted(across, reverse=True) if far > 0.1 and any(key in part.keys for part in parts)]
+
+
+def legend(parts: Sequence[Part]) -> str:
+    """The keys and what they do, in a line."""
+    arrows = {"ArrowLeft": "left", "ArrowRight": "right", "ArrowUp": "up", "ArrowDown": "down", " ": "space"}
+    said = []
+    for part in parts:
+        shown: dict[float, str] = {}
+        for key, value in part.keys.items():
+            shown.setdefault(value, arrows.get(key, key))
+        said += [f"{key}: {part.labels[int(v)] if part.labels else f'{part.name} {v:g}'}" for v, key in shown.items()]
+    return "; ".join(said)

@@ -80,6 +80,7 @@ class Live:
         seed: of the first env; env ``k`` has ``seed + k``.
         device: where the envs are. Policies are in host memory.
         scripted: policies of one's own by name, functions of observations, action masks and the number of the step.
+        trained: who ``"trained"`` is, a ``Match`` of the trainers; the agents that come with the package by default.
         **config: parameters of the game. Trained agents bring those of their training, unless they are given.
 
     Attributes:
@@ -96,10 +97,11 @@ class Live:
 
     def __init__(
         self, game: str | EnvDef | type[EnvDef], num_envs: int = 1, players: Mapping[str, str] | None = None,
-        seed: int = 0, device: str = "cpu", scripted: Mapping[str, Policy] | None = None, **config: Any,
+        seed: int = 0, device: str = "cpu", scripted: Mapping[str, Policy] | None = None,
+        trained: Any = None, **config: Any,
     ) -> None:  # fmt: skip
         self.env = registry.get(game)
-        self.scripted = dict(scripted or {})
+        self.scripted, self._trained = dict(scripted or {}), trained
         if TRAINED in (players or {}).values():
             config = {**self._match(config).config, **config}
         self.config = config
@@ -111,7 +113,7 @@ class Live:
         self.layout = self.simulator.layout
         self.controls = controls.of_layout(self.env, self.simulator.cfg, self.layout)
         self.players: dict[str, str] = dict.fromkeys(self.envs.groups, RANDOM)
-        self._policies: dict[str, Policy | None] = dict.fromkeys(self.envs.groups)
+        self._policies: dict[str, list[tuple[slice, Policy]]] = {group: [] for group in self.envs.groups}
         self.agents = self.layout.agent_names()
         self.person: str | None = None
         self.choice: list[float] = []
@@ -139,25 +141,28 @@ class Live:
         if group not in self.envs.groups:
             raise ValueError(unknown(f"{self.env.id} has no group", str(group), self.envs.groups))
         space, parts = self.layout.action_spaces[group], self.controls[group]
-        policy: Policy | None
-        if player == RANDOM:
-            policy = None
-        elif player == TRAINED:
-            policy = self._trained(group)
+        policy: Policy
+        seats: list[tuple[slice, Policy]] = []
+        if player == TRAINED:
+            seats = self._seats(group)
         elif player == STILL:
             rest = still(parts, space)
 
             def policy(seen: Array, mask: Array | None, step: int) -> Array:
                 return np.broadcast_to(rest, (*seen.shape[:2], *rest.shape))
+
+            seats = [(slice(None), policy)]
         elif player == IN_TURN:
-            policy = _in_turn(space)
+            seats = [(slice(None), _in_turn(space))]
         elif player in self.scripted:
-            policy = self.scripted[player]
-        else:
+            seats = [(slice(None), self.scripted[player])]
+        elif player != RANDOM:
             raise ValueError(unknown("there is no policy", str(player), self.kinds()))
-        self.players[group], self._policies[group] = player, policy
+        self.players[group], self._policies[group] = player, seats
 
     def _match(self, config: Mapping[str, Any]) -> Any:
+        if self._trained is not None:
+            return self._trained
         try:
             import torch  # noqa: F401
 
@@ -166,15 +171,21 @@ class Live:
             raise ImportError(f"trained agents need torch: pip install 'gpuzoo[train]' ({error})") from None
         return match.arrange(self.env.id, {}, "pretrained", config)
 
-    def _trained(self, group: str) -> Policy:
-        player = self._match(self.config).players[group]
+    def _seats(self, group: str) -> list[tuple[slice, Policy]]:
+        """The trained agents of a group; those that play at random are left out."""
+        players = self._match(self.config).players
+        names = {group: slice(None)} | {f"{group}_{k}": slice(k, k + 1) for k in range(self.envs.groups[group])}
+        found = [(part, players[name]) for name, part in names.items() if players.get(name) is not None]
+        return [(part, self._seat(group, part, policy)) for part, policy in found]
+
+    def _seat(self, group: str, part: slice, player: Any) -> Policy:
         import torch
 
         from gpuzoo.baselines.report.evaluation import Seat
 
         on_host = types.SimpleNamespace(device="cpu")  # where observations are read, whatever the envs' own device
         batch: Any = types.SimpleNamespace(num_envs=self.num_envs, groups=self.envs.groups, simulator=on_host)
-        seat = Seat(group, slice(None), player, batch)
+        seat = Seat(group, part, player, batch)
         generator = torch.Generator().manual_seed(0)
 
         @torch.no_grad()
@@ -242,10 +253,10 @@ class Live:
     def step(self) -> None:
         """One step of all envs. An env whose episode is over begins the next one."""
         actions = self.envs.random_actions()
-        for group, policy in self._policies.items():
-            if policy is not None:
-                seen, mask = self.seen(group)
-                target = actions[group]
+        for group, seats in self._policies.items():
+            seen, mask = self.seen(group)
+            for part, policy in seats:
+                target = actions[group][:, part]
                 target[...] = np.asarray(policy(seen, mask, self.steps)).reshape(target.shape)
         if self.person is not None:
             group = self.group(self.person)
