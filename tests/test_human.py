@@ -76,11 +76,11 @@ def test_a_held_key_and_the_mouse_move_an_agent(monkeypatch: pytest.MonkeyPatch)
 
     def typist(k: int) -> list[Any]:
         game.env.render_fps = 1000  # type: ignore[misc]  # of this declaration alone
-        if game.steps in (0, 4):
+        if game.steps in (1, 6):
             right = pygame.event.Event(pygame.MOUSEBUTTONDOWN, pos=(2, 32), button=1)
-            return [key(pygame.K_RIGHT)] if game.steps == 0 else [key(pygame.K_RIGHT, pygame.KEYUP), right]
+            return [key(pygame.K_RIGHT)] if game.steps == 1 else [key(pygame.K_RIGHT, pygame.KEYUP), right]
         speeds.append(float(game.seen("agent")[0][0, 0, 0]))
-        return [key(pygame.K_ESCAPE)] if game.steps >= 12 else []
+        return [key(pygame.K_ESCAPE)] if game.steps >= 14 else []
 
     typed(monkeypatch, typist)
     try:
