@@ -59,7 +59,7 @@ MAY = {
 ONLY = {
     "cupy": {"gpuzoo.core.backend_cuda", "gpuzoo.tensors"},
     "torch": {"gpuzoo.core.backend_cuda", "gpuzoo.tensors", "gpuzoo.wrappers"},
-    "mujoco": {"gpuzoo.physics.mjcf"},
+    "mujoco": {"gpuzoo.physics.mjcf", "gpuzoo.envs.mujoco.renderer"},
     "dm_env": {"gpuzoo.interfaces.dm"},
     "pettingzoo": {"gpuzoo.interfaces.aec", "gpuzoo.interfaces.parallel", "gpuzoo.registry"},
     "stable_baselines3": {"gpuzoo.wrappers.sb3"},
