@@ -62,7 +62,7 @@ MAY = {
 ONLY = {
     "cupy": {"gpuzoo.core.backend_cuda", "gpuzoo.tensors"},
     "torch": {"gpuzoo.core.backend_cuda", "gpuzoo.tensors", "gpuzoo.wrappers"},
-    "mujoco": {"gpuzoo.physics.mjcf"},
+    "mujoco": {"gpuzoo.physics.mjcf", "gpuzoo.envs.mujoco.renderer"},
     "dm_env": {"gpuzoo.interfaces.dm"},
     "jax": {"gpuzoo.jax"},
     "gymnax": {"gpuzoo.jax"},
