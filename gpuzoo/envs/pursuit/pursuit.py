@@ -101,8 +101,8 @@ class Pursuit(EnvDef):
 
     **Reward.** `urgency_reward` in every step; `catch_reward`, once, for a pursuer who was beside a caught evader
     (without `surround`: on its cell); and `tag_reward` times the number of evaders beside the pursuer. That number is
-    a mean over the n moves of the step: pursuer i is in its old place for i of them and in the new one for the other n
-    - i, while no evader has moved. With `shared_reward` everybody gets the mean over all pursuers.
+    a mean over the n moves of the step: pursuer i is in its old place for i of them and in the new one for the
+    other n - i, while no evader has moved. With `shared_reward` everybody gets the mean over all pursuers.
 
     **End.** All evaders are caught: termination, unless it is the last step of the time limit, 500 steps, which is
     truncation alone.
