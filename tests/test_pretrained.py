@@ -70,7 +70,7 @@ def test_files_have_weights_only_and_the_parameters_of_the_config(name: str) -> 
     assert about["returns"]
 
 
-@pytest.mark.rotates(learns=True)
+@pytest.mark.rotates(long=True)
 @pytest.mark.parametrize("name", FILES)
 def test_agents_reach_the_returns_that_their_file_says(name: str, maker: Any) -> None:
     """In few episodes on other seeds: within four standard errors of so many episodes, and 2 % of the return."""
