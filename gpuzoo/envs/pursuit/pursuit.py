@@ -115,7 +115,7 @@ class Pursuit(EnvDef):
     - With an even `obs_range` the last row and the last column of an observation are always wall.
     - On a board of one column or one row, nobody can be surrounded: one side too many is wanted.
 
-    What is otherwise: `max_cycles` is `max_episode_steps`. Where the window has no cell that is left, or none at all,
+    Differences: `max_cycles` is `max_episode_steps`. Where the window has no cell that is left, or none at all,
     the original runs for ever or raises an error. Its moves of evaders can be replaced by a controller in Python; these
     cannot. The original's reward is computed in float64.
     """
