@@ -824,12 +824,22 @@ def need_display() -> ModuleType:
 
 
 class Window:
-    """A pygame window, opened by the first `show`; the constructor does nothing else."""
+    """A pygame window, opened by the first `show`; the constructor does nothing else.
+
+    Attributes:
+        closed: whether it was closed, by its button, by Escape or by `close`.
+        held: keys that are pressed, the latest first, by their names in browsers: ``"ArrowLeft"``, ``" "``, ``"a"``.
+        struck: keys that were pressed since they were last taken from this list.
+        pointer: where the mouse or a finger is pressed, from 0 to 1 rightwards and downwards, or None.
+    """
 
     def __init__(self, title: str = "gpuzoo", fps: float | None = None) -> None:
         """Remember the title and the rate (frames a second) to which `show` slows down."""
         self.title, self.fps = title, fps
         self.closed = False
+        self.held: list[str] = []
+        self.struck: list[str] = []
+        self.pointer: tuple[float, float] | None = None
         self._pygame: ModuleType | None = None
         self._screen: Any = None
         self._clock: Any = None
@@ -854,13 +864,35 @@ class Window:
         if self._screen is None or self._screen.get_size() != size:
             self._screen = self._pygame.display.set_mode(size)
             self._pygame.display.set_caption(self.title)
-        if any(event.type == self._pygame.QUIT for event in self._pygame.event.get()):
+        if not self._listen():
             self.close()
             return False
         self._pygame.surfarray.blit_array(self._screen, frame.swapaxes(0, 1))
         self._pygame.display.flip()
         if self.fps:
             self._clock.tick(self.fps)
+        return True
+
+    def _listen(self) -> bool:
+        """Notice keys and mouse; return False where somebody wants to close the window."""
+        pygame, arrows = self._pygame, {"left", "right", "up", "down"}
+        assert pygame is not None
+        for event in pygame.event.get():
+            if event.type == pygame.QUIT or (event.type == pygame.KEYDOWN and event.key == pygame.K_ESCAPE):
+                return False
+            if event.type in (pygame.KEYDOWN, pygame.KEYUP):
+                name = pygame.key.name(event.key)
+                key = f"Arrow{name.title()}" if name in arrows else " " if name == "space" else name
+                self.held = [other for other in self.held if other != key]
+                if event.type == pygame.KEYDOWN:
+                    self.held, self.struck = [key, *self.held], [*self.struck, key]
+            elif event.type == pygame.MOUSEBUTTONUP:
+                self.pointer = None
+            elif event.type == pygame.MOUSEBUTTONDOWN or (event.type == pygame.MOUSEMOTION and self.pointer):
+                if event.type == pygame.MOUSEBUTTONDOWN:
+                    self.struck = [*self.struck, ""]
+                width, height = self._screen.get_size()
+                self.pointer = event.pos[0] / width, event.pos[1] / height
         return True
 
     def close(self) -> None:

@@ -83,6 +83,8 @@ TRAINERS_ONLY = {
     "tensorboard": {"baselines.report.log"},
     "wandb": {"baselines.report.log"},
 }
+#: the modules that may import the trainers, whose policies play
+USERS_OF_TRAINERS = ("gpuzoo.tools.cli", "gpuzoo.tools.live")
 TOOLS = ("gpuzoo.tools", "gpuzoo.testing", "gpuzoo.__main__")
 
 
@@ -134,7 +136,7 @@ def test_imports_follow_the_layers(path):
         where = f"{path}:{line}: {module} imports {name}"
         top = name.split(".")[0]
         assert top != "baselines", where  # a wheel has them as gpuzoo.baselines only
-        assert not within(name, "gpuzoo.baselines") or module == "gpuzoo.tools.cli", where
+        assert not within(name, "gpuzoo.baselines") or module in USERS_OF_TRAINERS, where
         if top in ONLY and not typing_only and not any(within(module, tool) for tool in TOOLS):
             assert any(within(module, part) for part in ONLY[top]), where
         if top != "gpuzoo" or not layers or typing_only:
