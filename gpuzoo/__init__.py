@@ -16,6 +16,7 @@ from gpuzoo.interfaces.single import SingleEnv
 from gpuzoo.interfaces.vector import VectorEnv, make_vec
 from gpuzoo.registry import get, ids, register
 from gpuzoo.render import Canvas
+from gpuzoo.trajectory import Trajectory, record
 
 if TYPE_CHECKING:
     from gpuzoo.envs.mujoco.own import from_mjcf
@@ -33,6 +34,7 @@ __all__ = [
     "Simulator",
     "SingleEnv",
     "Snapshot",
+    "Trajectory",
     "Uniform",
     "VectorEnv",
     "aec_env",
@@ -44,6 +46,7 @@ __all__ = [
     "make_vec",
     "parallel_env",
     "param",
+    "record",
     "register",
 ]
 

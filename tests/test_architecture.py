@@ -46,6 +46,7 @@ MAY = {
     "gpuzoo.interfaces.interface": {"gpuzoo.core"},
     "gpuzoo.interfaces.attributes": {"gpuzoo.core", "gpuzoo.interfaces.interface"},
     "gpuzoo.interfaces.batch": ADAPTED | {"gpuzoo.render"},
+    "gpuzoo.trajectory": {"gpuzoo.core", "gpuzoo.registry", "gpuzoo.interfaces.batch", "gpuzoo.render"},
     "gpuzoo.interfaces.single": ADAPTED | {"gpuzoo.interfaces.batch", "gpuzoo.render"},
     "gpuzoo.interfaces.opponents": ADAPTED,
     "gpuzoo.interfaces.vector": ADAPTED
