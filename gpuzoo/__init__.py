@@ -14,6 +14,7 @@ from gpuzoo.interfaces.parallel import parallel_env
 from gpuzoo.interfaces.pool import EnvPool, make_pool
 from gpuzoo.interfaces.single import SingleEnv
 from gpuzoo.interfaces.vector import VectorEnv, make_vec
+from gpuzoo.notebook import show
 from gpuzoo.registry import get, ids, register
 from gpuzoo.render import Canvas
 from gpuzoo.trajectory import Trajectory, record
@@ -48,6 +49,7 @@ __all__ = [
     "param",
     "record",
     "register",
+    "show",
 ]
 
 

@@ -31,12 +31,13 @@ class Trajectory:
     """What an env did, step by step. It is played again on the CPU, with the same bits.
 
     Attributes:
-        id: the game.
+        game: the declaration.
+        id: its id.
         segments: its parts; within one nobody interfered with the env.
     """
 
     def __init__(self, game: type[EnvDef], segments: list[Segment]) -> None:
-        self._game, self.segments = game, segments
+        self.game, self.segments = game, segments
         self.id = game.id
 
     def __len__(self) -> int:
@@ -56,7 +57,7 @@ class Trajectory:
         """
         for segment in self.segments:
             simulator = Simulator(
-                self._game, 1, device="cpu", threads=1, autoreset_mode=segment.mode,
+                self.game, 1, device="cpu", threads=1, autoreset_mode=segment.mode,
                 max_episode_steps=segment.limit, **segment.config,
             )  # fmt: skip
             try:
@@ -115,7 +116,7 @@ class Trajectory:
             ValueError, ImportError: as `render.save_animation`.
             NotImplementedError: the game does not draw itself.
         """
-        save_animation(self.frames(size), path, fps or min(self._game.render_fps, 50), title=self.id)
+        save_animation(self.frames(size), path, fps or min(self.game.render_fps, 50), title=self.id)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes it as an .npz file, which holds numbers and JSON and no code. The file appears whole or not at all."""

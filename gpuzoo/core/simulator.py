@@ -395,6 +395,11 @@ class Simulator:
         """Whether there has been a first `reset`, without which there is no state."""
         return self._seeded
 
+    @property
+    def closed(self) -> bool:
+        """Whether `close` was called."""
+        return self._closed
+
     def check_usable(self) -> None:
         """Raises RuntimeError after `close`, and in another process than the one that made this batch."""
         if self._closed:
