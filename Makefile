@@ -46,4 +46,4 @@ lint: .venv/dev  ## format check, lint, types
 	$(BIN)/mypy
 
 clean:  ## remove what the other commands made
-	rm -rf .venv .venvs out docs/_build docs/games docs/_static/games
+	rm -rf .venv .venvs out docs/_build docs/games docs/_static/games docs/notebooks/*.md

@@ -60,8 +60,11 @@ MAY = {
     "gpuzoo.interfaces.vector": ADAPTED
     | {f"gpuzoo.interfaces.{name}" for name in ("attributes", "batch", "opponents")},
     "gpuzoo.interfaces.dm": {"gpuzoo.core"},
-    "gpuzoo.interfaces.pool": ADAPTED | {f"gpuzoo.interfaces.{name}" for name in ("attributes", "batch", "dm")},
+    "gpuzoo.interfaces.pool": ADAPTED
+    | {f"gpuzoo.interfaces.{name}" for name in ("attributes", "batch", "dm")}
+    | {"gpuzoo.jax"},
     "gpuzoo.interfaces.parallel": ADAPTED | {"gpuzoo.interfaces.batch", "gpuzoo.render"},
+    "gpuzoo.jax": {"gpuzoo.core", "gpuzoo.registry", "gpuzoo.interfaces.spaces", "gpuzoo.jax"},
     "gpuzoo.interfaces.aec": {"gpuzoo.core", "gpuzoo.registry", "gpuzoo.interfaces.parallel"},
 }
 #: foreign package -> the only modules that may import it
@@ -70,6 +73,8 @@ ONLY = {
     "torch": {"gpuzoo.core.backend_cuda", "gpuzoo.tensors", "gpuzoo.wrappers"},
     "mujoco": {"gpuzoo.physics.mjcf"},
     "dm_env": {"gpuzoo.interfaces.dm"},
+    "jax": {"gpuzoo.jax"},
+    "gymnax": {"gpuzoo.jax"},
     "pettingzoo": {"gpuzoo.interfaces.aec", "gpuzoo.interfaces.parallel", "gpuzoo.registry"},
     "stable_baselines3": {"gpuzoo.wrappers.sb3"},
     "ray": {"gpuzoo.wrappers.rllib"},

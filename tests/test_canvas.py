@@ -493,7 +493,7 @@ def test_every_interface_draws_in_the_games_own_shape(tmp_path, monkeypatch):
     other.reset(seed=0)
     assert other.render().shape == high
     monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "docs"))
-    from gen_games import frames
+    from films import frames
 
     film = frames(Orchard(), 2, 1, size=100)
     assert [frame.shape for frame in film] == [(50, 100, 3)] * 2

@@ -33,6 +33,7 @@ RUNS: dict[str, dict[str, Any]] = {
     "box, normalised": {"game": Glide, "normalize_observations": True, "normalize_rewards": True},
     "several actions": {"game": Lamps},
     "masks and deaths": {"game": Herd, "population": 2},
+    "random opponents": {"game": Herd, "random_opponents": {"wolf": 0.25, "sheep": 0.5}},
     "turns": {"game": Nim, "config": {"heap": 6}},
     "waiting": {"game": toy("Pause")},
     "memory": {"game": Glide, "memory": 6, "sequence": 8},

@@ -48,7 +48,7 @@ def test_what_the_documentation_shows(env_id: str) -> None:
             for _, parts in (observation_parts(env, cfg, group), action_parts(env, cfg, group))
             for part in parts
         )
-    assert links(env)
+    assert links(env) or "reference" in env.exempt
     assert all(re.match(r"https?://\S+$", address) for address in links(env).values())
     assert bool(env.interaction) == (not env.single())
 

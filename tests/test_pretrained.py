@@ -161,13 +161,12 @@ def test_the_script_trains_until_a_seed_is_good_enough(
 
 def test_the_documentation_films_pretrained_agents(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(ROOT / "docs"))
-    import gen_games
+    import films
 
-    monkeypatch.setattr(gen_games, "TRAINED_SECONDS", 0.5)
+    monkeypatch.setattr(films, "SECONDS", 0.5)
     env = gpuzoo.get("CartPole-v1")
-    trained, fps = gen_games.films_of(env)
+    trained, fps = films._trained(env)
     assert len(trained) == round(0.5 * fps)
-    monkeypatch.setattr(gen_games.gen_results, "pretrained", lambda game: None)
-    at_random, _ = gen_games.films_of(env)
+    at_random, _ = films._random(env)
     assert trained[0].shape == at_random[0].shape
     assert not np.array_equal(trained[-1], at_random[len(trained) - 1])

@@ -102,7 +102,7 @@ def test_a_file_is_concerned_by_what_it_names(tmp_path):
     assert not chosen.changed(ROOT / "tests" / "test_reference_tag.py")
     assert not Rotation(0, names=frozenset({"gpuzoo.envs.classic_control.cart"})).changed(path), "no part of a name"
     assert Rotation(0, files=frozenset({"tests/test_reference_tag.py"})).changed(ROOT / "tests/test_reference_tag.py")
-    for module, named in (("dqn", True), ("qmix", False)):  # from baselines.simple import dqn, es, ...
+    for module, named in (("dqn", True), ("qmix", False)):  # it imports several of a package
         by_import = Rotation(0, names=frozenset({f"baselines.simple.{module}"}))
         assert by_import.changed(ROOT / "tests/test_simple_q.py") == named
 
@@ -159,7 +159,7 @@ def test_a_change_brings_few_tests_that_take_long():
 
 def test_a_page_or_program_that_a_test_is_given_concerns_it():
     """Not the others of its file."""
-    pages = [ROOT / "docs/training.md", ROOT / "docs/search.md"]
+    pages = [ROOT / "docs/training.md", ROOT / "docs/howto/tree_search.md"]
     items = [costly_test(ROOT / "tests/test_docs.py", k, given=page) for k, page in enumerate(pages)]
     turn = next(t for t in range(TURNS) if not any(Rotation(t).comes(item.nodeid) for item in items))
     changed = Rotation(turn, files=frozenset({"docs/training.md"}))

@@ -28,7 +28,7 @@ class Touch:
 
     Attributes:
         geoms: the two.
-        bodies: theirs; 0 for one that never moves.
+        bodies: those with joints that move them; 0 for one that never moves.
         nearest: the function of their shapes.
         alike: what touches with the same code have in common.
         numbers: what may differ between them.
@@ -113,7 +113,7 @@ def touches(m: Model) -> Iterator[Touch]:
         bodies = int(m.geom_bodyid[f]), int(m.geom_bodyid[g])
         common: dict[str, Any] = {
             "geoms": (f, g),
-            "bodies": tuple(b if m.body_weldid[b] else 0 for b in bodies),
+            "bodies": tuple(int(m.body_weldid[b]) for b in bodies),
             **_mixed(m, f, g),
         }
         same = common.pop("numbers")

@@ -16,7 +16,7 @@ import numpy as np
 from gpuzoo.physics.collision import Touch, touches
 from gpuzoo.physics.expressions import Array, Block, Expr, Number, Trace, constants, zeros
 from gpuzoo.physics.group import Group
-from gpuzoo.physics.kinematics import Kinematics
+from gpuzoo.physics.kinematics import Kinematics, body_accelerations
 from gpuzoo.physics.model import Model
 from gpuzoo.physics.spatial import constant_rotation
 
@@ -36,10 +36,11 @@ class Contacts:
         geom_xpos: centres of geoms, from the origin.
         geom_axis: their z axes.
         body_xpos: positions of bodies, from the origin.
+        on_stack: whether a loop goes through more than a GPU's shared memory holds.
     """
 
-    def __init__(self, t: Trace, m: Model, k: Kinematics) -> None:
-        self.trace, self.model, self.kinematics = t, m, k
+    def __init__(self, t: Trace, m: Model, k: Kinematics, qvel: list[Number], qacc: list[Number]) -> None:
+        self.trace, self.model, self.kinematics, self._qvel, self._qacc = t, m, k, qvel, qacc
         self.body_xpos = [k.xpos[b] if m.body_weldid[b] else k.xpos[b] - k.origin for b in range(m.nbody)]
         bodies = [int(b) for b in m.geom_bodyid]
         self.geom_xpos = [self.body_xpos[b] + k.xmat[b] @ constants(x) for b, x in zip(bodies, m.geom_pos, strict=True)]
@@ -52,8 +53,10 @@ class Contacts:
         self.touches = [touch for group in self.groups for touch in group.members]
         self._arrays: set[str] = set()
         self._bytes = 0
+        self.on_stack = False
         self._tables: set[str] = set()
         self._shared: set[tuple[str, Block]] = set()
+        self._starts: dict[float, tuple[str, list[Array]]] = {}
         self._place = (t.block, len(t.block.lines))
         self._outside = t.block
 
@@ -92,6 +95,7 @@ class Contacts:
             size = count * (1 if type_ == "PackMask" else 4)
             kept = not width and self._bytes + size <= SHARED
             self._bytes += size * kept
+            self.on_stack |= self.many and not kept
             place = f"c_{name}[{count}]{f'[{width}]' if width else ''}"
             self._declare(f"GZ_KEPT({type_}, c_{name}, {count});" if kept else f"{type_} {place};")
         return f"c_{name}"
@@ -111,6 +115,22 @@ class Contacts:
                     t.write(f"const Vec {label}[] = {_braces([t.name(x) for x in parts])};")
             out[place] = t.read(f"{label}[{index}]")
         return out
+
+    def start(self, damping: float) -> tuple[str, list[Array]]:
+        """Accelerations where the solver starts, less those of a damper: its part of residuals.
+
+        Returns:
+            The name of an array of all degrees of freedom, and spatial motions of the bodies.
+        """
+        if damping not in self._starts:
+            name = f"start{len(self._starts)}"
+            with self.trace.inside(self._outside):
+                motion = [a + damping * v for a, v in zip(self._qacc, self._qvel, strict=True)]
+                if any(not group.grounded for group in self.groups):
+                    values = _braces(self.trace.name(x) for x in motion)
+                    self.trace.write(f"const Vec {name}[] = {values};")
+                self._starts[damping] = name, body_accelerations(self.model, self.kinematics.cdof, motion)
+        return self._starts[damping]
 
     # ---- code ----
 

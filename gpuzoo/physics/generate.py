@@ -147,7 +147,7 @@ def _forward(
     """Forces and constraints at a state (``mj_forward``).
 
     Returns:
-        Kinematics, the mass matrix, the generalised force of everything, and the solver.
+        Kinematics, the mass matrix, the generalised force of all but the constraints, and the solver.
     """
     k = kinematics(t, m, qpos, qvel)
     inertia = inertias(m, k)
@@ -156,12 +156,11 @@ def _forward(
     parts = (bias_forces(m, k, inertia), passive_forces(t, m, k, qpos, qvel), motors)
     smooth = [passive + actuator - bias for bias, passive, actuator in zip(*parts, strict=True)]
     rows: list[Row] = [*limits(t, m, qpos, qvel), *friction_losses(t, m, qvel)]
-    contacts = Contacts(t, m, k)
+    contacts = Contacts(t, m, k, qvel, [x.get() for x in warm])
     solver = Solver(t, m, Problem(k.cdof, mass, smooth, rows, contacts, contacts.detect()))
     solver.write(warm, "cfrc_ext" in watch)
-    force = solver.force
-    write(t, m, watch, Evaluation(k, inertia, motors, force, solver))
-    return k, mass, [a + b for a, b in zip(smooth, force, strict=True)], solver
+    write(t, m, watch, Evaluation(k, motors, solver))
+    return k, mass, smooth, solver
 
 
 def _euler(m: Model, watch: tuple[str, ...], vary: tuple[str, ...]) -> str:
@@ -171,7 +170,8 @@ def _euler(m: Model, watch: tuple[str, ...], vary: tuple[str, ...]) -> str:
     t.write("const Vec *qvel = s.qvel;")
     qpos, qvel, ctrl = _read(t, "s.qpos", m.nq), _read(t, "qvel", m.nv), _read(t, "ctrl", m.nu)
     warm = _warm(t, m)
-    k, mass, force, solver = _forward(t, m, qpos, qvel, ctrl, warm, watch)
+    k, mass, smooth, solver = _forward(t, m, qpos, qvel, ctrl, warm, watch)
+    force = [a + b for a, b in zip(smooth, solver.force, strict=True)]
     fast = m.opt_integrator == IMPLICITFAST
     damping = actuator_damping(t, m, qpos, qvel, ctrl) if fast else None
     qacc = implicit_damping(m, mass, damping).solve(force)
@@ -194,10 +194,16 @@ def _runge_kutta(m: Model, watch: tuple[str, ...], vary: tuple[str, ...]) -> str
     m = _varied(t, m, vary)
     qpos, qvel, ctrl = _read(t, "qpos", m.nq), _read(t, "qvel", m.nv), _read(t, "ctrl", m.nu)
     warm = _warm(t, m)
-    _, mass, force, _ = _forward(t, m, qpos, qvel, ctrl, warm, watch)
-    for d, x in enumerate(factor(mass, m.nv).solve(force)):
-        t.write(f"s.qacc[{d}] = {t.name(x)};")
-    signature = "GZ_SELDOM void physics_forward(Physics &s, const Vec *qpos, const Vec *qvel, const Vec *ctrl)"
+    _, mass, smooth, solver = _forward(t, m, qpos, qvel, ctrl, warm, watch)
+    if not solver.solves_all:
+        head = "" if solver.hit is None else f"if (!all({t.name(solver.hit)}))"
+        with t.within(head):
+            for found, x in zip(warm, factor(mass, m.nv).solve(smooth), strict=True):
+                found.set(x if solver.hit is None else t.select(solver.hit, found.get(), x))
+    for d, found in enumerate(warm):
+        t.write(f"s.qacc[{d}] = {found.name};")
+    word = "GZ_CALLED" if solver.p.contacts.on_stack else "GZ_SELDOM"
+    signature = f"{word} void physics_forward(Physics &s, const Vec *qpos, const Vec *qvel, const Vec *ctrl)"
     forward = _function(t, signature)
     t = Trace()
     moved = advance(t, m, _read(t, "qpos", m.nq), _read(t, "qvel", m.nv), t.read("h"))

@@ -80,23 +80,26 @@ class Group:
     @property
     def body(self) -> str:
         """The number of the second body, in the code."""
-        return f"c_body[{self.index}]" if self.looped else str(self.touch.bodies[1])
+        return self._of_member("body", [touch.bodies[1] for touch in self.members])
 
-    @property
-    def other_body(self) -> str:
-        """The number of the first body, in the code."""
-        return f"c_other_body[{self.index}]" if self.looped else str(self.touch.bodies[0])
+    def geom_body(self, side: int) -> str:
+        """The number of the body that a geom belongs to, in the code: it may be welded to `body`."""
+        m = self.contacts.model
+        return self._of_member(f"geom_body_{side}", [int(m.geom_bodyid[touch.geoms[side]]) for touch in self.members])
+
+    def place(self, bodies: Sequence[int]) -> str:
+        """Where the second body is among some, in the code."""
+        return self._of_member("place", [bodies.index(touch.bodies[1]) for touch in self.members])
+
+    def _of_member(self, name: str, values: Sequence[int]) -> str:
+        """The one of ``values``, those of all members, that the contact being written has, in the code."""
+        if not self.looped:
+            return str(values[0])
+        return f"{self.contacts.table(f'{name}_of_{self.first}', values)}[c_member[{self.index}]]"
 
     @property
     def _longest(self) -> int:
         return max(len(c) for group in self.contacts.groups if not group.grounded for c in group.chains)
-
-    def _copy(self, name: str, values: Sequence[int]) -> None:
-        """Keeps an integer of each contact in the list: ``values`` are those of all members."""
-        if self.looped:
-            self.contacts.array(name, "int")
-            table = self.contacts.table(f"{name}_of_{self.first}", values)
-            self.trace.write(f"c_{name}[{self.index}] = {table}[j - {self.first}];")
 
     def constrain(self, place: Detection, found: Nearest, hit: Expr) -> None:
         """Writes the constants of a contact's constraints, which it puts on the list."""
@@ -104,9 +107,7 @@ class Group:
         if self.looped:
             t.write(f"const int slot = {self.end}++;")
             self.index = "slot"
-        self._copy("body", [x.bodies[1] for x in self.members])
-        self._copy("other_body", [x.bodies[0] for x in self.members])
-        self._copy("chain", self._chains()[1])
+            t.write(f"{self.contacts.array('member', 'int')}[slot] = j - {self.first};")
         self.store("hit", hit)
         solref, solimp = (np.array(x) for x in (touch.solref, touch.solimp))
         imp = impedance(t, place.depth, solimp)
@@ -122,19 +123,16 @@ class Group:
         self.store_vector("point", found.point)
         for a, direction in enumerate(basis):
             self.store_vector("normal" if a == 0 else f"tangent{a - 1}_", direction)
-        if self.grounded:
-            speeds = self.speeds("cvel", self.contacts.kinematics.cvel)
-        else:
+        start, motions = self.contacts.start(damping)
+        if not self.grounded:
             self._store_jacobian(found.point, basis)
-            speeds = self.across("qvel")
-        for a, speed in enumerate(speeds):
-            self.store(f"offset{a}", speed * damping - (place.depth * imp * stiffness if a == 0 else 0.0))
+        for a, speed in enumerate(self.speeds(start, motions) if self.grounded else self.across(start)):
+            self.store(f"row{a}", speed - (place.depth * imp * stiffness if a == 0 else 0.0))
         self.index = "i" if self.looped else self.index
 
     def speeds(self, name: str, arrays: Sequence[Array]) -> list[Number]:
         """Along the rows of a contact with the ground. ``arrays`` are spatial motions of all bodies."""
-        body = self.touch.bodies[1]
-        motion = self.contacts.shared(name, arrays, f"c_body[{self.index}]") if self.looped else arrays[body]
+        motion = self.contacts.shared(name, arrays, self.body) if self.looped else arrays[self.touch.bodies[1]]
         moves, basis = velocity_at(motion, self.load_vector("point")), self.basis()
         turns = [dot(basis[a - 3], motion[:3]) for a in range(3, 1 + self.tangents)]
         return [*(dot(x, moves) for x in basis), *turns]
@@ -219,13 +217,13 @@ class Group:
 
     def _chain(self, what: str) -> str:
         """The number of a contact's degrees of freedom, a row of them, or a row of their signs."""
-        chains = self._chains()[0]
+        chains, which = self._chains()
         values: dict[str, list[Any]] = {
             "length": [len(chain) for chain in chains],
             "dof": [[d for d, _ in chain] for chain in chains],
             "sign": [[int(sign) for _, sign in chain] for chain in chains],
         }
-        return f"{self.contacts.table(f'chain_{what}_{self.first}', values[what])}[c_chain[{self.index}]]"
+        return f"{self.contacts.table(f'chain_{what}_{self.first}', values[what])}[{self._of_member('chain', which)}]"
 
     def _chains(self) -> tuple[list[list[tuple[int, float]]], list[int]]:
         """The different chains, and which one each member has."""

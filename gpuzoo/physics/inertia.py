@@ -7,10 +7,10 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from gpuzoo.physics.expressions import Array, Number, constants, dot
+from gpuzoo.physics.expressions import TINY, Array, Number, constants, dot, zeros
 from gpuzoo.physics.kinematics import Kinematics
 from gpuzoo.physics.model import Model
-from gpuzoo.physics.spatial import constant_rotation, cross, join
+from gpuzoo.physics.spatial import constant_rotation, cross, join, square
 
 #: a symmetric matrix over degrees of freedom: entries (row, column) with row >= column; what is missing is zero
 Sparse = dict[tuple[int, int], Number]
@@ -41,18 +41,67 @@ class Inertia:
         )
 
 
+def body_inertia(m: Model, k: Kinematics, body: int) -> Inertia:
+    """Inertia of a body (``cinert``, but about the origin)."""
+    axes = constant_rotation(m.body_iquat[body])
+    return _moved(m, k, body, float(m.body_mass[body]), m.body_ipos[body], axes, m.body_inertia[body])
+
+
 def inertias(m: Model, k: Kinematics) -> list[Inertia]:
-    """Inertia of each body (``cinert``, but about the origin)."""
-    out = []
-    for b in range(m.nbody):
-        mass, axes = float(m.body_mass[b]) * m.factors.mass, constant_rotation(m.body_iquat[b])
-        local: Array = constants((axes * m.body_inertia[b]) @ axes.T) * m.factors.mass
-        centre = k.point(b, m.body_ipos[b])
-        moment = centre * mass
-        outer = np.outer(moment, centre)
-        tensor = k.xmat[b] @ local @ k.xmat[b].T + np.eye(3).astype(object) * dot(moment, centre) - outer
-        out.append(Inertia(mass, moment, tensor))
+    """Inertia of each body that moves, with those that are welded to it; these have none of their own."""
+    out = [Inertia(0.0, zeros(3), zeros(3, 3)) for _ in range(m.nbody)]
+    for root in sorted({*m.body_weldid[1:].tolist()} - {0}):
+        members = [b for b in range(m.nbody) if m.body_weldid[b] == root]
+        if len(members) == 1:
+            out[root] = body_inertia(m, k, root)
+        elif any(m.body_mass[b] for b in members):
+            out[root] = _moved(m, k, root, *_welded(m, root, members))
     return out
+
+
+def _moved(m: Model, k: Kinematics, body: int, mass: float, centre: Array, axes: Array, moments: Array) -> Inertia:
+    """Inertia that is constant in a body's frame, about the origin.
+
+    Args:
+        m: the model.
+        k: its kinematics.
+        body: whose frame it is.
+        mass: not scaled yet.
+        centre: of the mass, in the frame.
+        axes: principal axes, as columns.
+        moments: about them.
+    """
+    # L = b 1 + sum of (a - b) u u' over the axes whose moment a is not b: one for a body of revolution.
+    base = min(moments, key=lambda b: sum(abs(a - b) > TINY * a for a in moments))
+    scale = m.factors.mass
+    place = k.point(body, centre)
+    weight = mass * scale
+    tensor = np.eye(3).astype(object) * (float(base) * scale + dot(place * weight, place)) - square(place, weight)
+    for a, axis in zip(moments, axes.T, strict=True):
+        if abs(a - base) > TINY * a:
+            tensor = tensor + square(k.xmat[body] @ axis, float(a - base) * scale)
+    return Inertia(weight, place * weight, tensor)
+
+
+def _welded(m: Model, root: int, members: list[int]) -> tuple[float, Array, Array, Array]:
+    """Mass, centre, principal axes and moments of bodies that move as one, in the frame of the first of them."""
+    frames = {root: (np.zeros(3), np.eye(3))}
+    parts = []
+    for b in members:
+        if b != root:
+            pos, mat = frames[int(m.body_parentid[b])]
+            frames[b] = (pos + mat @ m.body_pos[b], mat @ constant_rotation(m.body_quat[b]).astype(float))
+        pos, mat = frames[b]
+        axes = mat @ constant_rotation(m.body_iquat[b]).astype(float)
+        parts.append((float(m.body_mass[b]), pos + mat @ m.body_ipos[b], axes * m.body_inertia[b] @ axes.T))
+    mass = sum(part[0] for part in parts)
+    centre = sum((part[0] * part[1] for part in parts), np.zeros(3)) / mass
+    tensor = np.zeros((3, 3))
+    for weight, place, own in parts:
+        away = place - centre
+        tensor += own + weight * (away @ away * np.eye(3) - np.outer(away, away))
+    moments, axes = np.linalg.eigh(tensor)
+    return mass, centre, constants(axes), moments
 
 
 def composite(m: Model, cdof: list[Array], inertia: Iterable[Inertia | Array]) -> Sparse:

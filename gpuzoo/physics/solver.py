@@ -21,7 +21,7 @@ from gpuzoo.physics.expressions import Array, Expr, Number, Trace, Variable, dot
 from gpuzoo.physics.group import Group
 from gpuzoo.physics.inertia import Sparse, composite, factor, multiply
 from gpuzoo.physics.kinematics import body_accelerations, joint_forces
-from gpuzoo.physics.model import Model
+from gpuzoo.physics.model import RK4, Model
 from gpuzoo.physics.spatial import join, skew, wrench
 
 #: Newton steps at most; an env that is not done then keeps its last iterate
@@ -30,6 +30,8 @@ STEPS = 20
 SEARCH = 8
 #: a line search ends where the slope is this part of what it was: looking closer saves no Newton step
 SLOPE = 0.7
+#: constraints that may all be absent in all envs of a pack
+FEW = 2
 
 
 @dataclasses.dataclass
@@ -58,10 +60,13 @@ class Solver:
 
     Attributes:
         hit: envs that have a constraint, or None for a model that has none.
+        solves_all: whether `write` also finds the acceleration of envs without a constraint: one Newton step does.
     """
 
     def __init__(self, t: Trace, m: Model, problem: Problem) -> None:
         self.t, self.m, self.p = t, m, problem
+        #: Under RK4 nothing else needs these. Where constraints are many, some env of a pack has one nearly always.
+        self.solves_all = m.opt_integrator == RK4 and len(problem.rows) + len(problem.contacts.touches) > FEW
         masks = [*([problem.touching] if problem.touching else []), *(x.hit for x in problem.rows if x.hit)]
         self.hit: Expr | None = None
         for mask in masks:
@@ -89,11 +94,12 @@ class Solver:
     def force(self) -> list[Number]:
         """The generalised force of the constraints (``qfrc_constraint``), once `write` was called.
 
-        Where an env has no constraint it is 0, and not -0, which the solver's code makes of it for a neighbour's sake.
+        At the minimum it is what the acceleration needs beside the smooth forces. Where an env has no constraint it is
+        0, and not -0, which the solver's code makes of it for a neighbour's sake.
         """
         if self.hit is None:
             return [0.0] * self.m.nv
-        return [self.t.select(self.hit, x.get(), 0.0) for x in self._array("force")]
+        return [self.t.select(self.hit, x.get(), 0.0) for x in self._array("inertial")]
 
     def write(self, warm: list[Variable], wrenches: bool = False) -> None:
         """Replaces ``warm``, where the search starts, by the constrained acceleration.
@@ -107,60 +113,57 @@ class Solver:
             t.write(f"Vec cfrc[6][{self.m.nbody}] = {{}};")
         if self.hit is None:
             return
-        t.write(f"Vec force[{nv}] = {{}};")
+        t.write(f"Vec inertial[{nv}] = {{}};")
         for x in [*p.mass.values(), *p.smooth, *(x for s in p.cdof for x in s)]:
             t.name(x)
         for x in p.rows:
             for y in (x.weight, x.sign, x.offset):
                 t.name(y)
-        with t.within(f"if (any({t.name(self.hit)}))"):
-            done = t.variable("done", t.invert(self.hit), "PackMask")
+        with t.within("" if self.solves_all else f"if (any({t.name(self.hit)}))"):
+            done = t.variable("done", "PackMask(false)" if self.solves_all else t.invert(self.hit), "PackMask")
             if self._rolls:
                 t.write("PackMask settled_before = PackMask(false);")
-            t.write(f"Vec inertial[{nv}], step[{nv}];")
-            for i, x in enumerate(p.rows):
-                for n in range(x.masks):
-                    t.write(f"PackMask on{i}_{n} = PackMask(false);")
+            if wrenches:
+                t.write("PackMask done_before = done;")
+            t.write(f"Vec step[{nv}], alpha = num(0.0);")
             if self._joined:
                 self._pattern()
-            self._begin(warm)
-            with t.within("for (int iteration = 0;; ++iteration)", loop=True):
-                self._iteration(warm, done)
+            qacc: list[Number] = [x.get() for x in warm]
+            rows = [row.sign * qacc[row.dof] + row.offset for row in p.rows]
+            self._residuals = [t.variable(f"residual{i}", row) for i, row in enumerate(rows)]
+            for variable, x, smooth in zip(self._array("inertial"), multiply(p.mass, qacc), p.smooth, strict=True):
+                variable.set(x - smooth)
+            with t.within("for (int iteration = 1;; ++iteration)", loop=True):
+                self._iteration(warm, done, wrenches)
             if wrenches:
                 with t.within("if (s.watched)"):
                     self._contact_forces()
 
-    def _iteration(self, warm: list[Variable], done: Variable) -> None:
-        t = self.t
-        residuals: list[Number] = [x.get() for x in self._residuals]
-        self._update(residuals)
-        t.write(f"if (all(done) || iteration == {STEPS}) break;")
-        inertial: list[Number] = [x.get() for x in self._array("inertial")]
-        gradient = [a - x.get() for a, x in zip(inertial, self._array("force"), strict=True)]
-        step = self._newton(gradient)
-        slope = t.abs(dot(gradient, step)) * SLOPE
-        resistance = multiply(self.p.mass, step)
-        alpha, settled = self._search(step, resistance, slope, inertial, residuals, done)
-        self._move(warm, step, resistance, done.get(), alpha.get())
-        if self._rolls:
-            again = t.both(settled.get(), t.read("settled_before", "PackMask"))
-            t.write(f"settled_before = {t.name(settled.get())};")
-            done.set(t.either(done.get(), again))
-        else:
-            done.set(t.either(done.get(), settled.get()))
-
-    def _begin(self, warm: list[Variable]) -> None:
-        """Residuals and inertial forces, M a less the smooth forces, where the search starts."""
+    def _iteration(self, warm: list[Variable], done: Variable, wrenches: bool) -> None:
         t, p = self.t, self.p
-        qacc: list[Number] = [x.get() for x in warm]
-        cacc = body_accelerations(self.m, p.cdof, qacc)
+        residuals: list[Number] = [x.get() for x in self._residuals]
+        active = [row.active(t, x) for row, x in zip(p.rows, residuals, strict=True)]
+        inertial: list[Number] = [x.get() for x in self._array("inertial")]
+        force, hessian = self._smooth(residuals, active)
+        step, gradient = self._newton([a - b for a, b in zip(inertial, force, strict=True)], hessian)
+        resistance = multiply(p.mass, step)
+        for x in resistance:
+            t.name(x)
+        settled = self._search(step, resistance, gradient, inertial, residuals, active, done)
+        frozen = done.get()
+        self._move(warm, step, resistance, frozen)
+        now = settled
+        if self._rolls:
+            now = t.both(settled, t.read("settled_before", "PackMask"))
+            t.write(f"settled_before = {t.name(settled)};")
+        if wrenches:
+            t.write(f"done_before = {t.name(frozen)};")
+        done.set(t.either(frozen, now))
+        t.write(f"if (all(done) || iteration == {STEPS}) break;")
+        size = t.read("alpha")
         for group in p.contacts.each():
-            for a, x in enumerate(self._speeds(group, "cacc", cacc, "qacc")):
-                group.store(f"row{a}", x + group.load(f"offset{a}"))
-        rows = [row.sign * qacc[row.dof] + row.offset for row in p.rows]
-        self._residuals = [t.variable(f"residual{i}", row) for i, row in enumerate(rows)]
-        for variable, inertial, smooth in zip(self._array("inertial"), multiply(p.mass, qacc), p.smooth, strict=True):
-            variable.set(inertial - smooth)
+            for a, row in enumerate(self._moved(group, frozen, size)):
+                group.store(f"row{a}", row)
 
     def _speeds(self, group: Group, name: str, cacc: list[Array], array: str) -> list[Number]:
         """A contact's Jacobian times accelerations: those of the bodies, or an array of the degrees of freedom."""
@@ -168,33 +171,29 @@ class Solver:
             return group.across(array)
         return group.speeds(name, cacc)
 
-    def _move(self, warm: list[Variable], step: list[Number], resistance: list[Number], done: Expr, size: Expr) -> None:
+    def _move(self, warm: list[Variable], step: list[Number], resistance: list[Number], frozen: Expr) -> None:
         """Goes along the step, with all that is linear in it. An env that is done keeps its bits: no times 0."""
         t = self.t
+        size = t.read("alpha")
         changes = [row.sign * step[row.dof] for row in self.p.rows]
         for variables, by in ((warm, step), (self._array("inertial"), resistance), (self._residuals, changes)):
             for variable, change in zip(variables, by, strict=True):
                 x = variable.get()
-                variable.set(t.select(done, x, x + size * change))
-        for group in self.p.contacts.each():
-            for a in range(1 + group.tangents):
-                row, change = group.load(f"row{a}"), group.load(f"change{a}")
-                if isinstance(change, Expr):
-                    group.store(f"row{a}", t.select(done, row, row + size * change))
+                variable.set(t.select(frozen, x, x + size * change))
 
-    def _pushes(self, group: Group, remember: bool) -> list[Number]:
-        """A contact's force along its normal and tangents, from its residuals.
+    def _moved(self, group: Group, frozen: Expr, size: Number) -> list[Number]:
+        """A contact's residuals at the end of the step."""
+        out = []
+        for a in range(1 + group.tangents):
+            row, change = group.load(f"row{a}"), group.load(f"change{a}")
+            out.append(self.t.select(frozen, row, row + size * change) if isinstance(change, Expr) else row)
+        return out
 
-        Args:
-            group: of the contact.
-            remember: whether to keep which rows are active.
-        """
-        t, size = self.t, 1 + group.tangents
-        rows, weight = [group.load(f"row{a}") for a in range(size)], group.load("weight")
-        forces: list[Number] = [0.0] * size
-        for r, (row, direction, copies) in enumerate(group.edges(rows)):
-            if remember:
-                group.store(f"active{r}", t.both(t.less(row, 0.0), group.mask("hit")))
+    def _pushes(self, group: Group, rows: list[Number]) -> list[Number]:
+        """A contact's force along its normal and tangents, from its residuals."""
+        t, weight = self.t, group.load("weight")
+        forces: list[Number] = [0.0] * len(rows)
+        for row, direction, copies in group.edges(rows):
             push = t.min(row, 0.0) * weight * -copies
             forces = [f + push * x for f, x in zip(forces, direction, strict=True)]
         return forces
@@ -209,55 +208,50 @@ class Solver:
             out = out + join(x * f, zeros(3))
         return out
 
-    def _update(self, residuals: list[Number]) -> None:
-        """Active rows, and the forces of the constraints."""
+    def _smooth(self, residuals: list[Number], active: list[list[Expr]]) -> tuple[list[Number], Sparse]:
+        """Forces of the constraints, and the Hessian, both without contacts of two moving bodies."""
         t, m, p = self.t, self.m, self.p
-        size, force = len(self._grounded), self._array("force")
+        size = len(self._grounded)
         if size:
-            t.write(f"Vec wrench[{len(self._live)}][{size}] = {{}};")
+            t.write(f"Vec wrench[{len(self._live)}][{size}] = {{}}, curvature[{len(self.entries)}][{size}] = {{}};")
         for group in p.contacts.each():
             if group.grounded:
-                found = self._wrench(group, self._pushes(group, True))
+                rows, place = self._rows(group), group.place(self._grounded)
+                pushed = self._wrench(group, self._pushes(group, rows))
                 for n, i in enumerate(self._live):
-                    Variable(t, f"wrench[{n}][{self._place(group)}]").add(found[i])
+                    Variable(t, f"wrench[{n}][{place}]").add(pushed[i])
+                for n, x in enumerate(self._contact_hessian(group, rows)):
+                    Variable(t, f"curvature[{n}][{place}]").add(x)
         forces = [zeros(6) for _ in range(m.nbody)]
-        for place, body in enumerate(self._grounded):
+        full = [zeros(6, 6) for _ in range(m.nbody)]
+        for k, body in enumerate(self._grounded):
             for n, i in enumerate(self._live):
-                forces[body][i] = t.read(f"wrench[{n}][{place}]")
-        total = joint_forces(m, p.cdof, forces)
-        for i, (row, x) in enumerate(zip(p.rows, residuals, strict=True)):
-            for n, mask in enumerate(row.active(t, x)):
-                t.write(f"on{i}_{n} = {t.name(mask)};")
-            total[row.dof] = total[row.dof] - row.sign * (row.violation(t, x) * row.weight)
-        for variable, new in zip(force, total, strict=True):
-            variable.set(new)
-        for group in p.contacts.each():
-            if not group.grounded:
-                pushes = self._pushes(group, True)
-                for x in pushes:
-                    t.name(x)
-                for dof in group.dofs():
-                    Variable(t, f"force[{dof.index}]").add(dot(group.jacobian(dof), pushes))
+                forces[body][i] = t.read(f"wrench[{n}][{k}]")
+            for n, (i, j) in enumerate(self.entries):
+                full[body][i, j] = full[body][j, i] = t.read(f"curvature[{n}][{k}]")
+        total, extra = joint_forces(m, p.cdof, forces), composite(m, p.cdof, full)
+        hessian = {key: p.mass[key] + extra[key] for key in p.mass}
+        for row, x, masks in zip(p.rows, residuals, active, strict=True):
+            d = row.dof
+            total[d] = total[d] - row.sign * (row.violation(t, x) * row.weight)
+            hessian[d, d] = hessian[d, d] + row.stiffness(t, masks)
+        return total, hessian
 
-    def _place(self, group: Group) -> str:
-        """Where the body of a contact with the ground is among those that may have one, in the code."""
-        if not group.looped:
-            return str(self._grounded.index(group.touch.bodies[1]))
-        if len(self._grounded) == self.m.nbody - 1:
-            return f"{group.body} - 1"
-        table = [self._grounded.index(b) if b in self._grounded else 0 for b in range(self.m.nbody)]
-        return f"{self.p.contacts.table('grounded', table)}[{group.body}]"
+    def _rows(self, group: Group) -> list[Number]:
+        """A contact's residuals where the search is."""
+        return [group.load(f"row{a}") for a in range(1 + group.tangents)]
 
     def _contact_forces(self) -> None:
         """Spatial forces of contacts on the bodies."""
         t, contacts = self.t, self.p.contacts
+        frozen, size = t.read("done_before", "PackMask"), t.read("alpha")
         for group in contacts.each():
-            found = self._wrench(group, self._pushes(group, False))
+            found = self._wrench(group, self._pushes(group, self._moved(group, frozen, size)))
             for i, x in enumerate(found):
                 t.name(x)
-                Variable(t, f"cfrc[{i}][{group.body}]").add(x)
+                Variable(t, f"cfrc[{i}][{group.geom_body(1)}]").add(x)
                 if not group.grounded:
-                    Variable(t, f"cfrc[{i}][{group.other_body}]").add(-x)
+                    Variable(t, f"cfrc[{i}][{group.geom_body(0)}]").add(-x)
 
     def contact_forces(self) -> list[Array]:
         """Spatial forces of all contacts on each body; zero for the world."""
@@ -266,10 +260,17 @@ class Solver:
             for b in range(self.m.nbody)
         ]
 
-    def _newton(self, gradient: list[Number]) -> list[Number]:
-        """The step to the minimum of the cost with the rows that are active now, which is left in ``step``, too."""
+    def _newton(self, gradient: list[Number], hessian: Sparse) -> tuple[list[Number], list[Number]]:
+        """The step to the minimum of the cost with the rows that are active now, which is left in ``step``, too.
+
+        Args:
+            gradient: without contacts of two moving bodies.
+            hessian: likewise.
+
+        Returns:
+            The step, and the whole gradient.
+        """
         t, p, nv = self.t, self.p, self.m.nv
-        hessian = self._smooth_hessian()
         out = self._array("step")
         between = [group for group in p.contacts.groups if not group.grounded]
         touched = {(i, j) for g in between for chain in g.chains for i, _ in chain for j, _ in chain if j <= i}
@@ -281,21 +282,27 @@ class Solver:
                 t.write(f"for (u32 left = hessian.columns[d] & ~tree[d]; left; left &= left - 1) {zero}")
         for i, j in sorted(hessian if self._joined else touched):
             t.write(f"{self._entry(i, j)} = {t.name(hessian.get((i, j), 0.0))};")
+        if between:
+            t.write(f"Vec gradient[{nv}];")
+            for variable, value in zip(self._array("gradient"), gradient, strict=True):
+                variable.set(value)
         for group in p.contacts.each():
             if not group.grounded:
                 self._join(group)
+        if between:
+            gradient = [x.get() for x in self._array("gradient")]
         if self._joined:
-            for x, g in zip(out, gradient, strict=True):
-                x.set(-g)
+            for variable, value in zip(out, gradient, strict=True):
+                variable.set(-value)
             t.write("factor(hessian);")
             t.write("solve(hessian, step);")
-            return [x.get() for x in out]
+            return [x.get() for x in out], gradient
         for i, j in sorted(touched):
             hessian[i, j] = t.read(self._entry(i, j))
         step = [-x for x in factor(hessian, nv).solve(gradient)]
-        for x, value in zip(out, step, strict=True):
-            x.set(value)
-        return step
+        for variable, value in zip(out, step, strict=True):
+            variable.set(value)
+        return step, gradient
 
     def _entry(self, i: int | str, j: int | str) -> str:
         """An entry of the Hessian, in the code."""
@@ -317,59 +324,38 @@ class Solver:
                     t.write(f"before |= 1u << {dof.index};")
         t.write("fill_in(hessian);")
 
-    def _smooth_hessian(self) -> Sparse:
-        """The mass matrix, and what limits and active contacts with the ground add to it."""
-        t, m, p = self.t, self.m, self.p
-        size = len(self._grounded)
-        if size:
-            t.write(f"Vec curvature[{len(self.entries)}][{size}] = {{}};")
-        for group in p.contacts.each():
-            if group.grounded:
-                for n, x in enumerate(self._contact_hessian(group)):
-                    Variable(t, f"curvature[{n}][{self._place(group)}]").add(x)
-        full = [zeros(6, 6) for _ in range(m.nbody)]
-        for place, body in enumerate(self._grounded):
-            for n, (i, j) in enumerate(self.entries):
-                full[body][i, j] = full[body][j, i] = t.read(f"curvature[{n}][{place}]")
-        extra = composite(m, p.cdof, full)
-        out = {key: p.mass[key] + extra[key] for key in p.mass}
-        for i, row in enumerate(p.rows):
-            d = row.dof
-            out[d, d] = out[d, d] + row.stiffness(t, self._on(i, row))
-        return out
-
-    def _on(self, i: int, row: Row) -> list[Expr]:
-        """Where a row is active now."""
-        return [self.t.read(f"on{i}_{n}", "PackMask") for n in range(row.masks)]
-
-    def _curvature(self, group: Group) -> Array:
+    def _curvature(self, group: Group, rows: list[Number]) -> Array:
         """Second derivatives of a contact's cost along its normal and tangents."""
-        t, weight, size = self.t, group.load("weight"), 1 + group.tangents
+        t, weight, size = self.t, group.load("weight"), len(rows)
         out = zeros(size, size)
-        for r, (_, direction, copies) in enumerate(group.edges([group.load(f"row{a}") for a in range(size)])):
-            on = t.select(group.mask(f"active{r}"), weight, 0.0) * copies
+        for row, direction, copies in group.edges(rows):
+            on = t.select(t.less(row, 0.0), weight, 0.0) * copies
             out = out + np.array([[on * (x * y) for y in direction] for x in direction], object)
         return out
 
-    def _contact_hessian(self, group: Group) -> list[Number]:
+    def _contact_hessian(self, group: Group, residuals: list[Number]) -> list[Number]:
         """What a contact with the ground adds to its body's 6 x 6 matrix: `entries` of it."""
         if group.tangents > 2:
             rows = np.array(group.screws(group.load_vector("point"), group.basis()), object)
-            right = self._curvature(group) @ rows
+            right = self._curvature(group, residuals) @ rows
             return [dot(rows[:, i], right[:, j]) for i, j in self.entries]
         directions = np.array(group.basis(), object)
-        at_point = directions.T @ self._curvature(group) @ directions
+        at_point = directions.T @ self._curvature(group, residuals) @ directions
         jacobian = np.concatenate([-skew(group.load_vector("point")), np.eye(3).astype(object)], axis=1)
         right = at_point @ jacobian
         return [dot(jacobian[:, i], right[:, j]) for i, j in self.entries]
 
     def _join(self, group: Group) -> None:
         """Adds what a contact of two moving bodies does to the degrees of freedom between them."""
-        t, curvature = self.t, self._curvature(group)
-        for x in curvature.flat:
+        t, residuals = self.t, self._rows(group)
+        pushes, curvature = self._pushes(group, residuals), self._curvature(group, residuals)
+        for x in [*pushes, *curvature.flat]:
             t.name(x)
         for dof in group.dofs("k"):
-            right = curvature @ np.array(group.jacobian(dof), object)
+            column = group.jacobian(dof)
+            gradient = Variable(t, f"gradient[{dof.index}]")
+            gradient.set(gradient.get() - dot(column, pushes))
+            right = curvature @ np.array(column, object)
             for x in right:
                 t.name(x)
             for other in group.dofs("l", dof.place):
@@ -379,45 +365,78 @@ class Solver:
         self,
         step: list[Number],
         resistance: list[Number],
-        slope: Number,
+        gradient: list[Number],
         inertial: list[Number],
         residuals: list[Number],
+        active: list[list[Expr]],
         done: Variable,
-    ) -> tuple[Variable, Variable]:
+    ) -> Expr:
         """Looks along ``step`` for a zero of the cost's derivative, which is piecewise linear and grows.
 
-        Returns variables: how far to go, and whether a full step keeps the active rows.
+        The variable ``alpha`` is then how far to go. Returns the mask of whether a full step keeps the active rows.
         """
         t, m, p = self.t, self.m, self.p
+        cacc = body_accelerations(m, p.cdof, step)
+        flipped = t.variable("flipped", "PackMask(false)", "PackMask")
+        for group in p.contacts.each():
+            changes = self._speeds(group, "step", cacc, "step")
+            for a, x in enumerate(changes):
+                group.store(f"change{a}", x)
+            flipped.set(t.either(flipped.get(), self._flips(group, changes)))
+        flips = flipped.get()
+        changes = [row.sign * step[row.dof] for row in p.rows]
+        for row, x, change, masks in zip(p.rows, residuals, changes, active, strict=True):
+            for now, before in zip(row.active(t, x + change), masks, strict=True):
+                flips = t.either(flips, t.differ(now, before))
+        settled = t.invert(flips)
+        t.write("alpha = num(1.0);")
+        found = t.either(done.get(), settled)
+        with t.within(f"if (!all({t.name(found)}))"):
+            self._look(step, resistance, gradient, inertial, residuals, found)
+        return settled
+
+    def _flips(self, group: Group, changes: list[Number]) -> Expr:
+        """Where a full step changes which edges of a contact are active."""
+        t, flips = self.t, None
+        before = self._rows(group)
+        after = [row + change for row, change in zip(before, changes, strict=True)]
+        for (x, *_), (y, *_) in zip(group.edges(before), group.edges(after), strict=True):
+            flip = t.differ(t.less(x, 0.0), t.less(y, 0.0))
+            flips = flip if flips is None else t.either(flips, flip)
+        assert flips is not None
+        return t.both(flips, group.mask("hit"))
+
+    def _look(
+        self,
+        step: list[Number],
+        resistance: list[Number],
+        gradient: list[Number],
+        inertial: list[Number],
+        residuals: list[Number],
+        known: Expr,
+    ) -> None:
+        """The search of envs where a full step changes active rows."""
+        t, p = self.t, self.p
+        slope = t.abs(dot(gradient, step)) * SLOPE
         constant, linear = dot(step, inertial), dot(step, resistance)
         for number in (slope, constant, linear):
             t.name(number)
-        cacc = body_accelerations(m, p.cdof, step)
-        for group in p.contacts.each():
-            for a, x in enumerate(self._speeds(group, "step", cacc, "step")):
-                group.store(f"change{a}", x)
-        alpha, low, high = t.variable("alpha", 1.0), t.variable("low", 0.0), t.variable("high", 1e30)
-        found, settled = t.variable("found", "done", "PackMask"), t.variable("settled", "PackMask(false)", "PackMask")
+        alpha = Variable(t, "alpha")
+        low, high = t.variable("low", 0.0), t.variable("high", 1e30)
+        found = t.variable("found", t.name(known), "PackMask")
         with t.within("for (int point = 0;; ++point)", loop=True):
             x = alpha.get()
             first, second = t.variable("first", constant + x * linear), t.variable("second", linear)
-            flipped = t.variable("flipped", "PackMask(false)", "PackMask")
             for group in p.contacts.each():
-                self._along(group, x, first, second, flipped)
+                self._along(group, x, first, second)
             slope_here: Number = first.get()
             curvature: Number = second.get()
-            flips = flipped.get()
-            for i, row in enumerate(p.rows):
+            for row, residual in zip(p.rows, residuals, strict=True):
                 change = row.sign * step[row.dof]
-                here = residuals[i] + x * change
-                active = row.active(t, here)
-                for now, before in zip(active, self._on(i, row), strict=True):
-                    flips = t.either(flips, t.differ(now, before))
+                here = residual + x * change
                 slope_here = slope_here + row.violation(t, here) * row.weight * change
-                curvature = curvature + row.stiffness(t, active) * (step[row.dof] * step[row.dof])
-            t.write(f"if (point == 0) settled = {t.name(t.invert(flips))};")
-            enough = t.either(t.less(t.abs(slope_here), slope), settled.get())
-            found.set(t.either(found.get(), enough))
+                curvature = curvature + row.stiffness(t, row.active(t, here)) * (step[row.dof] * step[row.dof])
+            found.set(t.either(found.get(), t.less(t.abs(slope_here), slope)))
             t.write(f"if (all(found) || point == {SEARCH}) break;")
             ahead = t.less(slope_here, 0.0)
             lower, upper = t.select(ahead, x, low.get()), t.select(ahead, high.get(), x)
@@ -427,26 +446,19 @@ class Solver:
             inside = t.both(t.less(lower, newton), t.less(newton, upper))
             between = (lower + t.min(upper, x * 2.0 + 1.0)) * 0.5
             alpha.set(t.select(found.get(), alpha.get(), t.select(inside, newton, between)))
-        return alpha, settled
 
-    def _along(self, group: Group, x: Number, first: Variable, second: Variable, flipped: Variable) -> None:
+    def _along(self, group: Group, x: Number, first: Variable, second: Variable) -> None:
         """Adds a contact's part of the derivatives at a point of the line."""
         t, size = self.t, 1 + group.tangents
         changes = [group.load(f"change{a}") for a in range(size)]
-        rows = [group.load(f"row{a}") + x * change for a, change in enumerate(changes)]
+        rows = [row + x * change for row, change in zip(self._rows(group), changes, strict=True)]
         one: Number = 0.0
         two: Number = 0.0
-        flips: Expr | None = None
-        for r, (row, direction, copies) in enumerate(group.edges(rows)):
+        for row, direction, copies in group.edges(rows):
             along = dot(direction, changes)
             change = along * copies
-            active = t.both(t.less(row, 0.0), group.mask("hit"))
-            flip = t.differ(active, group.mask(f"active{r}"))
-            flips = flip if flips is None else t.either(flips, flip)
             one = one + t.min(row, 0.0) * change
-            two = two + t.select(active, along, 0.0) * change
+            two = two + t.select(t.less(row, 0.0), along, 0.0) * change
         weight = group.load("weight")
         first.add(weight * one)
         second.add(weight * two)
-        assert flips is not None
-        flipped.set(t.either(flipped.get(), flips))

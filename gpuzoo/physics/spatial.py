@@ -23,6 +23,14 @@ def skew(a: Array) -> Array:
     return np.array([[0.0, -a[2], a[1]], [a[2], 0.0, -a[0]], [-a[1], a[0], 0.0]], object)
 
 
+def square(a: Array, scale: Number) -> Array:
+    """``scale a a'``; entries on both sides of the diagonal are one expression."""
+    out = np.outer(a * scale, a)
+    for i, j in zip(*np.tril_indices(len(a), -1), strict=True):
+        out[i, j] = out[j, i]
+    return out
+
+
 def join(a: Array, b: Array) -> Array:
     """A spatial vector of its two halves."""
     return np.concatenate([a, b])

@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 
 from gpuzoo.physics.expressions import Array, Number, Trace, zeros
-from gpuzoo.physics.inertia import Inertia
+from gpuzoo.physics.inertia import Inertia, body_inertia
 from gpuzoo.physics.kinematics import Kinematics
 from gpuzoo.physics.model import Model
 from gpuzoo.physics.solver import Solver
@@ -41,16 +41,12 @@ class Evaluation:
 
     Attributes:
         kinematics: frames and velocities.
-        inertia: of the bodies.
         actuator: generalised force of the actuators.
-        force: that of the constraints.
-        solver: it has the forces of contacts.
+        solver: it has the forces of the constraints.
     """
 
     kinematics: Kinematics
-    inertia: list[Inertia]
     actuator: list[Number]
-    force: list[Number]
     solver: Solver
 
 
@@ -81,13 +77,13 @@ def _values(m: Model, words: str, found: Evaluation) -> list[Number]:
     if (there := place(m, k, words)) is not None:
         return [*there]
     if kind == "subtree_com":
-        return [*(k.origin + _centre(m, found.inertia, m.index("body", name)))]
+        return [*(k.origin + _centre(m, k, m.index("body", name)))]
     if kind == "qfrc_constraint":
-        return [found.force[m.jnt_dofadr[m.index("jnt", name)]]]
+        return [found.solver.force[m.jnt_dofadr[m.index("jnt", name)]]]
     if kind == "qfrc_actuator":
         return found.actuator
     # The rest is about the centre of mass of each body's tree. MuJoCo leaves the world's at zero.
-    centres = {root: _centre(m, found.inertia, root) for root in {*m.body_rootid[1:].tolist()}}
+    centres = {root: _centre(m, k, root) for root in {*m.body_rootid[1:].tolist()}}
     forces = found.solver.contact_forces() if kind == "cfrc_ext" else []
     values += zeros(10 if kind == "cinert" else 6).tolist()
     for b in range(1, m.nbody):
@@ -98,19 +94,19 @@ def _values(m: Model, words: str, found: Evaluation) -> list[Number]:
         elif kind == "cvel":
             values += [*join(k.cvel[b][:3], velocity_at(k.cvel[b], centre))]
         else:
-            values += _about(found.inertia[b], centre)
+            values += _about(body_inertia(m, k, b), centre)
     return values
 
 
-def _centre(m: Model, inertia: list[Inertia], body: int) -> Array:
+def _centre(m: Model, k: Kinematics, body: int) -> Array:
     """The centre of mass of a body and all below it."""
     below = [body]
     for b in range(body + 1, m.nbody):
         if m.body_parentid[b] in below:
             below.append(b)
-    total = inertia[body]
+    total = body_inertia(m, k, body)
     for b in below[1:]:
-        total = total + inertia[b]
+        total = total + body_inertia(m, k, b)
     return total.moment * (1.0 / total.mass)
 
 

@@ -100,6 +100,7 @@ class LevelBasedForaging(EnvDef):
     max_episode_steps = 50
     action_mask = True
     reference = "lbforaging==2.0.0 Foraging-v3"
+    aliases = (r"Foraging-[-\w]+-v3",)
     interaction = "cooperative"
     links: ClassVar[Mapping[str, str]] = {
         "lbforaging": "https://github.com/semitable/lb-foraging",

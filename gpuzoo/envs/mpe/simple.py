@@ -38,6 +38,7 @@ class Simple(World):
     id = "Simple-v0"
     Config = WorldConfig
     reference = "mpe2 simple_v3"
+    aliases = ("MPE_simple_v3",)
     links: ClassVar[Mapping[str, str]] = {"MPE2": "https://mpe2.farama.org/environments/simple/"}
 
     def observation_space(self, cfg: WorldConfig, group: str) -> spaces.Box:

@@ -54,6 +54,7 @@ class SimpleAdversary(World):
     id = "SimpleAdversary-v0"
     Config = SimpleAdversaryConfig
     reference = "mpe2 simple_adversary_v3"
+    aliases = ("MPE_simple_adversary_v3",)
     interaction = "mixed"
     links: ClassVar[Mapping[str, str]] = {"MPE2": "https://mpe2.farama.org/environments/simple_adversary/"}
 

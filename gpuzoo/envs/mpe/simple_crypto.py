@@ -60,6 +60,7 @@ class SimpleCrypto(EnvDef):
     Config = SimpleCryptoConfig
     max_episode_steps = 25
     reference = "mpe2 simple_crypto_v3"
+    aliases = ("MPE_simple_crypto_v3",)
     interaction = "mixed"
     links: ClassVar[Mapping[str, str]] = {
         "MPE2": "https://mpe2.farama.org/environments/simple_crypto/",

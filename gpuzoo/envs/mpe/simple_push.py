@@ -47,6 +47,7 @@ class SimplePush(World):
     id = "SimplePush-v0"
     Config = WorldConfig
     reference = "mpe2 simple_push_v3"
+    aliases = ("MPE_simple_push_v3",)
     interaction = "competitive"
     links: ClassVar[Mapping[str, str]] = {"MPE2": "https://mpe2.farama.org/environments/simple_push/"}
 

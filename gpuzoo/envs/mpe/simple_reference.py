@@ -55,6 +55,7 @@ class SimpleReference(World):
     id = "SimpleReference-v0"
     Config = SimpleReferenceConfig
     reference = "mpe2 simple_reference_v3"
+    aliases = ("MPE_simple_reference_v3",)
     interaction = "cooperative"
     links: ClassVar[Mapping[str, str]] = {"MPE2": "https://mpe2.farama.org/environments/simple_reference/"}
 

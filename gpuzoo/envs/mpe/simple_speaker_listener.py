@@ -51,6 +51,7 @@ class SimpleSpeakerListener(World):
     id = "SimpleSpeakerListener-v0"
     Config = SimpleSpeakerListenerConfig
     reference = "mpe2 simple_speaker_listener_v4"
+    aliases = ("MPE_simple_speaker_listener_v4",)
     interaction = "cooperative"
     links: ClassVar[Mapping[str, str]] = {"MPE2": "https://mpe2.farama.org/environments/simple_speaker_listener/"}
 

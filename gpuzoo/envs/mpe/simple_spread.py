@@ -58,6 +58,7 @@ class SimpleSpread(World):
     id = "SimpleSpread-v0"
     Config = SimpleSpreadConfig
     reference = "mpe2 simple_spread_v3"
+    aliases = ("MPE_simple_spread_v3",)
     interaction = "cooperative"
     links: ClassVar[Mapping[str, str]] = {"MPE2": "https://mpe2.farama.org/environments/simple_spread/"}
 

@@ -81,6 +81,7 @@ class SimpleWorldComm(World):
     id = "SimpleWorldComm-v0"
     Config = SimpleWorldCommConfig
     reference = "mpe2 simple_world_comm_v3"
+    aliases = ("MPE_simple_world_comm_v3",)
     interaction = "mixed"
     links: ClassVar[Mapping[str, str]] = {"MPE2": "https://mpe2.farama.org/environments/simple_world_comm/"}
     benchmarks = {

@@ -6,6 +6,7 @@ One file, as half of it is what players read about each robot, and the rest is o
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
@@ -21,6 +22,7 @@ from gpuzoo.envs.mujoco.half_cheetah import HalfCheetah, HalfCheetahConfig
 from gpuzoo.envs.mujoco.hopper import Hopper, HopperConfig
 from gpuzoo.envs.mujoco.humanoid import Humanoid, HumanoidConfig
 from gpuzoo.envs.mujoco.humanoid_standup import HumanoidStandup, HumanoidStandupConfig
+from gpuzoo.envs.mujoco.pusher import Pusher, PusherConfig
 from gpuzoo.envs.mujoco.reacher import Reacher, ReacherConfig
 from gpuzoo.envs.mujoco.robot import Robot, check_ranges, check_varied
 from gpuzoo.envs.mujoco.swimmer import Swimmer, SwimmerConfig
@@ -75,6 +77,8 @@ class Factored(EnvDef):
     root: ClassVar[tuple[Sequence[int], Sequence[int]]]
     #: what an agent observes of its own joints, and of those further away
     local: ClassVar[tuple[tuple[str, ...], ...]] = (("qpos", "qvel"), ("qpos",))
+    #: what every agent observes besides, as expressions of the rules
+    places: ClassVar[Sequence[str]] = ()
     #: velocities are observed within this
     fastest: ClassVar[int | None] = None
 
@@ -109,7 +113,12 @@ class Factored(EnvDef):
         while len(levels) <= distance:
             near = {j for edge in self.edges for j in edge.split() if levels[-1] & {*edge.split()}}
             levels.append(near.difference(*levels))
-        return [sorted(level) for level in levels]
+        order = self.joints.split()
+        return [sorted(level, key=lambda joint: (self.label(joint), order.index(joint))) for level in levels]
+
+    def label(self, joint: str) -> str:
+        """What joints are sorted by."""
+        return joint
 
     def numbers(self, category: str, joint: str) -> list[str]:
         """What is observed of a joint, as expressions of the rules."""
@@ -128,7 +137,7 @@ class Factored(EnvDef):
                 for category in self.local[min(distance, len(self.local) - 1)]:
                     out |= dict.fromkeys(self.numbers(category, joint))
         qpos, qvel = self.root
-        return [*out, *(f"e.qpos[{k}]" for k in qpos), *(self.velocity(k) for k in qvel)]
+        return [*out, *(f"e.qpos[{k}]" for k in qpos), *(self.velocity(k) for k in qvel), *self.places]
 
     def observation_space(self, cfg: Any, group: str) -> spaces.Box:
         size = len(self.observed(cfg, int(group.removeprefix("agent_"))))
@@ -253,6 +262,57 @@ class MaReacher(Factored):
             return ["e.apart_x", "e.apart_y", "Pack(0.f)"] if joint == "joint1" else []
         numbers = super().numbers(category, joint)
         return [f"{turn}({numbers[0]})" for turn in ("sin", "cos")] if category == "qpos" else numbers
+
+
+@dataclasses.dataclass(frozen=True)
+class MaPusherConfig(PusherConfig):
+    """Options of Pusher-v5, and of the factorisation."""
+
+    agent_conf: str = _conf("3p")
+    agent_obsk: int = _obsk()
+
+
+class MaPusher(Factored):
+    """Pusher for three agents: shoulder, elbow and wrist.
+
+    **Agents.** `agent_conf="3p"`: one for `r_shoulder_pan_joint`, `r_shoulder_lift_joint` and `r_upper_arm_roll_joint`,
+    one for `r_elbow_flex_joint`, one for `r_forearm_roll_joint`, `r_wrist_flex_joint` and `r_wrist_roll_joint`. Other
+    factorisations give the joints of each agent, with `|` between agents.
+
+    **Actions.** `Box` in [-2, 2]: torques of the agent's joints, in this order.
+
+    **Observation.** `Box`, float32: position and velocity of each of the agent's joints by their names' alphabet, where
+    `r_shoulder_pan_joint` and `r_shoulder_lift_joint` count as `r_wrist_roll_joint`, as in the original; the positions
+    of joints that are 1, 2, ... and `agent_obsk` joints away; x, y and z of the fingertip, of the object and of the
+    goal. **State**: the observation of Pusher-v5.
+
+    **Motion, reward, start and end.** Those of Pusher-v5. The reward is the same for all agents.
+    """
+
+    id = "MaPusher-3p-v1"
+    exempt: ClassVar[Mapping[str, str]] = Pusher.exempt
+    Config = MaPusherConfig
+    max_episode_steps = 100
+    reference = "gymnasium-robotics==1.4.2 mamujoco_v1 with mujoco==4.0.0"
+    render_fps = Pusher.render_fps
+    robot = Pusher
+    joints = (
+        "r_shoulder_pan_joint r_shoulder_lift_joint r_upper_arm_roll_joint r_elbow_flex_joint r_forearm_roll_joint "
+        "r_wrist_flex_joint r_wrist_roll_joint"
+    )
+    first = (0, 0)
+    edges = tuple(f"{a} {b}" for a, b in itertools.pairwise(joints.split()))
+    factorisations: ClassVar = {
+        "3p": (
+            "r_shoulder_pan_joint r_shoulder_lift_joint r_upper_arm_roll_joint | r_elbow_flex_joint | "
+            "r_forearm_roll_joint r_wrist_flex_joint r_wrist_roll_joint"
+        )
+    }
+    root = (), ()
+    places = tuple(f"e.places[{k}]" for k in range(9))
+
+    def label(self, joint: str) -> str:
+        return "r_wrist_roll_joint" if "shoulder" in joint else joint
 
 
 @dataclasses.dataclass(frozen=True)

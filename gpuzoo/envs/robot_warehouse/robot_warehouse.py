@@ -169,6 +169,7 @@ class RobotWarehouse(EnvDef):
     Config = RobotWarehouseConfig
     max_episode_steps = 500
     reference = "rware==2.0.0 rware-tiny-2ag-v2"
+    aliases = (r"rware-[-\w]+-v2",)
     interaction = "cooperative"
     links: ClassVar[Mapping[str, str]] = {
         "rware": "https://github.com/semitable/robotic-warehouse",
