@@ -10,8 +10,11 @@ DOCS = Path(__file__).parent
 sys.path.insert(0, str(DOCS))
 sys.path.insert(0, str(DOCS.parent))
 
+import figures  # noqa: E402
 import gen_games  # noqa: E402
 import kernels  # noqa: E402
+import messages  # noqa: E402
+import notebook_pages  # noqa: E402
 import one_step  # noqa: E402
 import simple_files  # noqa: E402
 import training_options  # noqa: E402
@@ -32,6 +35,7 @@ html_theme = "furo"
 html_title = "gpuzoo"
 html_static_path = ["_static"]
 html_css_files = ["custom.css"]
+html_js_files = [("site.js", {"defer": "defer"})]
 html_copy_source = False
 html_show_sphinx = False
 
@@ -59,16 +63,19 @@ myst_substitutions = {
     "uniform": ", ".join(f"`e.{name}`" for name in sorted(UNIFORM)),
     "training_options": training_options.options_table(),
     "simple_files": simple_files.files_table(),
+    "messages": messages.lists(),
     "number_of_games": str(len(gpuzoo.ids())),
     **one_step.substitutions(),
     **kernels.substitutions(),
+    **figures.substitutions(),
 }
 
 
-def _write_games(app: Any) -> None:
+def _write_pages(app: Any) -> None:
     gen_games.generate(Path(app.srcdir) / "games", Path(app.srcdir) / "_static" / "games")
+    notebook_pages.generate()
 
 
 def setup(app: Any) -> None:
     """Sphinx calls this."""
-    app.connect("builder-inited", _write_games)
+    app.connect("builder-inited", _write_pages)

@@ -1,38 +1,33 @@
-"""Writes a page for each registered game, with an animation, and the pages that list them.
-
-Pretrained agents play in the animation; where a game has none, actions are random.
-"""
+"""Writes a page for each registered game, and the pages that list them. Nothing on them is written by hand."""
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
-import hashlib
-import importlib
 import inspect
-import itertools
 import math
 import re
 import typing
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Literal
 
+import charts
+import exactness
+import films
+import gallery
 import gen_results
+import measured
 import numpy as np
 from gymnasium import spaces
-from markdown_text import number, table, write
+from markdown_text import by_group, number, table, write
 
 import gpuzoo
-from baselines.report import match, video
-from baselines.train.command import PRETRAINED
-from gpuzoo import render
-from gpuzoo.core.codegen import program
 from gpuzoo.core.definition import EnvDef, config_types, layout
 from gpuzoo.core.dialect import inline_includes
+from gpuzoo.core.names import Part, action_parts, links, observation_parts
 
 ROOT = Path(__file__).parents[1]
-SECONDS, TRAINED_SECONDS, MAX_FPS, PIXELS = 3, 4, 20, 300
+GOLDEN = ROOT / "tests" / "golden"
+MOST_PARTS = 60  #: rows of a table of observations
 
 
 def space_text(space: spaces.Space[Any]) -> str:
@@ -48,85 +43,65 @@ def space_text(space: spaces.Space[Any]) -> str:
     return f"Box({', '.join(map(str, space.shape))}) {space.dtype}, {low} to {high}"
 
 
-def groups_text(env: EnvDef) -> str:
-    """Groups of agents with their numbers."""
-    if env.single():
-        return "1"
-    groups = env.agents(env.Config())
-    return ", ".join(f"{count} {name if count == 1 else plural(name)}" for name, count in groups.items())
+# ---- what the docstring says ----
+
+_LABEL = re.compile(r"\*\*([^*]+?)\.?\*\*[.,:]?\s*")
+#: labels that have a heading of their own
+_HEADINGS = {"Actions": "Actions", "Observation": "Observations", "Reward": "Reward"}
 
 
-def plural(name: str) -> str:
-    """English plural of a group's name."""
-    return name if name.endswith(("s", "sheep")) else re.sub(r"([^aeiou])y$", r"\1ie", name) + "s"
+def told(env: EnvDef) -> dict[str, str]:
+    """The docstring by headings; what comes before all labels, and all other labels, is in ``Rules``."""
+    found: dict[str, list[str]] = {"Rules": []}
+    heading = "Rules"
+    for paragraph in inspect.cleandoc(env.__doc__ or "").split("\n\n"):
+        label = _LABEL.match(paragraph)
+        if label:
+            heading = _HEADINGS.get(label[1].rstrip("."), "Rules")
+            if heading != "Rules":
+                paragraph = paragraph[label.end() :]
+        found.setdefault(heading, []).append(_sentence(paragraph) if label else paragraph)
+    return {name: "\n\n".join(parts) for name, parts in found.items()}
 
 
-def by_group(values: dict[str, str]) -> str:
-    """One text per group, or one for all if they agree."""
-    if len(set(values.values())) == 1:
-        return f"`{next(iter(values.values()))}`"
-    return "; ".join(f"{group}: `{text}`" for group, text in values.items())
+def _sentence(text: str) -> str:
+    """With a capital letter, but for a dtype."""
+    return text if text.startswith("float32") else text[:1].upper() + text[1:]
 
 
-def summary(env: EnvDef) -> str:
-    """The first sentence of the docstring."""
-    text = inspect.cleandoc(env.__doc__ or "").split("\n\n")[0].replace("\n", " ")
-    return re.split(r"(?<=[.!?])\s", text)[0]
+# ---- tables ----
 
 
-def families() -> dict[str, list[str]]:
-    """Ids by the folder that they lie in."""
-    found: dict[str, list[str]] = {}
-    for name in gpuzoo.ids():
-        found.setdefault(type(gpuzoo.get(name)).source().parent.name, []).append(name)
-    return found
+def _span(part: Part) -> str:
+    return str(part.first) if part.first == part.last else f"{part.first}\N{WORD JOINER}–\N{WORD JOINER}{part.last}"  # noqa: RUF001
 
 
-def about(folder: str) -> str:
-    """The docstring of a folder, which a family of games has; a folder without is not a family."""
-    return inspect.cleandoc(importlib.import_module(f"gpuzoo.envs.{folder}").__doc__ or "").replace("\n", " ")
+def _range(part: Part) -> str:
+    if math.isinf(part.low) and math.isinf(part.high):
+        return "any"
+    return number(part.low) if part.low == part.high else f"{number(part.low)} to {number(part.high)}"
 
 
-def games_table(names: typing.Iterable[str]) -> str:
-    """Games with their agents and actions, for the page that lists them."""
-    rows = []
-    for name in names:
-        env = gpuzoo.get(name)
-        lay = layout(env, env.Config())
-        actions = by_group({g: space_text(s) for g, s in lay.action_spaces.items()})
-        rows.append([f"[{name}]({name}.md)", groups_text(env), actions, summary(env)])
-    return table(["game", "agents", "actions", "what it is about"], rows)
+def _parts(head: str, parts: list[Part]) -> str:
+    with_range = head != "action"
+    rows = [[_span(p), p.name or "", *([_range(p)] if with_range else [])] for p in parts]
+    text = table([head, "meaning", *(["range"] if with_range else [])], rows)
+    if len(rows) <= MOST_PARTS:
+        return text
+    return f"<details>\n<summary>All {len(rows)} parts</summary>\n\n{text}\n\n</details>"
 
 
-# ---- a game's page ----
-
-
-def _facts(env: EnvDef) -> str:
+def _by_groups(env: EnvDef, which: typing.Callable[..., tuple[str, list[Part]]], space: Any) -> str:
+    """A table for each group, or one for all groups that have the same."""
     cfg = env.Config()
-    lay = layout(env, cfg)
-    rows = [
-        ["Gymnasium, PettingZoo id", f"`gpuzoo/{env.id}`"],
-        ["agents", groups_text(env)],
-        ["observation", by_group({g: space_text(s) for g, s in lay.observation_spaces.items()})],
-        ["action", by_group({g: space_text(s) for g, s in lay.action_spaces.items()})],
-        ["action mask", f"{lay.mask_size} entries" if env.action_mask else "none"],
-        [
-            "an illegal action counts as",
-            f"{env.invalid_action}" + ("" if lay.action_dtype == "int32" else " (NaN; the rest is clamped)"),
-        ],
-        ["acting", "all at once" if env.turn is None else f"in turns, field `{env.turn}` says who"],
-        ["time limit", "none" if env.max_episode_steps is None else f"{env.max_episode_steps} steps"],
-        ["lanes", f"{env.lanes(cfg)} per env on a GPU"],
-        ["checked against", env.reference or f"no reference: {env.exempt['reference']}"],
-    ]
-    if env.single():
-        rows[1][1] = "1 (single-agent)"
-    if env.reward_threshold is not None:
-        rows.append(["counts as solved at a return of", number(float(env.reward_threshold))])
-    for test, reason in env.exempt.items():
-        if test != "reference":
-            rows.append([f"exempt from the test `{test}`", reason])
-    return table(["", ""], rows)
+    found: dict[str, list[str]] = {}
+    for group in env.agents(cfg):
+        head, parts = which(env, cfg, group)
+        text = f"`{space_text(space(cfg, group))}`\n\n{_parts(head, parts)}"
+        found.setdefault(text, []).append(group)
+    if len(found) == 1:
+        return next(iter(found))
+    return "\n\n".join(f"**{', '.join(groups)}**: {text}" for text, groups in found.items())
 
 
 def _parameters(env: EnvDef) -> str:
@@ -144,7 +119,7 @@ def _parameters(env: EnvDef) -> str:
     if not rows:
         return "None."
     return table(["name", "type", "default", "range", "meaning"], rows) + (
-        "\n\nA `float` may be changed between steps and may differ from env to env. The others are compiled in."
+        "\n\nA `float` may change between steps and may differ from env to env. The others are compiled in."
     )
 
 
@@ -158,25 +133,81 @@ def _state(env: EnvDef) -> str:
     return table(["field", "dtype", "shape", "meaning"], rows)
 
 
-def _usage(env: EnvDef) -> str:
-    lines = ["import gymnasium", "import gpuzoo", ""]
-    if env.single():
-        lines += [f'env = gymnasium.make("gpuzoo/{env.id}")  # one env']
-    elif env.turn is None:
-        lines += [f'env = gpuzoo.parallel_env("{env.id}")  # one env, PettingZoo parallel']
-    else:
-        lines += [f'env = gpuzoo.aec_env("{env.id}")  # one env, PettingZoo AEC']
-    lines += [
-        f'envs = gpuzoo.make("{env.id}", num_envs=1024)  # a batch, arrays by group',
-        f'rows = gpuzoo.make_vec("{env.id}", num_worlds=1024)  # a batch as gymnasium.vector.VectorEnv',
+def _facts(env: EnvDef) -> str:
+    cfg = env.Config()
+    lay = layout(env, cfg)
+    illegal = f"{env.invalid_action}" + ("" if lay.action_dtype == "int32" else " (NaN; the rest is clamped)")
+    rows = [
+        ["id in Gymnasium and PettingZoo", f"`gpuzoo/{env.id}`"],
+        ["agents", gallery.groups_text(env) + (f", {env.interaction}" if env.interaction else "")],
+        ["they act", "all at once" if env.turn is None else f"in turns; the field `{env.turn}` says who"],
+        ["observation", by_group({g: space_text(s) for g, s in lay.observation_spaces.items()})],
+        ["action", by_group({g: space_text(s) for g, s in lay.action_spaces.items()})],
+        ["action mask", f"{lay.mask_size} entries" if env.action_mask else "none"],
+        ["an illegal action counts as", illegal],
+        ["time limit", "none" if env.max_episode_steps is None else f"{env.max_episode_steps} steps"],
+        ["solved at a return of", "" if env.reward_threshold is None else number(float(env.reward_threshold))],
+        ["lanes", f"{env.lanes(cfg)} per env on a GPU"],
+        ["links", ", ".join(f"[{name}]({address})" for name, address in links(env).items())],
     ]
-    if not env.single():
-        lines.append(f"from gpuzoo.envs import {env.module_name()}  # PettingZoo's habit")
-        lines.remove("import gymnasium")
-    return "```python\n" + "\n".join(lines) + "\n```"
+    return table(["", ""], [row for row in rows if row[1]])
 
 
-def _rules(env: EnvDef, page: Path) -> str:
+# ---- code ----
+
+
+def usage(env: EnvDef) -> dict[str, str]:
+    """How to load the game, by library."""
+    single, turns = env.single(), env.turn is not None
+    name, code = f'"{env.id}"', {}
+    code["Gymnasium"] = (
+        "import gymnasium\nimport gpuzoo\n\n"
+        + (f'env = gymnasium.make("gpuzoo/{env.id}")  # one env\n' if single else "")
+        + f"envs = gpuzoo.make_vec({name}, num_worlds=1024)  # a VectorEnv; a row is an agent of an env\n"
+        "observations, infos = envs.reset(seed=0)\n"
+    )
+    call = "aec_env" if turns else "parallel_env"
+    code["PettingZoo"] = (
+        f"import gpuzoo\n\nenv = gpuzoo.{call}({name})\nenv.reset(seed=0)\n"
+        f"\nfrom gpuzoo.envs import {env.module_name()}  # or as PettingZoo's own games\n\n"
+        f"env = {env.module_name()}.{'env' if turns else 'parallel_env'}()\n"
+    )
+    code["torch"] = (
+        f'import gpuzoo\n\nenvs = gpuzoo.make({name}, num_envs=1024, output="torch")  # by group, on the device\n'
+        "observations, infos = envs.reset(seed=0)\n"
+        "observations, rewards, terminations, truncations, infos = envs.step(envs.random_actions())\n"
+    )
+    slots = 'group="player_0", opponents="random", ' if turns else ""
+    code["Stable-Baselines3"] = (
+        "from gpuzoo.wrappers.sb3 import SB3VecEnv\n\n"
+        f'env = SB3VecEnv({name}, {slots}num_worlds=64, device="cpu")\nobservations = env.reset()\n'
+    )
+    code["TorchRL"] = (
+        f"from gpuzoo.wrappers.torchrl import GpuZooEnv\n\nenv = GpuZooEnv({name}, num_envs=64)\n"
+        "data = env.rollout(10)\n"
+    )
+    kind = "RLlibVectorEnv" if single else "RLlibMultiAgentEnv"
+    runners = (
+        'gym_env_vectorize_mode="vector_entry_point", num_envs_per_env_runner=64'
+        if single
+        else "env_runner_cls=BatchedEnvRunner, num_envs_per_env_runner=64"
+    )
+    imports = kind if single else f"BatchedEnvRunner, {kind}, policies"
+    agents = "" if single else "    .multi_agent(**policies(game))\n"
+    code["RLlib"] = (
+        f"from gpuzoo.wrappers.rllib import {imports}\nfrom ray.rllib.algorithms.ppo import PPOConfig\n\n"
+        f'game = {{"env": {name}}}\nconfig = (\n    PPOConfig()\n    .environment({kind}, env_config=game)\n{agents}'
+        f"    .env_runners({runners})\n)\n"
+    )
+    return code
+
+
+def _usage(env: EnvDef) -> str:
+    blocks = [f"```{{code-block}} python\n:caption: {name}\n\n{code}```" for name, code in usage(env).items()]
+    return "````{container} tabs\n" + "\n\n".join(blocks) + "\n````"
+
+
+def _rules(env: EnvDef) -> str:
     files = list(dict.fromkeys(piece.path for piece in inline_includes(env.source())))
     out = []
     for path in files:
@@ -188,95 +219,98 @@ def _rules(env: EnvDef, page: Path) -> str:
     return "\n\n".join(out)
 
 
-def _page(env: EnvDef, picture: str, results: str, folder: Path) -> str:
-    parts = [f"# {env.id}"]
-    if picture:
-        players = "pretrained agents" if gen_results.pretrained(env.id) else "random actions"
-        parts.append(f"![{env.id} with {players}]({picture}){{width={PIXELS}px}}")
-    parts += [
-        inspect.cleandoc(env.__doc__ or ""),
-        "## Facts",
-        _facts(env),
-        "With the default parameters.",
-        "## Parameters",
-        _parameters(env),
-        "## State",
-        "What `state()` returns and `set_state()` takes, with the envs along the first axis.",
-        _state(env),
-        "## Use",
-        _usage(env),
-        "## Results",
-        results,
-        "## Rules",
-        _rules(env, folder),
-    ]
-    return "\n\n".join(parts) + "\n"
+# ---- what was shown and measured ----
 
 
-# ---- pictures ----
+def _exact(env: EnvDef) -> str:
+    parts = [f"Compared with {env.reference}." if env.reference else f"No reference: {env.exempt['reference']}"]
+    for one in exactness.evidence(env) if env.reference else []:
+        numbers = ", ".join(f"`{name} = {value}`" for name, value in one.numbers.items())
+        tests = "\n".join(f"- `{name}`" + (f": {about}" if about else "") for name, about in one.tests.items())
+        count = f"{len(one.tests)} test{'s' * (len(one.tests) > 1)}"
+        parts += [
+            f"**`{one.file}`**, {count}" + (f", with {numbers}" if numbers else "") + ".",
+            *(f"> {paragraph}" for paragraph in one.about),
+            f"<details>\n<summary>The tests</summary>\n\n{tests}\n\n</details>",
+        ]
+    parts += [f"Exempt from the test `{test}`: {why}" for test, why in env.exempt.items() if test != "reference"]
+    return "\n\n".join(parts)
 
 
-def frames(
-    env: EnvDef, count: int, stride: int, seed: int = 0, size: int = PIXELS, aspect: float | None = None
-) -> list[Any]:
-    """Pictures of one env under random actions; an empty list if the game does not draw itself.
-
-    ``size`` is the longer side, and ``aspect`` the width by the height, by default the game's own.
-    """
-    batch = gpuzoo.BatchEnv(env, 1, device="cpu", threads=1)
-    try:
-        batch.reset(seed=seed)
-        out = []
-        for _ in range(count):
-            state = {name: array[0] for name, array in batch.simulator.state(0).items()}
-            width_and_height = render.picture_size(env.aspect(batch.simulator.cfg) if aspect is None else aspect, size)
-            canvas = gpuzoo.Canvas(*width_and_height, supersample=2)
-            env.render(batch.simulator.cfg, state, canvas)
-            out.append(canvas.array())
-            batch.simulator.rollout(stride)
-        return out
-    except NotImplementedError:
-        return []
-    finally:
-        batch.close()
+def _speed(env: EnvDef) -> str:
+    rows = [
+        [s.case or "default", charts.engineering(s.ours), s.envs, s.library, charts.engineering(s.theirs), s.batch,
+         f"{s.ratio:,.0f}" if s.ratio >= 10 else f"{s.ratio:.3g}", f"[how](../{s.page.replace('.md', '.md')})"]
+        for s in measured.games()
+        if s.game == env.id
+    ]  # fmt: skip
+    if not rows:
+        return f"Not timed beside another library. `gpuzoo bench {env.id}` times it on your machine."
+    head = ["case", "gpuzoo, steps/s", "envs", "library", "its steps/s", "its envs", "ratio", ""]
+    return table(head, rows) + f"\n\nOn two CPU cores. `gpuzoo bench {env.id}` times it on your machine."
 
 
-def films_of(env: EnvDef) -> tuple[list[Any], float]:
-    """Pictures of one env, and how many a second shows: pretrained agents play, or else actions are random."""
-    if gen_results.pretrained(env.id):
-        arranged = match.arrange(env.id, {}, PRETRAINED)
-        fps = video.rate(env.id)[0]
-        shown = video.pictures(env.id, arranged.players, arranged.config, envs=1, size=PIXELS)
-        with contextlib.closing(shown), contextlib.suppress(NotImplementedError):
-            return [*itertools.islice(shown, round(TRAINED_SECONDS * fps))], fps
-        return [], fps
-    stride = math.ceil(env.render_fps / MAX_FPS)
-    fps = env.render_fps / stride
-    return frames(env, max(2, round(SECONDS * fps)), stride), fps
+def _versions(env: EnvDef) -> str:
+    stem = env.id.rpartition("-v")[0]
+    rows = []
+    for env_id in sorted((i for i in gpuzoo.ids() if i.rpartition("-v")[0] == stem), reverse=True):
+        golden = GOLDEN / f"{env_id}.json"
+        released = "released, with a golden rollout" if golden.exists() else "not released yet"
+        rows.append([f"`{env_id}`", released, gpuzoo.get(env_id).reference])
+    log = (ROOT / "CHANGELOG.md").read_text().split("\n## ")[1:]
+    name = stem.split("-")[0]
+    for release in log:
+        title = release.split("\n", 1)[0].strip("[] ")
+        entries = [" ".join(e.split()) for e in re.split(r"\n(?=- )", release) if e.startswith("- ")]
+        about = [e[2:] for e in entries if re.search(rf"\b{re.escape(name)}\b", e)]
+        rows += [[title, text, ""] for text in about]
+    return table(["version", "what", "reference"], rows)
 
 
-def _picture(env: EnvDef, folder: Path) -> str:
-    """Renders the game's animation unless it is there already; its name tells what it was made from."""
-    cfg = env.Config()
-    code = program(env, cfg).code + Path(inspect.getfile(type(env))).read_text()
-    code += Path(inspect.getfile(render)).read_text() + Path(__file__).read_text()
-    trained = gen_results.pretrained(env.id)
-    content = code.encode() + (trained.read_bytes() if trained else b"")
-    path = folder / f"{env.id}-{hashlib.sha256(content).hexdigest()[:10]}.gif"
-    if not path.exists():
-        films, fps = films_of(env)
-        if not films:
-            return ""
-        render.save_animation(films, path, fps)
-    for old in folder.glob(f"{env.id}-*.gif"):
-        if old != path and re.fullmatch(re.escape(env.id) + r"-[0-9a-f]{10}\.gif", old.name):
-            old.unlink()
-    return path.name
+# ---- pages ----
 
 
-def _shelf(names: list[str], shots: dict[str, str]) -> list[str]:
-    pictures = "\n".join(f"[![{n}]({shots[n]}){{width=150px}}]({n}.md)" for n in names if shots[n])
-    return [games_table(names), *([pictures] if pictures else [])]
+def _page(env: EnvDef, shot: films.Shots, results: str) -> str:
+    texts = told(env)
+    return (
+        "\n\n".join(
+            [
+                f"# {env.id}",
+                gallery.figure(env, shot),
+                "## Load it",
+                _usage(env),
+                "## Rules",
+                texts["Rules"],
+                "## Observations",
+                texts.get("Observations", ""),
+                _by_groups(env, observation_parts, env.observation_space),
+                "## Actions",
+                texts.get("Actions", ""),
+                _by_groups(env, action_parts, env.action_space),
+                "## Reward",
+                texts.get("Reward", "See the rules."),
+                "## Results",
+                results,
+                "## Speed",
+                _speed(env),
+                "## Facts",
+                _facts(env),
+                "With the default parameters.",
+                "## Parameters",
+                _parameters(env),
+                "## State",
+                "What `state()` returns and `set_state()` takes, with the envs along the first axis.",
+                _state(env),
+                "## Exactness",
+                _exact(env),
+                "## Versions",
+                _versions(env),
+                "## Source",
+                _rules(env),
+            ]
+        )
+        + "\n"
+    )
 
 
 def generate(pages: Path, pictures: Path | None) -> list[Path]:
@@ -284,41 +318,21 @@ def generate(pages: Path, pictures: Path | None) -> list[Path]:
 
     Args:
         pages: folder for the pages.
-        pictures: folder for the animations, or None for neither animations nor learning curves.
+        pictures: folder for films and stills, or None for neither these nor learning curves.
 
     Returns:
         The files that were written or are still current.
     """
     pages.mkdir(parents=True, exist_ok=True)
-    written: list[Path] = []
-    drawn = gen_results.draw(gpuzoo.ids(), pages / "curves") if pictures is not None else {}
-    curves = {name: f"curves/{file}" for name, file in drawn.items()}
-    with ThreadPoolExecutor() as pool:  # most of it is compilation
-        files = pool.map(lambda name: _picture(gpuzoo.get(name), pictures) if pictures else "", gpuzoo.ids())
-        shots = {
-            name: f"../_static/games/{file}" if file else "" for name, file in zip(gpuzoo.ids(), files, strict=True)
-        }
-    for name in gpuzoo.ids():
-        env = gpuzoo.get(name)
-        write(pages / f"{name}.md", _page(env, shots[name], gen_results.section(name, curves), pages))
-        written.append(pages / f"{name}.md")
-    parts = [
-        "# Games",
-        f"{len(written)} games, found in the registry when this page was built. Numbers of agents and spaces are "
-        "those of the default parameters.",
-    ]
-    alone: list[str] = []
-    for folder, names in families().items():
-        text = about(folder)
-        if text:
-            parts += [f"## {text.split(':')[0].rstrip('.')}", text, *_shelf(names, shots)]
-        else:
-            alone += names
-    parts += ["## More games", *_shelf(alone, shots)]
-    parts.append("```{toctree}\n:hidden:\n\n" + "\n".join(shots) + "\n```")
-    write(pages / "index.md", "\n\n".join(parts) + "\n")
-    write(pages / "results.md", gen_results.page(shots))
-    written += [pages / "index.md", pages / "results.md"]
-    for old in {*pages.glob("*.md")} - {*written}:
+    names = gpuzoo.ids()
+    curves = gen_results.draw(names, pages / "curves") if pictures is not None else {}
+    none = films.Shots("", "", False, 1.0)
+    shots = films.all_shots(names, pictures) if pictures is not None else dict.fromkeys(names, none)
+    texts = {name: _page(gpuzoo.get(name), shots[name], gen_results.section(name, curves)) for name in names}
+    texts["index"] = gallery.page(shots)
+    texts["results"] = gen_results.page(names)
+    for name, text in texts.items():
+        write(pages / f"{name}.md", text)
+    for old in {*pages.glob("*.md")} - {pages / f"{name}.md" for name in texts}:
         old.unlink()
-    return written
+    return [pages / f"{name}.md" for name in texts]

@@ -8,10 +8,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from markdown_text import number, table
+import charts
+import films
+from markdown_text import number, raw, table, write
 
-from baselines.report import checkpoint, curves, plots
-from baselines.train.command import PRETRAINED, checkpoint_of
+import gpuzoo
+from baselines.report import checkpoint, curves
 
 ROOT = Path(__file__).parents[1]
 RESULTS, CONFIGS = ROOT / "baselines" / "results", ROOT / "baselines" / "configs"
@@ -19,31 +21,37 @@ MAPPO = "-MAPPO"
 NBSP = "\N{NO-BREAK SPACE}"
 
 HEAD = """\
+---
+hide-toc: true
+---
+
 # Results
 
-PPO's score on each game, trained with the options in `baselines/configs`. The score is that of the policy at the end of
-training, in {episodes} episodes that training did not see. Actions are sampled as in training; in board games the
-likeliest move is taken. `a ± b` is the mean over {seeds} seeds and its standard error. A return is the mean over the
-agents of a group. In board games a win counts 1 and a draw 0.5. A reference is a score that somebody published, or that
-follows from the rules. A game's page has its learning curves, its commands, its steps and times, and what its reference
-is.
+One row for each game: PPO's score at the end of training, beside random play and the score at which the game counts as
+solved. A game's name leads to its learning curves, its commands, and all other scores. Click a heading to sort.
+Steps are those of one seed, and the time is that of all seeds.
+"""
+
+TAIL = """\
+## How to read the table
+
+- The score is that of the policy at the end of training, in {episodes} episodes that training did not see. Actions are
+  sampled as in training. In board games the likeliest move is taken, a win counts 1 and a draw 0.5.
+- `a ± b` is the mean over {seeds} seeds and its standard error. A return is the mean over the agents of a group.
+- "Solved at" is a score that somebody published, or that follows from the rules. The game's page names its source.
+- In games of several agents each agent learns from its own observations (IPPO). MAPPO has a central critic, which sees
+  what all agents see; the table has the better of the two, and says which one it is.
+- In a game of several sides a return says little by itself. The table has the side that the goal is about; the game's
+  page has one line for each side that is trained while all others act at random, and one for each side when all of them
+  are trained against each other.
 
 Hyper-parameters were tuned on some of the reported seeds, so a new seed may do a little worse. Many runs shared their
 cores with other programs: alone they take a half or a quarter of the time.
 
-In games of several agents each agent learns from its own observations (IPPO). MAPPO means a central critic, which sees
-what all agents see.
-
-In a game of several sides a return says little by itself. Such a game has one line for each side that is trained while
-all others play randomly, and one for each side when all of them are trained against each other. The goal refers to the
-first line.
-"""
-
-TAIL = """\
 ## Make them yourself
 
 The commands on the games' pages train the same seeds. This command trains and scores all games, or those that are
-named, and writes `baselines/results`, from which the next build of this documentation takes them:
+named, and writes `baselines/results`. The next build of this documentation takes them from there:
 
 ```bash
 python scripts/make_results.py
@@ -122,23 +130,62 @@ def page(games: Iterable[str]) -> str:
     trained = [result for by_name in found.values() for result in by_name.values()]
     episodes = " or ".join(sorted({str(r["episodes"]) for r in trained}))
     seeds = " or ".join(sorted({str(len(r["seeds"])) for r in trained}))
-    parts = [HEAD.format(episodes=episodes, seeds=seeds).rstrip(), _overview(found)]
+    rows = [_row(game, by_name) for game, by_name in found.items() if by_name]
+    solved = sum(best(by_name)[1]["solved"] is True for by_name in found.values() if by_name)
+    goals = sum(bool(best(by_name)[1]["goal"]) for by_name in found.values() if by_name)
+    parts = [HEAD.rstrip(), f"PPO solves {solved} of the {goals} games for which a goal is stated.", _overview(rows)]
     missing = [f"[{game}]({game}.md)" for game, by_name in found.items() if not by_name]
     if missing:
         parts.append(f"Not trained yet: {', '.join(missing)}.")
-    return "\n\n".join([*parts, TAIL])
+    return "\n\n".join([*parts, TAIL.format(episodes=episodes, seeds=seeds)])
 
 
-def _overview(found: dict[str, dict[str, dict[str, Any]]]) -> str:
-    rows = []
-    for game, by_name in found.items():
-        for name, result in by_name.items():
-            reference = (result["reference"] or {}).get("score")
-            last = ["" if reference is None else number(reference), _solved(result)]
-            title = f"[{name.replace(MAPPO, ', MAPPO')}]({game}.md#results)"
-            for k, (scored, base, score) in enumerate(lines(game, result)):
-                rows.append([title, scored, base, score, *last] if k == 0 else ["", scored, base, score, "", ""])
-    return table(["game", "what is scored", "random play", "PPO", "reference", "goal"], rows)
+def best(by_name: Mapping[str, Mapping[str, Any]]) -> tuple[str, Mapping[str, Any]]:
+    """Of the results of a game the one whose score of the goal is better."""
+    return max(by_name.items(), key=lambda item: (item[1]["solved"] is True, _goal_score(item[1])))
+
+
+def _goal_score(found: Mapping[str, Any]) -> float:
+    goal = about_game(found["game"]).get("goal", {})
+    scenario = goal.get("scenario", next(iter(found["scores"])))
+    measures = found["scores"][scenario]
+    return float(measures[goal.get("measure", next(iter(measures)))]["mean"])
+
+
+def _row(game: str, by_name: Mapping[str, Mapping[str, Any]]) -> dict[str, tuple[str, float | str]]:
+    """By column, the text of a cell and what it is sorted by."""
+    name, result = best(by_name)
+    env = gpuzoo.get(game)
+    scored, base, score = lines(game, dict(result))[0]
+    level = about_game(game).get("goal", {}).get("at_least", env.reward_threshold)
+    mark = {True: "yes", False: "not yet"}.get(result["solved"] if result["goal"] else None, "no goal")
+    mappo = " (MAPPO)" if name.endswith(MAPPO) else ""
+    agents = sum(env.agents(env.Config()).values())
+    return {
+        "game": (f'<a href="{game}.html#results">{game}</a>{mappo}', game),
+        "agents": (str(agents), agents),
+        "random play": (base, _first(base)),
+        "PPO": (f"<strong>{score}</strong>", _first(score)),
+        "solved at": (number(float(level)), float(level)) if level is not None else ("", ""),
+        "solved": (mark, mark),
+        "steps": (f"{result['steps_per_seed'] / 1e6:.3g} M", result["steps_per_seed"]),
+        "time": (duration(result["seconds"]), result["seconds"]),
+        "what is scored": (scored, scored),
+    }
+
+
+def _first(text: str) -> float:
+    return float(text.split(NBSP)[0])
+
+
+def _overview(rows: list[dict[str, tuple[str, float | str]]]) -> str:
+    out = ['<div class="table-wrapper wide"><table class="sortable results">']
+    heads = "".join(f'<th scope="col">{name}</th>' for name in (rows[0] if rows else {}))
+    out.append(f"<thead><tr>{heads}</tr></thead><tbody>")
+    for row in rows:
+        cells = "".join(f'<td data-sort="{key}">{text}</td>' for text, key in row.values())
+        out.append(f'<tr class="{row["solved"][0].replace(" ", "-")}">{cells}</tr>')
+    return raw("\n".join([*out, "</tbody></table></div>"]))
 
 
 def _solved(found: dict[str, Any]) -> str:
@@ -163,17 +210,9 @@ def section(game: str, pictures: Mapping[str, str]) -> str:
     return "\n\n".join([*_pretrained(game), *parts, *([note] if note else [])])
 
 
-def pretrained(game: str) -> Path | None:
-    """The file of the game's pretrained agents, if there is one."""
-    try:
-        return Path(checkpoint_of(game, PRETRAINED))
-    except ValueError:
-        return None
-
-
 def _pretrained(game: str) -> list[str]:
     """How to see the pretrained agents, and how well they play."""
-    path = pretrained(game)
+    path = films.pretrained(game)
     if path is None:
         return []
     returns = checkpoint.load_run(path)[1]["returns"]
@@ -194,7 +233,7 @@ def _one(game: str, name: str, found: dict[str, Any], pictures: Mapping[str, str
     if name != game:
         parts.append("### With a central critic (MAPPO)")
     if name in pictures:
-        parts.append(f"![Learning curves of {name}]({pictures[name]})")
+        parts.append(f"```{{raw}} html\n:file: {pictures[name]}\n```")
     head = ["what is scored", "random play", "PPO"]
     parts += [
         table(head, lines(game, found)),
@@ -225,20 +264,33 @@ def draw(games: Iterable[str], folder: Path) -> dict[str, str]:
         folder: of the pictures.
 
     Returns:
-        The name of the picture of each result.
+        The picture of each result, beside the folder.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    files = {name: f"{name}-{_digest(name)}.png" for game in games for name in results(game)}
+    files = {name: f"{name}-{_digest(name)}.svg" for game in games for name in results(game)}
     for name, file in files.items():
         if not (folder / file).exists():
-            plots.population_curves(*curves.read(RESULTS / f"{name}.csv"), name, folder / file)
-    for path in folder.glob("*.png"):
+            steps, returns = curves.read(RESULTS / f"{name}.csv")
+            write(folder / file, charts.learning_curves(steps, returns, f"Learning curves of {name}", _levels(name)))
+    for path in folder.iterdir():
         if path.name not in files.values():
             path.unlink()
-    return files
+    return {name: f"{folder.name}/{file}" for name, file in files.items()}
+
+
+def _levels(name: str) -> dict[str, float]:
+    """Lines in a learning curve: random play, and the goal where it is about what the curve shows."""
+    scores = results(name.removesuffix(MAPPO))[name]["scores"]
+    random = scores.get("random play", {})
+    levels = {"random play": next(iter(random.values()))["mean"]} if len(random) == 1 else {}
+    game = name.removesuffix(MAPPO)
+    goal = {"scenario": "trained", "at_least": gpuzoo.get(game).reward_threshold} | about_game(game).get("goal", {})
+    if len(random) == 1 and goal["scenario"] == "trained" and goal["at_least"] is not None:
+        levels["solved at"] = goal["at_least"]
+    return levels
 
 
 def _digest(name: str) -> str:
     """Of the curves and of the code that draws them."""
-    sources = (RESULTS / f"{name}.csv", Path(plots.__file__), Path(curves.__file__))
+    sources = (RESULTS / f"{name}.csv", RESULTS / f"{name.removesuffix(MAPPO)}.json", Path(charts.__file__))
     return hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:10]

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from gen_games import table
+from markdown_text import table
 
 import gpuzoo
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 Row = Sequence[str]
@@ -23,3 +23,15 @@ def write(path: Path, text: str) -> None:
     """Writes a page unless it has this text already: Sphinx reads again only what changed."""
     if not path.exists() or path.read_text() != text:
         path.write_text(text)
+
+
+def by_group(values: Mapping[str, str]) -> str:
+    """One text per group, or one for all if they agree."""
+    if len(set(values.values())) == 1:
+        return f"`{next(iter(values.values()))}`"
+    return "; ".join(f"{group}: `{text}`" for group, text in values.items())
+
+
+def raw(html: str) -> str:
+    """HTML that stands in a page as it is."""
+    return "```{raw} html\n" + html.strip() + "\n```"

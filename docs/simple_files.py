@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
-from gen_games import table
+from markdown_text import table
 
 FOLDER = Path(__file__).parents[1] / "baselines/simple"
 

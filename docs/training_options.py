@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from gen_games import table
+from markdown_text import table
 
 from baselines import a2c, ppo
 

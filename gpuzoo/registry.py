@@ -6,6 +6,7 @@ what the other registries want to know comes from its text (see `core.declaratio
 
 from __future__ import annotations
 
+import functools
 import importlib
 import re
 from pathlib import Path
@@ -13,10 +14,12 @@ from pathlib import Path
 import gymnasium
 
 from gpuzoo.core.declarations import Facts, games_of, read
-from gpuzoo.core.definition import EnvDef, check_class, unknown
+from gpuzoo.core.definition import EnvDef, check_class, configured, unknown
 
 #: id -> the game, or the name of the module that declares it
 _REGISTRY: dict[str, type[EnvDef] | str] = {}
+#: id -> what its declaration says
+_FACTS: dict[str, Facts] = {}
 
 
 def register(env: type[EnvDef]) -> type[EnvDef]:
@@ -41,6 +44,7 @@ def register(env: type[EnvDef]) -> type[EnvDef]:
 
 
 def _tell_others(facts: Facts) -> None:
+    _FACTS[facts.id] = facts
     _register_gymnasium(facts)
     _register_pettingzoo(facts)
 
@@ -48,7 +52,7 @@ def _tell_others(facts: Facts) -> None:
 def _register_gymnasium(env: Facts) -> None:
     gymnasium.register(
         f"gpuzoo/{env.id}",
-        entry_point="gpuzoo.interfaces.single:make_single" if env.single else None,
+        entry_point="gpuzoo.interfaces.single:make_single",  # which says what to take for several agents
         vector_entry_point="gpuzoo.interfaces.vector:VectorEnv",
         max_episode_steps=env.max_episode_steps,
         reward_threshold=env.reward_threshold,
@@ -92,7 +96,9 @@ def module_of(env_id: str) -> str:
 def get(env: str | EnvDef | type[EnvDef]) -> EnvDef:
     """The game with an id: ``"CartPole-v1"``, ``"gpuzoo/CartPole-v1"``, or without version for the newest one.
 
-    A declaration, registered or not, stands for itself.
+    The names that other libraries have for games are understood, too: ``"simple_spread_v3"`` is SimpleSpread-v0, and
+    ``"rware-tiny-4ag-v2"`` is RobotWarehouse-v0 with four robots by default. A declaration, registered or not, stands
+    for itself.
 
     Raises:
         ValueError: no such game; close matches are named.
@@ -114,7 +120,46 @@ def get(env: str | EnvDef | type[EnvDef]) -> EnvDef:
         return _imported(versions[-1])()
     if versions:
         raise ValueError(f"there is no version {name!r} of {base}; use {versions[-1]!r}.")
+    return _known_elsewhere(name)
+
+
+def _known_elsewhere(name: str) -> EnvDef:
+    """The game that another library calls so.
+
+    Raises:
+        ValueError: there is none, or several; the message names what comes near.
+    """
+    plain, versioned = _plain(name), bool(_VERSION.search(name))
+    exact = [i for i, facts in _FACTS.items() if name == facts.original or _matches(facts.aliases, name)]
+    alike = [i for i in _FACTS if _plain(i) == plain]
+    found = exact or ([] if versioned else alike)
+    if len(found) == 1:
+        game = _imported(found[0])
+        changes = game.config_of(name) if _matches(game.aliases, name) else {}
+        return _configured(game, name)() if changes else game()  # type: ignore[arg-type]
+    near = found or alike or [i for i, facts in _FACTS.items() if _matches(facts.similar, name)]
+    if near:
+        raise ValueError(f"there is no game {name!r}; perhaps you want {' or '.join(map(repr, sorted(near)))}.")
     raise ValueError(unknown("there is no game", name, _REGISTRY))
+
+
+_VERSION = re.compile(r"[-_]v\d+$")
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"\W|_", "", _VERSION.sub("", name)).lower()
+
+
+def _matches(patterns: tuple[str, ...], name: str) -> bool:
+    return any(re.fullmatch(pattern, name) for pattern in patterns)
+
+
+@functools.cache
+def _configured(game: type[EnvDef], alias: str) -> type[EnvDef]:
+    """The game with the defaults that one of its aliases stands for. Its id stays the game's."""
+    made = configured(game, game.id, game.config_of(alias), alias)
+    made.__reduce__ = lambda self: (get, (alias,))  # type: ignore[method-assign]
+    return made
 
 
 def _imported(env_id: str) -> type[EnvDef]:

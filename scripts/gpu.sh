@@ -142,11 +142,14 @@ profile() {
 }
 
 prepare() {
+  local needed read='import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["dependencies"], sep="\n")'
+  rm -rf "$folder/wheels" "$folder/site"
   mkdir -p "$folder/wheels"
-  part wheels 600 log "$python" -m pip download --no-deps --only-binary=:all: --implementation cp \
+  mapfile -t needed < <("$python" -c "$read")
+  part wheels 600 log "$python" -m pip download --only-binary=:all: --implementation cp \
     --python-version "${TARGET_PYTHON:-3.12}" --platform manylinux_2_28_x86_64 --platform manylinux2014_x86_64 \
-    -c constraints.txt -d "$folder/wheels" \
-    gymnasium pettingzoo farama-notifications cloudpickle platformdirs typer rich safetensors
+    -c constraints.txt -d "$folder/wheels" "${needed[@]}" safetensors
+  rm -f "$folder"/wheels/numpy-* # torch and CuPy have theirs
   if [[ ${NVRTC:-} ]]; then
     local compiler # not in .gpu: it is larger than all else, and the machine has it
     compiler=$(mktemp -d)

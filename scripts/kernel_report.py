@@ -48,8 +48,6 @@ BANDWIDTH = 4.3e12  #: bytes per second of an H200's memory
 SMS, CLOCK = 132, 1.755e9
 SECTOR = 32
 SECTORS_PER_CLOCK = 2  #: between an SM and the L2 cache
-SHARED = 228 << 10  #: bytes of an SM
-SHARED_OF_BLOCK = 1 << 10  #: which the system takes of each block
 MOST_BLOCKS = 32  #: of an SM
 
 
@@ -76,9 +74,9 @@ def simulator(case: bench.Case, head: str = "") -> Simulator:
 
 def resident_threads(usage: occupancy.Usage, block: int) -> float:
     """The share of an SM's threads that a kernel can have at a time."""
-    by_shared = SHARED // (usage.shared + SHARED_OF_BLOCK)
     most = occupancy.most_threads(ARCH)
-    blocks = min(occupancy.resident(usage.registers, block), by_shared, most // block, MOST_BLOCKS)
+    by_memory = occupancy.resident(usage.registers, block), occupancy.roomy(usage.shared, ARCH)
+    blocks = min(*by_memory, most // block, MOST_BLOCKS)
     return blocks * block / most
 
 

@@ -3,7 +3,7 @@
 # of tests/integrations has its tests, requirements.txt (what is tested) and constraints.txt (with which versions). It may
 # have tests.txt with arguments of pytest, one a line: "oldest" runs tests of the main environment.
 #
-#   scripts/test_integrations.sh                those of what changed lately, and a quarter of the rest by turns
+#   scripts/test_integrations.sh                those of what changed lately, and a sixth of the rest by turns
 #   TEST_TURN=all scripts/test_integrations.sh  all, with their long learning runs
 #   scripts/test_integrations.sh rllib ...      some
 #

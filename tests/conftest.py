@@ -7,10 +7,9 @@ golden rollouts. The toys of tests/toys have what no game may have. A game that 
 
 Three marks keep the cost of a further game small. A game that changed lately has all tests nevertheless (rotation.py).
 
-- ``rotates``: costs much and seldom finds anything. An eighth of them runs each time, and one in 32 of those with
-  ``seldom=True``. With ``together=True`` those of a file have the same turn, as they share what costs much. With
-  ``learns=True`` it is a whole learning run or plays many episodes; such tests come seldom, and of those that run only
-  because of what changed lately, not more than `LEARNING` do.
+- ``rotates``: costs much and seldom finds anything. One in 32 of them runs each time. With ``together=True`` those of a
+  file have the same turn, as they share what costs much. With ``long=True`` it takes long, as a learning run does: of
+  those that run only because of what changed lately, not more than `LONG` do.
 - ``by_kind``: is about the engine or an interface. One game of each kind always has it, the others by turns.
 - ``one_of_a_kind``: is about another library's wrappers. One game of each kind has it, the others never.
 
@@ -24,6 +23,7 @@ tests by turns; with the others these run at releases (``--turn all``) and by na
 from __future__ import annotations
 
 import dataclasses
+import math
 import os
 import signal
 import sys
@@ -33,7 +33,7 @@ from typing import Any
 
 import pytest
 from gymnasium import spaces
-from rotation import LEARNING, TURNS, Rotation, rotation
+from rotation import LONG, TURNS, Rotation, rotation
 from toys.glide import Glide
 from toys.herd import Herd
 from toys.lamps import Lamps
@@ -91,9 +91,15 @@ def kind(game: Game) -> Hashable:
     )
 
 
+def observed(game: Game) -> int:
+    """How many numbers all agents observe."""
+    lay = layout(game(), game.Config())
+    return sum(count * math.prod(lay.observation_spaces[group].shape or ()) for group, count in lay.groups.items())
+
+
 def first_of_their_kind(games: list[Game]) -> set[Game]:
-    # Packed rules take longest to compile, and have tests of their own.
-    order = sorted(games, key=lambda game: game.packed)
+    # Packed rules take longest to compile, and have tests of their own; so do those of large bodies.
+    order = sorted(games, key=lambda game: (game.packed, observed(game) if game.packed else 0))
     return set({kind(game): game for game in reversed(order)}.values())
 
 
@@ -122,9 +128,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 ROTATION = pytest.StashKey[Rotation]()
 COST = pytest.StashKey[float]()
 #: seconds for a test that is marked as costly; pyproject.toml has the limit of all others
-LONG = 900
+TIMEOUT = 900
 #: classes of tests that run by turns
-BY_TURNS = ("rotates", "seldom", "by_kind")
+BY_TURNS = ("rotates", "by_kind")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -161,10 +167,10 @@ def game_of(item: pytest.Item) -> Game | None:
 
 
 def how_often(item: pytest.Item) -> str:
-    """A test's class: always, first of a kind (always, too), by_kind, one_of_a_kind, rotates, seldom."""
+    """A test's class: always, first of a kind (always, too), by_kind, one_of_a_kind, rotates."""
     game = game_of(item)
-    if mark := item.get_closest_marker("rotates"):
-        return "seldom" if mark.kwargs.get("seldom") or mark.kwargs.get("learns") else "rotates"
+    if item.get_closest_marker("rotates"):
+        return "rotates"
     if game is None:
         return "always"
     if item.get_closest_marker("by_kind"):
@@ -180,7 +186,7 @@ def has_its_turn(item: pytest.Item, chosen: Rotation) -> bool:
         return False
     mark = item.get_closest_marker("rotates")
     name = item.nodeid.partition("::")[0] if mark and mark.kwargs.get("together") else item.nodeid
-    return chosen.comes(name, seldom=how_often(item) == "seldom")
+    return chosen.comes(name)
 
 
 def is_about_a_change(item: pytest.Item, chosen: Rotation) -> bool:
@@ -194,17 +200,17 @@ def is_about_a_change(item: pytest.Item, chosen: Rotation) -> bool:
 def by_turns(items: list[pytest.Item], chosen: Rotation) -> set[str]:
     """Ids of those tests by turns that run: it is their turn, or what they are about changed lately."""
     runs: set[str] = set()
-    learning: list[str] = []
+    long: list[str] = []
     for item in items:
         mark = item.get_closest_marker("rotates")
         if has_its_turn(item, chosen):
             runs.add(item.nodeid)
         elif is_about_a_change(item, chosen):
-            if mark and mark.kwargs.get("learns"):
-                learning.append(item.nodeid)
+            if mark and mark.kwargs.get("long"):
+                long.append(item.nodeid)
             else:
                 runs.add(item.nodeid)
-    return runs | {*sorted(learning, key=chosen.order)[:LEARNING]}
+    return runs | {*sorted(long, key=chosen.order)[:LONG]}
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -213,7 +219,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if missing and item.get_closest_marker("gpu"):
             item.add_marker(pytest.mark.skip(reason=missing))
         if item.get_closest_marker("rotates") and not item.get_closest_marker("timeout"):
-            item.add_marker(pytest.mark.timeout(LONG))
+            item.add_marker(pytest.mark.timeout(TIMEOUT))
     costly = [item for item in items if how_often(item) in BY_TURNS]
     left = {item.nodeid for item in costly} - by_turns(costly, chosen)
     # Golden rollouts compile the games' programs. They come first, so that this counts as no other test's cost.
@@ -245,6 +251,7 @@ def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
         item.user_properties += [
             ("cpu", f"{cpu_seconds() - item.stash[COST]:.3f}"),
             ("runs", how_often(item)),
+            ("complete", str(item.config.stash[ROTATION].turn is None)),
             *([("game", game.id), ("agents", "one" if game.single() else "several")] if game else []),
         ]
 

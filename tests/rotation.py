@@ -1,14 +1,13 @@
 """Which of the costly tests run: those of what changed lately, and by turns a share of all others.
 
 A test marked ``rotates`` costs much and seldom finds anything. It runs if its game, or a module that its file names,
-changed lately, and in one of `OFTEN` turns otherwise, or of all `TURNS` if its mark says ``seldom``. The commit chooses
-the turn, so a commit always runs the same tests. ``--turn 3`` or the variable ``TEST_TURN=3`` chooses another one,
-``all`` runs everything.
+changed lately, and in one of `TURNS` turns otherwise. The commit chooses the turn, so a commit always runs the same
+tests. ``--turn 3`` or the variable ``TEST_TURN=3`` chooses another one, ``all`` runs everything.
 
 "Lately" is bounded, so that a change of many games costs no more than one of a few: the working tree and the last
 `COMMITS` commits count, small commits first, until there are `MODULES` modules of games. A commit of more than `SWEEP`
-files (a rename, a new engine) says nothing about anything else. Not more than `LEARNING` whole learning runs run only
-because of what changed lately; the turn chooses which.
+files (a rename, a new engine) says nothing about anything else. Of the tests that take long, not more than `LONG` run
+only because of what changed lately; the turn chooses which.
 
 As a script it prints the environments of ``tests/integrations`` whose turn it is. It needs no package but Python's own.
 """
@@ -25,13 +24,11 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 TURNS = 32
-#: a test has one turn in so many, a divisor of TURNS, if it does not say that it comes seldom
-OFTEN = 8
 #: an environment of its own may find what none of the others does, so these come more often
-INTEGRATION_TURNS = 4
+INTEGRATION_TURNS = 6
 COMMITS = 20
-MODULES = 6
-LEARNING = 4
+MODULES = 4
+LONG = 4
 SWEEP = 50
 
 
@@ -51,10 +48,9 @@ class Rotation:
     names: frozenset[str] = frozenset()
     left_out: frozenset[str] = frozenset()
 
-    def comes(self, name: str, *, seldom: bool = False) -> bool:
+    def comes(self, name: str) -> bool:
         """Whether it is the turn of a test."""
-        turns = TURNS if seldom else OFTEN
-        return self.turn is None or _hash(name) % turns == self.turn % turns
+        return self.turn is None or _hash(name) % TURNS == self.turn
 
     def order(self, name: str) -> int:
         """Where a test stands in the order that this turn has for them."""
@@ -83,6 +79,8 @@ def _hash(text: str) -> int:
 @functools.cache
 def _mentions(path: Path, names: frozenset[str]) -> bool:
     text = path.read_text()
+    for package, members in re.findall(r"^\s*from ([\w.]+) import (\([^)]*\)|.*)", text, re.MULTILINE):
+        text += "".join(f"\n{package}.{member}" for member in re.findall(r"\w+", members.partition("#")[0]))
     return any(re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w-])", text) for name in names)
 
 

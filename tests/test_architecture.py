@@ -43,16 +43,28 @@ MAY = {
     "gpuzoo.interfaces.spaces": {"gpuzoo.core"},
     "gpuzoo.tensors": {"gpuzoo.core"},
     "gpuzoo.interfaces.arrays": {"gpuzoo.core", "gpuzoo.tensors"},
-    "gpuzoo.interfaces.interface": {"gpuzoo.core"},
+    "gpuzoo.interfaces.interface": {"gpuzoo.core", "gpuzoo.notebook"},  # which is asked by notebooks alone
     "gpuzoo.interfaces.attributes": {"gpuzoo.core", "gpuzoo.interfaces.interface"},
     "gpuzoo.interfaces.batch": ADAPTED | {"gpuzoo.render"},
+    "gpuzoo.notebook": {
+        "gpuzoo.core",
+        "gpuzoo.registry",
+        "gpuzoo.interfaces.batch",
+        "gpuzoo.render",
+        "gpuzoo.tools.live",
+        "gpuzoo.trajectory",
+    },
+    "gpuzoo.trajectory": {"gpuzoo.core", "gpuzoo.registry", "gpuzoo.interfaces.batch", "gpuzoo.render"},
     "gpuzoo.interfaces.single": ADAPTED | {"gpuzoo.interfaces.batch", "gpuzoo.render"},
     "gpuzoo.interfaces.opponents": ADAPTED,
     "gpuzoo.interfaces.vector": ADAPTED
     | {f"gpuzoo.interfaces.{name}" for name in ("attributes", "batch", "opponents")},
     "gpuzoo.interfaces.dm": {"gpuzoo.core"},
-    "gpuzoo.interfaces.pool": ADAPTED | {f"gpuzoo.interfaces.{name}" for name in ("attributes", "batch", "dm")},
+    "gpuzoo.interfaces.pool": ADAPTED
+    | {f"gpuzoo.interfaces.{name}" for name in ("attributes", "batch", "dm")}
+    | {"gpuzoo.jax"},
     "gpuzoo.interfaces.parallel": ADAPTED | {"gpuzoo.interfaces.batch", "gpuzoo.render"},
+    "gpuzoo.jax": {"gpuzoo.core", "gpuzoo.registry", "gpuzoo.interfaces.spaces", "gpuzoo.jax"},
     "gpuzoo.interfaces.aec": {"gpuzoo.core", "gpuzoo.registry", "gpuzoo.interfaces.parallel"},
 }
 #: foreign package -> the only modules that may import it
@@ -61,7 +73,12 @@ ONLY = {
     "torch": {"gpuzoo.core.backend_cuda", "gpuzoo.tensors", "gpuzoo.wrappers"},
     "mujoco": {"gpuzoo.physics.mjcf", "gpuzoo.envs.mujoco.renderer"},
     "dm_env": {"gpuzoo.interfaces.dm"},
+    "jax": {"gpuzoo.jax"},
+    "gymnax": {"gpuzoo.jax"},
     "pettingzoo": {"gpuzoo.interfaces.aec", "gpuzoo.interfaces.parallel", "gpuzoo.registry"},
+    "agilerl": {"gpuzoo.wrappers.agilerl"},
+    "rl_games": {"gpuzoo.wrappers.rl_games"},
+    "skrl": {"gpuzoo.wrappers.skrl"},
     "stable_baselines3": {"gpuzoo.wrappers.sb3"},
     "ray": {"gpuzoo.wrappers.rllib"},
     "tianshou": {"gpuzoo.wrappers.tianshou"},
@@ -69,7 +86,7 @@ ONLY = {
     "tensordict": {"gpuzoo.wrappers.torchrl"},
     "benchmarl": {"gpuzoo.wrappers.benchmarl"},
     "pygame": {"gpuzoo.render"},
-    "PIL": {"gpuzoo.render"},
+    "PIL": {"gpuzoo.notebook", "gpuzoo.render"},
 }
 #: the same for the trainers
 TRAINERS_ONLY = {
@@ -78,6 +95,8 @@ TRAINERS_ONLY = {
     "tensorboard": {"baselines.report.log"},
     "wandb": {"baselines.report.log"},
 }
+#: the modules that may import the trainers, whose policies play
+USERS_OF_TRAINERS = ("gpuzoo.tools.cli", "gpuzoo.tools.live")
 TOOLS = ("gpuzoo.tools", "gpuzoo.testing", "gpuzoo.__main__")
 
 
@@ -129,7 +148,7 @@ def test_imports_follow_the_layers(path):
         where = f"{path}:{line}: {module} imports {name}"
         top = name.split(".")[0]
         assert top != "baselines", where  # a wheel has them as gpuzoo.baselines only
-        assert not within(name, "gpuzoo.baselines") or module == "gpuzoo.tools.cli", where
+        assert not within(name, "gpuzoo.baselines") or module in USERS_OF_TRAINERS, where
         if top in ONLY and not typing_only and not any(within(module, tool) for tool in TOOLS):
             assert any(within(module, part) for part in ONLY[top]), where
         if top != "gpuzoo" or not layers or typing_only:

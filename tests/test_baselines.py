@@ -713,7 +713,7 @@ def test_errors_of_a_program_are_one_line(capsys: pytest.CaptureFixture[str]) ->
 # ---- learning ----
 
 
-@pytest.mark.rotates(learns=True)
+@pytest.mark.rotates(long=True)
 @pytest.mark.parametrize("kind", ["ppo", "a2c"])
 def test_cartpole_learns(kind: str) -> None:
     """PPO in 120,000 steps, from about 22; one of eight members of A2C in 400,000, as some of its runs get stuck."""
@@ -733,7 +733,7 @@ def test_cartpole_learns(kind: str) -> None:
     assert min(returns) > 60, returns
 
 
-@pytest.mark.rotates(learns=True)
+@pytest.mark.rotates(long=True)
 @pytest.mark.parametrize(("memory", "sequence"), [(16, 0), (16, 5), (0, 0)])
 def test_only_who_remembers_can_repeat_what_was_shown(memory: int, sequence: int) -> None:
     """A cue in the first observation is asked for in the fourth step."""
@@ -760,20 +760,20 @@ def test_nim_is_learnt_by_playing_against_itself() -> None:
     assert right.all(), list(zip(obs[0, :, 0].tolist(), taken[0].tolist(), strict=True))
 
 
-@pytest.mark.rotates(learns=True)
+@pytest.mark.rotates(long=True)
 def test_a_central_critic_learns_to_spread() -> None:
-    args = small("SimpleSpread-v0", critic="central", num_envs=32, num_steps=25, total_steps=32 * 25 * 60, lr=2e-3,
-                 ent_coef=0.003)  # fmt: skip
+    """A mean over three members: of ten one ended as it began, and the others about 5 above random play."""
+    args = small("SimpleSpread-v0", critic="central", population=3, num_envs=32, num_steps=25,
+                 total_steps=32 * 25 * 60, lr=2e-3, ent_coef=0.003)  # fmt: skip
     policies = train(PPO, args, quiet=True).policies
-    before, after = (
-        evaluate("SimpleSpread-v0", dict.fromkeys(policies, None) if k == 0 else policies, 100).returns for k in (0, 1)
-    )
+    before = evaluate("SimpleSpread-v0", dict.fromkeys(policies, None), 100).returns
+    after = [evaluate("SimpleSpread-v0", policies, 100, member=member).returns for member in range(3)]
     for group in before:
-        # A tenth more than twice the error of the mean of random play.
-        assert after[group].mean() > before[group].mean() + 2 * before[group].std() / 10
+        # More than twice the error of the mean of random play.
+        assert np.mean([one[group] for one in after]) > before[group].mean() + 2 * before[group].std() / 10
 
 
-@pytest.mark.rotates(learns=True)
+@pytest.mark.rotates(long=True)
 def test_connect_four_beats_random_play() -> None:
     """A mean over three members, which end between 0.82 and 0.91; random play: 0.5."""
     args = small("ConnectFour-v0", population=3, num_envs=64, num_steps=32, total_steps=500_000, lr=1e-3,

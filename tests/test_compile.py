@@ -16,7 +16,7 @@ from gpuzoo.core.definition import Field
 from gpuzoo.tools import doctor
 
 ARCHITECTURES = [
-    pytest.param(arch, marks=pytest.mark.rotates(seldom=arch != "sm_90"))
+    pytest.param(arch, marks=pytest.mark.rotates(long=arch != "sm_90"))
     for arch in ("sm_75", "sm_80", "sm_90", "sm_120")
 ]
 
@@ -41,6 +41,23 @@ def test_no_spills(game, arch):
     seen = occupancy.usage(log)
     assert seen.keys() >= set(KERNELS), log
     assert {kernel: seen[kernel].local for kernel in KERNELS} == dict.fromkeys(KERNELS, 0)
+
+
+def test_what_called_functions_spill_counts():
+    code = """
+    __device__ __noinline__ void far(float *x) {
+      float all[64], sum = 0.f;
+      for (int i = 0; i < 64; ++i) sum += all[i] = x[i * 99];
+      for (int i = 0; i < 64; ++i) x[i * 77] = all[i] * sum;
+    }
+    extern "C" __global__ void gz_calls(float *x) { far(x); }
+    extern "C" __global__ void gz_plain(float *x) { x[0] = 1.f; }
+    """
+    options = (*nvrtc.OPTIONS, "--ptxas-options=-v", "--maxrregcount=32")
+    usage = occupancy.usage(nvrtc.compile_cubin(code, "calls", "sm_90", options)[1])
+    assert usage.keys() == {"calls", "plain"}
+    assert usage["calls"].spills > 0
+    assert usage["plain"].local == 0
 
 
 ROLLED = occupancy.ROLLED[0]
@@ -107,6 +124,35 @@ def test_which_form_is_chosen(unrolled, rolled, is_rolled):
     made = occupancy.bounded(compile_with, 128, "sm_90")
     assert (ROLLED in made.options) == is_rolled
     assert not any(use.local for use in occupancy.usage(made.log).values())
+
+
+@pytest.mark.parametrize(("shared", "chosen", "most"), [
+    (0, ("-DGZ_BLOCKS_rollout=10", "-DGZ_BLOCKS_step=12"), 9),
+    (19 << 10, ("-DGZ_BLOCKS_rollout=10", "-DGZ_BLOCKS_step=11"), 4),  # an SM has room for 11 blocks
+    (24 << 10, (), 1),  # for 9, which have registers without a bound
+])  # fmt: skip
+def test_few_trials_find_the_bound(shared, chosen, most):
+    """A robot's thread takes so many registers that there are twenty bounds between what it has and what it should."""
+    seen = []
+
+    def compile_with(macros):
+        asked = dict(macro.removeprefix("-DGZ_BLOCKS_").split("=") for macro in macros if macro != ROLLED)
+        seen.append(macros)
+        log = ""
+        for name, free, needed in (("reset", 40, 40), ("step", 208, 160), ("rollout", 208, 199)):
+            bound = 65536 // (32 * int(asked.get(name, 1))) // 8 * 8
+            used = min(free, bound)
+            log += (
+                f"ptxas info    : Function properties for gz_{name}\n"
+                f"    0 bytes stack frame, {8 * (used < needed)} bytes spill stores, 0 bytes spill loads\n"
+                f"ptxas info    : Used {used} registers, used 1 barriers, {shared} bytes smem\n"
+            )
+        return b"", log
+
+    made = occupancy.bounded(compile_with, 32, "sm_90")
+    assert made.options == chosen
+    assert not any(use.local for use in occupancy.usage(made.log).values())
+    assert len(seen) == len(set(seen)) <= most
 
 
 def test_a_step_has_registers_for_half_of_the_threads():

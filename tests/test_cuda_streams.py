@@ -368,6 +368,49 @@ def test_no_upload_into_a_part_of_an_array_is_compiled(gpu):
     np.testing.assert_array_equal(to_host(array), want)
 
 
+@pytest.mark.parametrize("output", OUTPUTS)
+@pytest.mark.parametrize("toy", [Glide, Herd])
+@pytest.mark.parametrize("batch_size", [2, 6])
+def test_nothing_of_a_pool_is_compiled(gpu, toy, output, batch_size):
+    """Neither for actions on their way in, also wider ones, nor for rows on their way out."""
+    cpu, env = (
+        make_pool(toy, 6, batch_size=batch_size, device=device, max_episode_steps=4, output=kind)
+        for device, kind in (("cpu", "numpy"), ("cuda", output))
+    )
+    narrow, wide = ("float32", "float64") if toy is Glide else ("int32", "int64")
+    rows = cpu.simulator.layout.agents * batch_size
+
+    def by_env(received):
+        order = np.argsort(received[4]["env_id"])
+        return {name: x.reshape(len(order), -1)[order] for name, x in all_seen(received).items()}
+
+    for pool in (cpu, env):
+        pool.async_reset()
+        while pool._queue.in_flight:
+            pool.recv()
+    for step in range(9):
+        ids = (np.arange(batch_size, dtype=np.int32) + step) % 6
+        # CuPy converts its own arrays, with a kernel of its own.
+        actions = np.full((rows, *cpu.single_action_space.shape), step % 2, narrow if output == "cupy" else wide)
+        given = sent(output, actions)
+        for call in ("send and recv", "step"):
+            with gpu.watched() as entries:
+                if call == "step":
+                    want, got = cpu.step(actions, ids), env.step(given, ids)
+                else:
+                    cpu.send(actions, ids)
+                    env.send(given, ids)
+                    want, got = cpu.recv(), env.recv()
+            assert [e for e in entries if e.kind == "compiled"] == []
+            assert_same(f"{call} {step}", by_env(want), by_env(got))
+    if batch_size == 6:
+        with gpu.watched() as entries:
+            want, got = cpu.step(actions), env.step(given)
+        assert [e for e in entries if e.kind == "compiled"] == []
+        assert_same("all", by_env(want), by_env(got))
+    env.close()
+
+
 # ---- captures ----
 
 

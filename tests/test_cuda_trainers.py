@@ -12,6 +12,8 @@ from test_fast_capture import RUNS, run_of  # noqa: E402
 
 from baselines.fast.executor import Fast  # noqa: E402
 
+pytestmark = pytest.mark.rotates  # about these modules of the trainers
+
 
 @pytest.fixture
 def gpu():

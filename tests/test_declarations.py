@@ -106,7 +106,7 @@ CLEAR = {
         class Game(EnvDef):
             id = "Game-v0"
             Config = C
-            reference, exempt = "it" + "self", {}
+            render_fps, exempt = 20 + 10, {}
     """,
     "variants": """
         class Game(EnvDef):
@@ -267,7 +267,7 @@ def test_without_a_place_to_write_texts_are_read_each_time(collection, tmp_path,
     (tmp_path / "file").touch()
     monkeypatch.setenv("GPUZOO_CACHE_DIR", str(tmp_path / "file" / "cache"))
     for _ in range(2):
-        assert dict(read(root, package))[f"{package}.a.game"] == [Facts("Game-v0", True, None, 5, None)]
+        assert dict(read(root, package))[f"{package}.a.game"] == [Facts("Game-v0", True, None, 5, None, "", (), ())]
 
 
 # ---- variants ----

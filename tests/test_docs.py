@@ -8,6 +8,7 @@ a ``:caption:`` is written to a file of that name first. ``<!-- needs-gpu -->`` 
 from __future__ import annotations
 
 import dataclasses
+import json
 import os
 import re
 import shlex
@@ -24,7 +25,13 @@ import gpuzoo
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
-PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *DOCS.glob("*.md"), *DOCS.glob("tutorials/*.md")])
+PAGES = sorted(
+    [
+        ROOT / "README.md",
+        ROOT / "CONTRIBUTING.md",
+        *(p for folder in (".", "howto", "tutorials") for p in (DOCS / folder).glob("*.md")),
+    ]
+)
 NEEDS_GPU = "<!-- needs-gpu -->"
 
 pytestmark = pytest.mark.skipif(not DOCS.is_dir(), reason="not a checkout")
@@ -97,6 +104,16 @@ RUN = [page for page in PAGES if any(block.language == "python" for block in blo
 )
 def test_code_runs(page: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run_blocks([b for b in blocks(page) if not b.integration], tmp_path, capsys, ["-W", "error"])
+
+
+@pytest.mark.rotates
+@pytest.mark.parametrize("notebook", sorted((DOCS / "notebooks").glob("*.ipynb")), ids=lambda path: path.stem)
+def test_notebooks_run(notebook: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = json.loads(notebook.read_text())["cells"]
+    code = ["".join(cell["source"]) + "\n" for cell in found if cell["cell_type"] == "code"]
+    assert code
+    assert not any(cell.get("outputs") for cell in found), "outputs do not belong into the repository"
+    run_blocks([Block(notebook, 1, "python", "", one, False, "") for one in code], tmp_path, capsys, ["-W", "error"])
 
 
 def test_integrations_that_are_named_exist() -> None:
@@ -174,7 +191,7 @@ def scripts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("scripts")
 def test_every_game_has_a_page(tmp_path: Path) -> None:
-    from gen_games import generate
+    from gen_games import generate, usage
 
     written = generate(tmp_path, None)
     assert {p.stem for p in written} == {*gpuzoo.ids(), "index", "results"}
@@ -187,10 +204,22 @@ def test_every_game_has_a_page(tmp_path: Path) -> None:
             assert f"`{parameter}`" in text
         for name, field in env.fields(cfg).items():
             assert (f"| `{name}` |" in text) != field.scratch
-        usage = [b for b in blocks(tmp_path / f"{env_id}.md") if b.language == "python"]
-        assert usage
-        for block in usage:
-            compile(block.code, env_id, "exec")
+        code = usage(env)
+        assert len(code) >= 5
+        for library, block in code.items():
+            assert f":caption: {library}\n\n{block}" in text
+            compile(block, env_id, "exec")
+
+
+@pytest.mark.usefixtures("scripts")
+@pytest.mark.parametrize("env_id", ["CartPole-v1", "SimpleSpread-v0", "ConnectFour-v0", "HalfCheetah-v5"])
+def test_code_of_a_games_page_runs(env_id: str) -> None:
+    """Of the libraries that are in this environment; the adapters of the others have tests of their own."""
+    from gen_games import usage
+
+    code = usage(gpuzoo.get(env_id))
+    for library in ("Gymnasium", "PettingZoo", "torch", "Stable-Baselines3"):
+        exec(compile(code[library], library, "exec"), {})
 
 
 def test_files_of_a_step() -> None:
@@ -237,5 +266,22 @@ def test_documentation_builds(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr[-6000:]
     trained = next(id for id in gpuzoo.ids() if (DOCS.parent / f"baselines/results/{id}.json").exists())
     page = (tmp_path / "html" / "games" / f"{trained}.html").read_text()
-    assert "with pretrained agents" in page
+    assert "played by trained agents" in page
     assert "Learning curves of" in page
+
+
+@pytest.mark.usefixtures("scripts")
+def test_messages_that_are_explained_exist() -> None:
+    """Each message in the tables of `errors.md` is in one that the package raises."""
+    import messages
+
+    known = {
+        text
+        for place in messages.PLACES.values()
+        for file in place
+        for text in messages.sentences(messages.PACKAGE / file)
+    }
+    rows = re.findall(r"^\| (?!message|---)(.+?) \| .+ \| .+ \|$", (DOCS / "errors.md").read_text(), re.M)
+    assert len(rows) > 25
+    for row in rows:
+        assert any(row in text for text in known), row

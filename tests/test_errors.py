@@ -50,7 +50,7 @@ CASES = {
     "group": (lambda: VectorEnv(Herd, 2, group="sheeps"), ValueError, "Herd-v0 has no group or agent 'sheeps'; did you mean .*'sheep"),
     "opponents": (lambda: VectorEnv(Herd, 2, device="cpu", group="wolf", opponents="clever"), ValueError, "opponents must be 'random' or a function, not 'clever'"),
     "actions of opponents": (lambda: VectorEnv("SimpleSpread-v0", 2, device="cpu", group="agent_1", opponents=lambda *_: np.zeros((2, 1), int)).reset(), ValueError, r"actions of opponents must have shape \(2, 2\), not \(2, 1\)"),
-    "several agents": (lambda: SingleEnv(Herd), ValueError, "Herd-v0 has several agents: use gpuzoo.parallel_env, gpuzoo.aec_env or gymnasium.make_vec"),
+    "several agents": (lambda: SingleEnv(Herd), ValueError, "Herd-v0 has several agents: take gpuzoo.parallel_env, gpuzoo.aec_env or pettingzoo.make"),
     "unknown group of actions": (lambda: _stepped({"wolves": np.zeros((2, 2), int)}), ValueError, "Herd-v0 has no group 'wolves'; did you mean 'wolf'"),
     # numbers
     "zero envs": (lambda: make(num_envs=0), ValueError, "num_envs must be at least 1, not 0"),

@@ -33,6 +33,7 @@ RUNS: dict[str, dict[str, Any]] = {
     "box, normalised": {"game": Glide, "normalize_observations": True, "normalize_rewards": True},
     "several actions": {"game": Lamps},
     "masks and deaths": {"game": Herd, "population": 2},
+    "random opponents": {"game": Herd, "random_opponents": {"wolf": 0.25, "sheep": 0.5}},
     "turns": {"game": Nim, "config": {"heap": 6}},
     "waiting": {"game": toy("Pause")},
     "memory": {"game": Glide, "memory": 6, "sequence": 8},
@@ -218,7 +219,7 @@ def test_a_run_goes_on_with_the_other_executor(first: str, second: str, tmp_path
     assert told == f"{second} from iteration 2 on, {first} before"
 
 
-@pytest.mark.rotates(learns=True)
+@pytest.mark.rotates(long=True)
 def test_both_learn_alike() -> None:
     """Other random numbers, and the same algorithm: both balance the pole for much longer than at random."""
     for name in ("plain", "fast"):

@@ -26,6 +26,8 @@ torch = pytest.importorskip("torch")
 
 from baselines.fast import kernels  # noqa: E402
 
+pytestmark = pytest.mark.rotates  # about these modules of the trainers
+
 NVECS = [(2,), (7,), (3, 5, 2), (4, 1, 9, 2, 6), (600,)]
 ONE_IN_A_MILLION = 4.75  # normal deviations, one-sided
 

@@ -22,6 +22,8 @@ from baselines import a2c, ppo  # noqa: E402
 from baselines.fast import kernels, losses, trace  # noqa: E402
 from baselines.train import actions, networks  # noqa: E402
 
+pytestmark = pytest.mark.rotates  # about these modules of the trainers
+
 
 @dataclasses.dataclass
 class Run:

@@ -21,6 +21,8 @@ from baselines.fast.plan import Plan  # noqa: E402
 from baselines.fast.steps import Steps  # noqa: E402
 from baselines.ppo import PPO  # noqa: E402
 
+pytestmark = pytest.mark.rotates  # about these modules of the trainers
+
 TAG = {"num_taggers": 2, "num_runners": 3, "num_other_agents_observed": 2, "max_episode_steps": 9}
 RUNS: dict[str, dict[str, Any]] = {
     "one agent": {"game": "CartPole-v1"},

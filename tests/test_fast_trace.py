@@ -15,6 +15,8 @@ torch = pytest.importorskip("torch")
 from baselines.fast import losses, trace  # noqa: E402
 from baselines.train import actions  # noqa: E402
 
+pytestmark = pytest.mark.rotates  # about these modules of the trainers
+
 COLUMNS = ("advantage", "target", "old_value", "old_log_prob")
 HYPER = ("clip_eps", "vf_coef", "ent_coef")
 

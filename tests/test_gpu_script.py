@@ -39,7 +39,7 @@ PYTHON = f"""#!/usr/bin/env bash
 printf '%q ' "$@" >> "$CALLS"; echo >> "$CALLS"
 [[ ${{HANG:-}} && "$*" == *"$HANG"* ]] && exec sleep 60
 case "$*" in
-  scripts/gpu_figures.py*) exec {sys.executable} "$@" ;;
+  scripts/gpu_figures.py* | *tomllib*) exec {sys.executable} "$@" ;;
   *metrics) echo one,two ;;
   *) echo '{{"kind": "game", "id": "X-v0", "device": "cuda:0", "steps_per_second": 5}}'; printf '{{"kind": "ga' ;;
 esac
@@ -58,7 +58,8 @@ class Machine:
     def __init__(self, folder: Path, tools: tuple[str, ...] = ("ncu", "compute-sanitizer", "nvidia-smi")) -> None:
         self.folder, self.out, self.calls = folder, folder / "out", folder / "calls"
         shutil.copytree(ROOT / "scripts", folder / "scripts", ignore=shutil.ignore_patterns("__pycache__"))
-        (folder / "tests").symlink_to(ROOT / "tests")
+        for name in ("tests", "pyproject.toml"):
+            (folder / name).symlink_to(ROOT / name)
         (folder / "bin").mkdir()
         for name in ("python", *tools):
             text = {"python": PYTHON, "nvidia-smi": "#!/usr/bin/env bash\necho stand-in\n"}.get(name, TOOL)
@@ -114,6 +115,25 @@ def test_what_is_carried_has_no_compiler(machine):
     assert machine.folder not in target.parents
     assert not target.exists()
     assert "in .gpu, with 0 compiled programs" in done.stdout
+
+
+def test_what_is_carried_has_all_dependencies(machine):
+    """Those of gpuzoo, with theirs; but torch and CuPy bring their NumPy, of which there must not be a second one."""
+    tomllib = pytest.importorskip("tomllib", reason="Python 3.10 reads no TOML")
+    wheels = machine.folder / ".gpu/wheels"
+    download = machine.folder / "bin/python"
+    download.write_text(download.read_text().replace("case ", f"""case "$*" in
+  *"pip download"*) touch {shlex.quote(str(wheels))}/{{numpy,typer}}-1.whl ;;
+esac
+case """, 1))  # fmt: skip
+    assert machine.run("prepare").returncode == 0
+    (call,) = [shlex.split(line) for line in machine.calls.read_text().splitlines() if "pip download" in line]
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        needed = tomllib.load(file)["project"]["dependencies"]
+    assert len(needed) > 3
+    assert {*needed, "safetensors"} <= {*call}
+    assert "--no-deps" not in call
+    assert [path.name for path in wheels.iterdir()] == ["typer-1.whl"]
 
 
 def test_all_phases_share_the_time(machine):

@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 from test_compile import nvrtc_missing
 
-from gpuzoo.core import occupancy
+from gpuzoo.core import nvrtc, occupancy
+from gpuzoo.core.backend import KERNELS
 from gpuzoo.core.definition import split_config
 from gpuzoo.core.programs import program
 from gpuzoo.tools import bench
@@ -58,8 +59,9 @@ def test_no_spills(game, kernel_report):
     """In the configurations of benchmarks; tests/test_compile.py has the default ones."""
     for name, made in programs(game):
         if name != "default":
-            for kernel, row in kernel_report.compiled(made)[0].items():
-                assert row["stack"] + row["spills"] == 0, f"{name}, {kernel}"
+            log = nvrtc.bounded_cubin(made.code, game.id, kernel_report.ARCH, made.block).log
+            usage = occupancy.usage(log)
+            assert {kernel: usage[kernel].local for kernel in KERNELS} == dict.fromkeys(KERNELS, 0), name
 
 
 @pytest.mark.rotates

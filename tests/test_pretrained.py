@@ -70,7 +70,7 @@ def test_files_have_weights_only_and_the_parameters_of_the_config(name: str) -> 
     assert about["returns"]
 
 
-@pytest.mark.rotates(learns=True)
+@pytest.mark.rotates(long=True)
 @pytest.mark.parametrize("name", FILES)
 def test_agents_reach_the_returns_that_their_file_says(name: str, maker: Any) -> None:
     """In few episodes on other seeds: within four standard errors of so many episodes, and 2 % of the return."""
@@ -161,13 +161,12 @@ def test_the_script_trains_until_a_seed_is_good_enough(
 
 def test_the_documentation_films_pretrained_agents(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(ROOT / "docs"))
-    import gen_games
+    import films
 
-    monkeypatch.setattr(gen_games, "TRAINED_SECONDS", 0.5)
+    monkeypatch.setattr(films, "SECONDS", 0.5)
     env = gpuzoo.get("CartPole-v1")
-    trained, fps = gen_games.films_of(env)
+    trained, fps = films._trained(env)
     assert len(trained) == round(0.5 * fps)
-    monkeypatch.setattr(gen_games.gen_results, "pretrained", lambda game: None)
-    at_random, _ = gen_games.films_of(env)
+    at_random, _ = films._random(env)
     assert trained[0].shape == at_random[0].shape
     assert not np.array_equal(trained[-1], at_random[len(trained) - 1])

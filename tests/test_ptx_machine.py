@@ -236,11 +236,14 @@ def test_an_indexed_branch_atomics_and_votes():
     assert run_in_all_orders(kernel(body), 3, 32) == [[17 * 10 - 10 + 20 * 8 + 30 * 8, 30, 0x22222222]] * 3
 
 
-def test_functions():
-    """With arguments and a result, called by another function, and with a barrier inside."""
-    module = """.shared .align 4 .b8 cells[256];
+@pytest.mark.parametrize("inside", [False, True])
+def test_functions(inside):
+    """With arguments and a result, called by another function, with a barrier and perhaps shared memory inside."""
+    shared = ".shared .align 4 .b8 cells[256];"
+    module = """OUTSIDE
     .func (.param .b32 back) swapped(.param .b32 index, .param .align 8 .b8 pair[16]);
     .func (.param .b32 back) swapped(.param .b32 index, .param .align 8 .b8 pair[16]) {
+      INSIDE
       .reg .b32 %r<9>; ld.param.u32 %r1, [index]; ld.param.u32 %r6, [pair+12]; shl.b32 %r1, %r1, 2; mov.u32 %r2, cells;
       add.s32 %r3, %r2, %r1; st.shared.u32 [%r3], %r6; bar.sync 0; xor.b32 %r4, %r1, 4; add.s32 %r3, %r2, %r4;
       ld.shared.u32 %r5, [%r3]; st.param.b32 [back], %r5; ret;
@@ -252,6 +255,7 @@ def test_functions():
         .param .b32 result; call.uni (result), swapped, (first, second); ld.param.b32 %r2, [result]; }
       mul.lo.s64 %d2, %d2, 4; add.s64 %d1, %d1, %d2; st.u32 [%d1], %r2; ret;
     }"""
+    module = module.replace("INSIDE", shared * inside).replace("OUTSIDE", shared * (not inside))
     body = """{ .param .b64 first; st.param.b64 [first], %d0; .param .b32 second; st.param.b32 [second], %r0;
                 call.uni stored, (first, second); }"""
     assert run_in_all_orders(kernel(body, module=module), 64, 64) == [[k ^ 1 for k in range(64)]] * 3

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import re
 from pathlib import Path
 
@@ -34,10 +35,69 @@ def test_ids_in_all_spellings(registered_game):
     assert gpuzoo.get(re.sub(r"-v\d+$", "", name)).id.startswith(re.sub(r"-v\d+$", "", name))
 
 
+def test_the_name_of_its_reference(registered_game):
+    """It is understood, or, where several games have one reference, answered with their ids."""
+    name = registry._FACTS[registered_game.id].original
+    if not name or name in gpuzoo.ids():
+        return
+    others = [i for i, facts in registry._FACTS.items() if facts.original == name]
+    if others == [registered_game.id]:
+        assert isinstance(gpuzoo.get(name), registered_game)
+    else:
+        with pytest.raises(ValueError, match=registered_game.id):
+            gpuzoo.get(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "id_", "config"),
+    [
+        ("simple_spread_v3", "SimpleSpread-v0", {}),
+        ("MPE_simple_spread_v3", "SimpleSpread-v0", {}),
+        ("simple_spread", "SimpleSpread-v0", {}),
+        ("connect_four_v3", "ConnectFour-v0", {}),
+        ("FourRooms-misc", "FourRooms-v0", {}),
+        ("rware-tiny-2ag-v2", "RobotWarehouse-v0", {"n_agents": 2, "shelf_rows": 1}),
+        ("rware-small-4ag-hard-v2", "RobotWarehouse-v0", {"n_agents": 4, "request_queue_size": 2, "shelf_rows": 2}),
+        (
+            "Foraging-2s-10x12-3p-4f-coop-v3",
+            "LevelBasedForaging-v3",
+            {"rows": 10, "cols": 12, "players": 3, "sight": 2},
+        ),
+    ],
+)
+def test_names_of_other_libraries(name, id_, config):
+    game = gpuzoo.get(name)
+    assert game.id == id_
+    assert config.items() <= vars(game.Config()).items()
+    again = pickle.loads(pickle.dumps(game))
+    assert type(again) is type(game) is type(gpuzoo.get(name))
+    assert game.observation_space(game.Config(), next(iter(game.agents(game.Config())))).shape
+
+
+@pytest.mark.parametrize(
+    ("name", "answer"),
+    [
+        ("smax", "perhaps you want 'TagContinuous-v0'"),
+        ("simple_spread_v2", "perhaps you want 'SimpleSpread-v0'"),  # other rules than those of v3
+        ("mamujoco_v1", "'MaAnt-4x2-v1' or .*'MaHopper-3x1-v1'"),
+        ("rware-huge-v2", "'rware-huge-v2' is no id of rware"),
+        ("SimpelSpread-v0", "did you mean 'SimpleSpread-v0'"),
+    ],
+)
+def test_names_that_come_near(name, answer):
+    with pytest.raises(ValueError, match=answer):
+        gpuzoo.get(name)
+
+
+def test_gymnasium_says_what_to_take_for_several_agents():
+    with pytest.raises(ValueError, match=r"several agents: take gpuzoo\.parallel_env.*gymnasium\.make_vec"):
+        gymnasium.make("gpuzoo/SimpleSpread-v0")
+
+
 def test_gymnasium_has_it(registered_game):
     spec = gymnasium.spec(f"gpuzoo/{registered_game.id}")
     assert spec.max_episode_steps == registered_game.max_episode_steps
-    assert (spec.entry_point is not None) == registered_game.single()
+    assert spec.entry_point == "gpuzoo.interfaces.single:make_single"
     assert spec.vector_entry_point == "gpuzoo.interfaces.vector:VectorEnv"
 
 
@@ -52,6 +112,7 @@ def test_envs_as_modules(registered_game):
 
 def test_register_and_find_again(monkeypatch):
     monkeypatch.setattr(registry, "_REGISTRY", dict(registry._REGISTRY))
+    monkeypatch.setattr(registry, "_FACTS", dict(registry._FACTS))
     for name in ("gymnasium", "pettingzoo"):
         monkeypatch.setattr(registry, f"_register_{name}", lambda env: None)
     versions = [

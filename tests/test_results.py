@@ -122,15 +122,15 @@ def writer(monkeypatch: pytest.MonkeyPatch) -> Any:
 def test_page_has_all_results_and_names_the_games_without(writer: Any) -> None:
     text = writer.page(["CartPole-v1", "Pursuit-v0", "New-v0"])
     found = result("CartPole-v1")
-    assert f"| {writer.value(found['scores']['trained']['agent'])} |" in text
-    assert "| [CartPole-v1](CartPole-v1.md#results) |" in text
-    assert "| [Pursuit-v0, MAPPO](Pursuit-v0.md#results) |" in text
+    assert f"<strong>{writer.value(found['scores']['trained']['agent'])}</strong>" in text
+    assert '<a href="CartPole-v1.html#results">CartPole-v1</a>' in text
+    assert text.count("<tr class=") == 2, "one row for each game"
     assert text.count("Not trained yet: [New-v0](New-v0.md).") == 1
     assert "Not trained yet" not in writer.page(["CartPole-v1"])
     assert writer.section("New-v0", {}).startswith("Not trained yet. `python scripts/make_results.py New-v0`")
-    assert "| 490.04 | solved |" in text
-    section = writer.section("CartPole-v1", {"CartPole-v1": "curves/a.png"})
-    assert "![Learning curves of CartPole-v1](curves/a.png)" in section
+    assert '<td data-sort="475.0">475</td><td data-sort="yes">yes</td>' in text
+    section = writer.section("CartPole-v1", {"CartPole-v1": "curves/a.svg"})
+    assert ":file: curves/a.svg" in section
     assert section.startswith(
         "`gpuzoo play CartPole-v1 --pretrained` shows trained agents. Mean returns in 1000 episodes"
     )
@@ -150,15 +150,15 @@ def test_a_game_without_a_goal_is_neither_solved_nor_not(
     found = result("Pong-v0")
     found["solved"], found["goal"] = maker.verdict(gpuzoo.get("Pong-v0"), {}, found["scores"])
     monkeypatch.setattr(writer, "results", lambda game: {game: found})
-    assert "| no goal is stated |" in writer.page(["Pong-v0"])
+    assert ">no goal</td>" in writer.page(["Pong-v0"])
     assert "\n\nNo goal is stated.\n\n" in writer.section("Pong-v0", {})
 
 
 def test_curves_are_drawn_once(writer: Any, tmp_path: Path) -> None:
     files = writer.draw(["CartPole-v1", "New-v0"], tmp_path)
     assert list(files) == ["CartPole-v1"]
-    picture = tmp_path / files["CartPole-v1"]
-    assert picture.read_bytes().startswith(b"\x89PNG")
+    picture = tmp_path.parent / files["CartPole-v1"]
+    assert picture.read_text().startswith('<svg class="chart" role="img" aria-label="Learning curves of CartPole-v1"')
     stamp = picture.stat().st_mtime_ns
     (tmp_path / "CartPole-v0-0123456789.png").touch()
     assert writer.draw(["CartPole-v1"], tmp_path) == files

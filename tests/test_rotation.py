@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import rotation
 from conftest import ALIKE, by_turns
-from rotation import LEARNING, MODULES, OFTEN, ROOT, SWEEP, TURNS, Rotation
+from rotation import LONG, MODULES, ROOT, SWEEP, TURNS, Rotation
 
 import gpuzoo
 
@@ -22,14 +22,13 @@ def names(*changes: list[str]) -> set[str]:
     return {rotation._dotted(module) for module in rotation.lately([*changes])[1]}
 
 
-@pytest.mark.parametrize(("seldom", "period"), [(False, OFTEN), (True, TURNS)])
-def test_each_test_has_one_turn_in_eight_or_in_all(seldom, period):
+def test_each_test_has_one_turn():
     cases = [f"tests/test_x.py::test_y[{k}]" for k in range(4000)]
-    turns = [[case for case in cases if Rotation(turn).comes(case, seldom=seldom)] for turn in range(TURNS)]
-    assert sorted(case for turn in turns for case in turn) == sorted(cases * (TURNS // period))
-    fair = len(cases) / period
+    turns = [[case for case in cases if Rotation(turn).comes(case)] for turn in range(TURNS)]
+    assert sorted(case for turn in turns for case in turn) == sorted(cases)
+    fair = len(cases) / TURNS
     assert all(0.7 * fair < len(turn) < 1.3 * fair for turn in turns)
-    assert all(Rotation(None).comes(case, seldom=seldom) for case in cases)
+    assert all(Rotation(None).comes(case) for case in cases)
 
 
 def test_a_commit_always_has_the_same_turn(monkeypatch):
@@ -103,6 +102,9 @@ def test_a_file_is_concerned_by_what_it_names(tmp_path):
     assert not chosen.changed(ROOT / "tests" / "test_reference_tag.py")
     assert not Rotation(0, names=frozenset({"gpuzoo.envs.classic_control.cart"})).changed(path), "no part of a name"
     assert Rotation(0, files=frozenset({"tests/test_reference_tag.py"})).changed(ROOT / "tests/test_reference_tag.py")
+    for module, named in (("dqn", True), ("qmix", False)):  # it imports several of a package
+        by_import = Rotation(0, names=frozenset({f"baselines.simple.{module}"}))
+        assert by_import.changed(ROOT / "tests/test_simple_q.py") == named
 
 
 def test_environments_of_the_integrations():
@@ -136,28 +138,28 @@ def about(params: dict[str, Any], path: Path, k: int, **values: bool) -> SimpleN
     )
 
 
-def test_a_change_brings_few_learning_runs():
-    """Others with another turn; and those of the turn, and all that is no learning run."""
+def test_a_change_brings_few_tests_that_take_long():
+    """Others with another turn; and those of the turn, and all that take less."""
     path = ROOT / "tests/test_simple_q.py"
-    learning = {item.nodeid: item for item in (costly_test(path, k, learns=True) for k in range(100))}
+    learning = {item.nodeid: item for item in (costly_test(path, k, long=True) for k in range(100))}
     other = {item.nodeid: item for item in (costly_test(path, k) for k in range(100, 110))}
     items = [*learning.values(), *other.values()]
     seen: set[str] = set()
     for turn in range(TURNS):
         changed = Rotation(turn, files=frozenset({path.relative_to(ROOT).as_posix()}))
         found = by_turns(items, changed)
-        of_the_turn = {name for name in learning if changed.comes(name, seldom=True)}
+        of_the_turn = {name for name in learning if changed.comes(name)}
         assert other.keys() | of_the_turn <= found
         few = found - other.keys() - of_the_turn
-        assert len(few) == LEARNING
+        assert len(few) == LONG
         seen |= few
-    assert len(seen) > 3 * LEARNING
+    assert len(seen) > 3 * LONG
     assert by_turns(items, Rotation(None)) == learning.keys() | other.keys()
 
 
 def test_a_page_or_program_that_a_test_is_given_concerns_it():
     """Not the others of its file."""
-    pages = [ROOT / "docs/training.md", ROOT / "docs/search.md"]
+    pages = [ROOT / "docs/training.md", ROOT / "docs/howto/tree_search.md"]
     items = [costly_test(ROOT / "tests/test_docs.py", k, given=page) for k, page in enumerate(pages)]
     turn = next(t for t in range(TURNS) if not any(Rotation(t).comes(item.nodeid) for item in items))
     changed = Rotation(turn, files=frozenset({"docs/training.md"}))
@@ -174,7 +176,7 @@ def pytest_on(*words: str, folder: Path = ROOT) -> str:
 
 def test_the_header_says_how_to_repeat_and_a_named_test_runs_anyway():
     case = "tests/test_compile.py::test_no_spills[Nim-v0-sm_80]"
-    other = next(turn for turn in range(TURNS) if not Rotation(turn).comes(case, seldom=True))
+    other = next(turn for turn in range(TURNS) if not Rotation(turn).comes(case))
     out = pytest_on("--collect-only", "-n0", f"--turn={other}", case)
     assert f"costly tests: turn {other} of {TURNS} (--turn {other}); changed lately: " in out
     assert "1 test collected" in out

@@ -383,7 +383,7 @@ def test_without_the_library():
 # ---- training ----
 
 
-@pytest.mark.rotates(learns=True)
+@pytest.mark.rotates(long=True)
 def test_ppo_balances_the_pole():
     env = SB3VecEnv("CartPole-v1", 8, device="cpu", threads=1)
     model = PPO(
@@ -403,7 +403,7 @@ def test_ppo_balances_the_pole():
     assert mean >= 475
 
 
-@pytest.mark.rotates(learns=True)
+@pytest.mark.rotates(long=True)
 def test_dqn_learns():
     env = SB3VecEnv("CartPole-v1", 8, device="cpu", threads=1)
     model = DQN(
@@ -424,7 +424,7 @@ def test_dqn_learns():
     assert evaluate_policy(model, test, 40)[0] > 100 > 2 * evaluate_policy(Player(test), test, 40)[0]
 
 
-@pytest.mark.rotates(learns=True)
+@pytest.mark.rotates(long=True)
 def test_ppo_shares_a_policy_among_agents():
     env = SB3VecEnv("SimpleSpread-v0", num_worlds=32, device="cpu", threads=1)
     model = PPO(
@@ -448,7 +448,7 @@ def test_ppo_shares_a_policy_among_agents():
     assert mean > -23.5  # -21.4, -21.4 and -21.8 with three seeds
 
 
-@pytest.mark.rotates(learns=True)
+@pytest.mark.rotates(long=True)
 def test_td3_learns():
     env = SB3VecEnv(Glide, 8, device="cpu", threads=1)
     model = TD3(
@@ -471,7 +471,7 @@ def test_td3_learns():
     assert mean > -10  # -6.9, -7.0 and -7.5 with three seeds
 
 
-@pytest.mark.rotates(learns=True)
+@pytest.mark.rotates(long=True)
 def test_maskable_ppo_beats_random_play():
     env = SB3VecEnv("ConnectFour-v0", 32, group="player_0", device="cpu", threads=1)
     model = MaskablePPO(

@@ -293,6 +293,7 @@ def test_new_refuses(tmp_path: Path) -> None:
     for name in ("2walk", "my-walk", "class", "walk.py", "../walk", "_walk", "w" * 26):
         assert "cannot be the name of a game" in new(name, "--dir", tmp_path, status=2)
     assert "there is a game CartPole-v1 already" in new("cart_pole", "--dir", tmp_path, status=2)
+    assert "Field is a name that the game's module uses itself" in new("field", "--dir", tmp_path, status=2)
     for options, message in (
         (["--agents", "1"], "--agents must be from 2 to 64, not 1; leave it out for one agent"),
         (["--agents", "65"], "--agents must be from 2 to 64, not 65"),
@@ -314,7 +315,7 @@ def test_a_new_game_in_the_collection_needs_no_edit(tmp_path: Path) -> None:
     for part in ("baselines", "docs", "gpuzoo", "scripts", "tests"):
         ignored = shutil.ignore_patterns("__pycache__", "_build", "games", "integrations")
         shutil.copytree(ROOT / part, tmp_path / part, ignore=ignored)
-    for name in ("CONTRIBUTING.md", "Makefile", "README.md", "pyproject.toml"):
+    for name in ("CHANGELOG.md", "CONTRIBUTING.md", "Makefile", "README.md", "pyproject.toml"):
         shutil.copy(ROOT / name, tmp_path)
     for kind in ("single_grid", "agents"):
         new(f"my_{kind}", "--dir", tmp_path / "gpuzoo" / "envs", *KINDS[kind])

@@ -12,6 +12,8 @@ from training import toy
 import gpuzoo
 from baselines.simple import mappo, ppo, ppo_rnn
 
+pytestmark = pytest.mark.rotates  # about these modules of the trainers
+
 CPU: dict[str, Any] = {"device": "cpu", "threads": 1}
 SMALL: dict[str, Any] = {"num_envs": 16, "num_steps": 16, **CPU}
 
@@ -125,13 +127,13 @@ def test_games_that_do_not_fit():
     assert math.isfinite(rows[0]["value_loss"])
 
 
-@pytest.mark.rotates(learns=True)
+@pytest.mark.rotates(long=True)
 @pytest.mark.parametrize("seed", [1, 2])
 def test_ppo_solves_cartpole(seed):
     assert ppo.train(ppo.Args(seed=seed, **CPU), quiet)["return"] > 475
 
 
-@pytest.mark.rotates(learns=True)
+@pytest.mark.rotates(long=True)
 def test_ppo_learns_continuous_control():
     """With observations and rewards normalised; random play has -1,200."""
     options = {
@@ -147,7 +149,7 @@ def test_ppo_learns_continuous_control():
     assert ppo.train(ppo.Args("Pendulum-v1", **options), quiet)["return"] > -500
 
 
-@pytest.mark.rotates(learns=True)
+@pytest.mark.rotates(long=True)
 @pytest.mark.parametrize("seed", [1, 2])
 def test_only_memory_remembers(seed):
     with_memory = ppo_rnn.train(ppo_rnn.Args(seed=seed, total_steps=100_000, **CPU), quiet)["return"]
@@ -157,7 +159,7 @@ def test_only_memory_remembers(seed):
     assert without < 0.2
 
 
-@pytest.mark.rotates(learns=True)
+@pytest.mark.rotates(long=True)
 @pytest.mark.parametrize("central", [True, False])
 def test_mappo_learns_to_spread(central):
     """Random play has -27 for each agent."""

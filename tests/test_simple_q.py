@@ -14,6 +14,8 @@ torch = pytest.importorskip("torch")
 
 from baselines.simple import dqn, es, pqn, sac, td3  # noqa: E402
 
+pytestmark = pytest.mark.rotates  # about these modules of the trainers
+
 ALL = [dqn, pqn, sac, td3, es]
 
 
@@ -214,7 +216,7 @@ SOLVED = {
 }
 
 
-@pytest.mark.rotates(learns=True)
+@pytest.mark.rotates(long=True)
 @pytest.mark.parametrize("seed", [1, 2])
 @pytest.mark.parametrize("module", ALL, ids=name)
 def test_defaults_solve_the_default_game(module, seed):

@@ -17,6 +17,8 @@ from training import toy  # noqa: E402
 import gpuzoo  # noqa: E402
 from baselines.simple import pqn_vdn, qmix  # noqa: E402
 
+pytestmark = pytest.mark.rotates  # about these modules of the trainers
+
 FILES = [qmix, pqn_vdn]
 
 
@@ -294,7 +296,7 @@ def test_memory_is_lost_where_an_episode_begins(file, monkeypatch):
 SEEDS = (1, 2, 3)
 
 
-@pytest.mark.rotates(learns=True)
+@pytest.mark.rotates(long=True)
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize(("mixer", "best"), [("none", 7.0), ("vdn", 7.0), ("qmix", 8.0)])
 def test_only_qmix_finds_the_best_way_through_the_two_step_game(mixer, best, seed):
@@ -310,7 +312,7 @@ def test_only_qmix_finds_the_best_way_through_the_two_step_game(mixer, best, see
     assert rows[-1]["steps"] == args.total_steps
 
 
-@pytest.mark.rotates(learns=True)
+@pytest.mark.rotates(long=True)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_pqn_vdn_learns_the_two_step_game(seed):
     """Random play has 4.75 on average. A sum is enough for the 7, and then knows what it is worth."""
@@ -323,7 +325,7 @@ def test_pqn_vdn_learns_the_two_step_game(seed):
     assert abs(q.amax(-1).sum().item() - 0.9 * 7) < 0.5
 
 
-@pytest.mark.rotates(learns=True)
+@pytest.mark.rotates(long=True)
 @pytest.mark.parametrize("file", FILES, ids=["qmix", "pqn_vdn"])
 def test_what_was_seen_at_the_beginning_is_remembered(file):
     """`Cue` asks in its fifth step for what it showed in the first: guesses are right in half of the episodes."""

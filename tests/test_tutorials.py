@@ -36,7 +36,7 @@ CARTPOLE = {"population": 4, "num_envs": 32, "num_steps": 32, "epochs": 10, "lr"
             "gae_lambda": 0.9, "ent_coef": 0.0, "total_steps": 200_000, **CPU}  # fmt: skip
 
 
-@pytest.mark.rotates(learns=True)
+@pytest.mark.rotates(long=True)
 @pytest.mark.parametrize("kind", ["ppo", "spo"])
 def test_spo_solves_cartpole_as_ppo_does(kind, tmp_path, monkeypatch):
     algorithm = ppo.PPO if kind == "ppo" else module("own_loss", tmp_path, monkeypatch).SPO
@@ -49,7 +49,7 @@ DEEP_SEA = {"config": {"size": 20}, "population": 4, "num_envs": 256, "num_steps
             "gae_lambda": 1.0, "total_steps": 400_000, **CPU}  # fmt: skip
 
 
-@pytest.mark.rotates(learns=True)
+@pytest.mark.rotates(long=True)
 @pytest.mark.parametrize("kind", ["ppo", "rnd"])
 def test_curiosity_finds_the_treasure_that_ppo_does_not(kind, tmp_path, monkeypatch):
     """The best return is 0.99; without the treasure none is above 0."""
@@ -79,7 +79,7 @@ CHAIN: dict[str, Any] = {"config": {"memory_length": 50}, "num_envs": 32, "num_s
                          "anneal_lr": False, **CPU}  # fmt: skip
 
 
-@pytest.mark.rotates(learns=True)
+@pytest.mark.rotates(long=True)
 @pytest.mark.parametrize("seed", [1, 2])
 def test_a_transformer_remembers_for_fifty_steps(seed, tmp_path, monkeypatch):
     algorithm = module("transformer", tmp_path, monkeypatch).TransformerPPO

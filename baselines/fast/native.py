@@ -62,6 +62,13 @@ def copy(to: Rows, source: Rows, size: int, when: Tensor | None = None) -> Call:
     return prepare(unit(), "copy", words)
 
 
+def clear(x: Tensor, rows: Tensor) -> Call:
+    """Fills some rows, the same of each member, of a contiguous (members, rows, size) with zeros."""
+    size = x.shape[-1]
+    zeros = Rows(torch.zeros(len(x), size, dtype=x.dtype), [0] * len(rows))
+    return copy(Rows(x, (rows * size).tolist()), zeros, size)
+
+
 def features(to: Tensor, source: Rows, mean: Tensor | None, factor: Tensor | None) -> Call:
     """Fills (members, rows, size) with the rows as float32, normalised by (members, size) if there is a mean."""
     members, rows, size = to.shape

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from gpuzoo.core.definition import flat_size
 
-from .native import KINDS, Rows, acting, copy, features
+from .native import KINDS, Rows, acting, clear, copy, features
 from .networks import FusedPolicy
 from .plan import Plan, env_step
 from .sampling import Sampling
@@ -32,6 +32,7 @@ class Steps:
         self._plan, self._sampling = Plan(), sampling
         self._networks = {name: FusedPolicy(player.policy) for name, player in rollout.players.items()}
         self._normalized: list[tuple[Player, Tensor]] = []
+        self._not_mine = torch.empty(0) if rollout.mine is None else (~rollout.mine).flatten().nonzero().flatten()
         players = [(player, self._features(rollout, player)) for player in rollout.players.values()]
         for t, outputs in enumerate(rollout.outputs):
             for player, seen in players:
@@ -45,8 +46,8 @@ class Steps:
 
     @staticmethod
     def serves(rollout: Rollout) -> bool:
-        """Whether a plan can have all of its steps: feed-forward networks that are fused, and nobody else plays."""
-        if rollout.opponents is not None or rollout.mine is not None:
+        """Whether a plan can have all of its steps: feed-forward networks that are fused, and no past selves."""
+        if rollout.opponents is not None:
             return False
         if rollout.observation.dtype not in KINDS or env_step(rollout.simulator, rollout.outputs[0]) is None:
             return False
@@ -83,6 +84,8 @@ class Steps:
     def _act(self, rollout: Rollout, player: Player, seen: Tensor | None, t: int) -> None:
         sampling, add = self._sampling[player.name], self._plan.add
         self._evaluate(rollout, player, seen, t, sampling.out)
+        if player.random is not None:
+            add(clear(sampling.out, player.random))
         if rollout.mask is not None and sampling.mask is not None:
             size, masks = sampling.mask.shape[-1], rollout.mask[t]
             to = sampling.mask.view(len(masks), -1)
@@ -110,6 +113,9 @@ class Steps:
         if lay.agents > 1 or rollout.waits:
             mask, saved = (None, None) if rollout.mask is None else (now["action_mask"], rollout.mask[t + 1])
             add(acting(now["alive"], mask, rollout.turn, rollout.acting[t + 1], saved))
+        if rollout.mine is not None:
+            acts = rollout.acting[t + 1].view(1, -1, 1)
+            add(clear(acts, self._not_mine))
 
     def run(self) -> None:
         """Plays all steps, and computes the values of the last observations."""

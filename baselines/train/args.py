@@ -56,6 +56,12 @@ class Args:
         metadata={"doc": "name=FILE,...: begin with a policy from a checkpoint; FILE#k takes member k"},
     )
     freeze: tuple[str, ...] = option((), "names of policies that play but do not learn")
+    random_opponents: dict[str, float] = dataclasses.field(
+        default_factory=dict,
+        metadata={
+            "doc": "name=SHARE,...: shares of the envs in which a policy acts alone, and all others' agents at random"
+        },
+    )
     pool: int = option(0, "turn-based games: play half of the envs against so many past selves")
     pool_every: int = option(10, "iterations between two past selves")
     hidden: tuple[int, ...] = option((64, 64), "sizes of the dense layers")
@@ -167,6 +173,8 @@ class Args:
             self._check_batch(name, sum(lay.groups[g] for g in groups))
         if self.pool:
             self._check_pool(env, lay.agents, len(players))
+        if self.random_opponents:
+            self._check_random_opponents(lay, players)
         return lay, players
 
     def _check_numbers(self) -> None:
@@ -231,6 +239,22 @@ class Args:
                 f"num_envs={self.num_envs} must be a multiple of 4 * pool = {4 * self.pool}: half of the envs are for "
                 "the past selves, and each plays as often in either seat."
             )
+
+    def _check_random_opponents(self, lay: Layout, players: dict[str, list[str]]) -> None:
+        for name in self.random_opponents:
+            if name not in players:
+                raise ValueError(unknown("there is no policy", name, players))
+            if name in self.freeze:
+                raise ValueError(f"random opponents are for policies that learn: {name!r} is frozen.")
+        shares = self.random_opponents.values()
+        if min(shares) < 0 or sum(shares) > 1 + 1e-9:
+            text = ", ".join(f"{name}={share:g}" for name, share in self.random_opponents.items())
+            raise ValueError(f"random_opponents are shares of the envs, together at most 1, not {text}.")
+        if len(players) == 1:
+            raise ValueError(f"random opponents need several policies: {next(iter(players))!r} plays everybody.")
+        for space in lay.action_spaces.values():
+            if not choices(space):
+                raise ValueError(f"random opponents are for actions that are choices, not {space}.")
 
     def about(self) -> dict[str, Any]:
         """What a checkpoint says of the run, as JSON."""

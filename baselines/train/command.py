@@ -26,6 +26,11 @@ def pairs(text: str) -> dict[str, str]:
     return dict(item.split("=", 1) for item in text.split(","))
 
 
+def shares(text: str) -> dict[str, float]:
+    """``a=0.5,b=0.25`` as a dictionary of numbers."""
+    return {name: float(value) for name, value in pairs(text).items()}
+
+
 def whole(text: str) -> int:
     """``2e6`` as 2000000; numbers that are written out keep every digit."""
     with contextlib.suppress(ValueError):
@@ -53,6 +58,7 @@ def parse(kind: type[Args], argv: Sequence[str] | None = None, doc: str = "") ->
     """The arguments of a command line."""
     readers: dict[str, Callable[[str], Any]] = {
         "int": whole, "float": float, "str": str, "bool | str": str, "dict[str, str]": pairs,
+        "dict[str, float]": shares,
         "tuple[str, ...]": lambda s: tuple(s.split(",")), "tuple[int, ...]": lambda s: tuple(map(int, s.split(","))),
     }  # fmt: skip
     parser = argparse.ArgumentParser(

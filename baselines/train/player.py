@@ -64,7 +64,10 @@ class Player:
         value: (T + 1, M, R, *value_shape of the policy) of the observations before each step, and of the last one.
         log_prob: (T, M, R) of the actions.
         memory: (T + 1, M, R, size) before each step.
+        random: int64, rows of each member that draw from all choices alike; None: none does.
     """
+
+    random: Tensor | None = None
 
     def __init__(self, name: str, policy: Policy, groups: Sequence[str], rollout: Rollout) -> None:
         self.name, self.policy, self.groups, self._rollout = name, policy, list(groups), rollout
@@ -113,6 +116,8 @@ class Player:
         else:
             out, value, _ = policy(seen, self.state_of_rows(rollout.state[t]))
             self.value[t].copy_(value)
+        if self.random is not None:
+            out = out.index_fill(1, self.random, 0)
         self.draw(t, out, None if rollout.mask is None or not self.draws.masked else self.masks(rollout.mask[t]))
         if self.chosen is not None:
             rollout.action[t][:, self._part, : self.chosen.shape[-1]] = self.chosen

@@ -108,13 +108,31 @@ class Rollout:
         self.players: dict[str, Player] = {}
         #: moves of those who are no players, before each step
         self.opponents: Callable[[int], None] | None = None
-        #: (envs, agents), false where an opponent decides; None: nowhere
+        #: (envs, agents), false where an opponent or chance decides; None: nowhere
         self.mine: Tensor | None = None
 
     def add(self, name: str, policy: Policy, groups: Sequence[str]) -> Player:
         """Lets a policy play some groups."""
         player = self.players[name] = Player(name, policy, groups, self)
         return player
+
+    def randomize(self, shares: Mapping[str, float]) -> None:
+        """Lets all agents but one player's act at random in some of each member's envs, evenly spread over them.
+
+        They draw from all their choices alike, and nothing is learnt from what they do.
+
+        Args:
+            shares: of the envs, for players by their names; together at most 1. In the rest all act by their policies.
+        """
+        whose = shared_out(self.first_env + self.envs, [*shares.values(), 1 - sum(shares.values())])[self.first_env :]
+        alone = torch.tensor(whose)
+        mine = torch.ones(self.envs, len(self._agents), dtype=torch.bool)
+        for name, player in self.players.items():
+            own = torch.tensor([n in (name, None) for n in (*shares, None)])
+            others = ~own[alone, None].expand(-1, len(player.agents))
+            player.random = others.flatten().nonzero().flatten().to(self.device) if others.any() else None
+            mine[:, player.agents] &= ~others
+        self.mine = mine.repeat(self.members, 1).to(self.device)
 
     def any(self, mask: Tensor) -> bool:
         """Whether any is true, or might be."""
@@ -177,12 +195,29 @@ class Rollout:
         return any(p.policy.recurrent for p in self.players.values())
 
 
+def shared_out(count: int, shares: Sequence[float]) -> list[int]:
+    """Indices of shares that sum up to 1: of the first ``n`` each has its share, up to one, for all ``n``."""
+    given, out = [0] * len(shares), []
+    for number in range(1, count + 1):
+        owed = [share * number - mine for share, mine in zip(shares, given, strict=True)]
+        out.append(owed.index(max(owed)))
+        given[out[-1]] += 1
+    return out
+
+
 def by_group(rollout: Rollout, player: Player) -> Mapping[str, tuple[Tensor, Tensor]]:
-    """By group: for each member the sum of the agents' mean returns over ended episodes, and how many ended."""
+    """By group: for each member the sum of the agents' mean returns over ended episodes, and how many ended.
+
+    Of agents that act at random nothing counts.
+    """
     ended = rollout.ended.view(rollout.steps, rollout.members, -1).float()
     lay, out = rollout.simulator.layout, {}
     for group in player.groups:
         first = lay.first[group]
-        returns = rollout.final_return[:, :, first : first + lay.groups[group]].mean(-1).view_as(ended)
-        out[group] = (returns.sum((0, 2)), ended.sum((0, 2)))
+        returns, count = rollout.final_return[:, :, first : first + lay.groups[group]].mean(-1).view_as(ended), ended
+        if player.random is not None:
+            assert rollout.mine is not None
+            counts = rollout.mine[:, first].view(rollout.members, -1).float()
+            returns, count = returns * counts, ended * counts
+        out[group] = (returns.sum((0, 2)), count.sum((0, 2)))
     return out

@@ -136,6 +136,8 @@ class Trainer:
                 self.learners[name] = Learner(
                     player, self.rollout, self.updates, args.bf16, args.normalize_rewards, self.heads
                 )
+        if args.random_opponents:
+            self.rollout.randomize(args.random_opponents)
         self.policies = {g: p.policy for p in self.rollout.players.values() for g in p.groups}
         self.selfplay = None
         if args.pool:

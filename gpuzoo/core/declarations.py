@@ -27,7 +27,7 @@ from gpuzoo.core.definition import ID, VARIED, EnvDef
 from gpuzoo.core.files import replacing
 
 #: facts that a class statement gives as literals
-_LITERALS = ("id", "turn", "max_episode_steps", "reward_threshold")
+_LITERALS = ("id", "turn", "max_episode_steps", "reward_threshold", "reference", "aliases", "similar")
 #: what makes a class a game
 _ROOTS = ("gpuzoo.core.definition:EnvDef", "gpuzoo:EnvDef")
 
@@ -36,18 +36,31 @@ _Outline = dict[str, Any]
 
 @dataclasses.dataclass(frozen=True)
 class Facts:
-    """What the registries of Gymnasium and PettingZoo want to know of a game."""
+    """What the registries of Gymnasium, PettingZoo and gpuzoo itself want to know of a game."""
 
     id: str
     single: bool
     turn: str | None
     max_episode_steps: int | None
     reward_threshold: float | None
+    reference: str
+    aliases: tuple[str, ...]
+    similar: tuple[str, ...]
 
     @classmethod
     def of(cls, game: type[EnvDef]) -> Facts:
         """The facts of an imported game."""
-        return cls(game.id, game.single(), game.turn, game.max_episode_steps, game.reward_threshold)
+        return cls(single=game.single(), **{name: getattr(game, name) for name in _LITERALS})
+
+    def __post_init__(self) -> None:
+        for name in ("aliases", "similar"):  # lists, where they come from the disk
+            object.__setattr__(self, name, tuple(getattr(self, name)))
+
+    @property
+    def original(self) -> str:
+        """The name that the game's reference gives it: ``"simple_spread_v3"`` of ``"mpe2 simple_spread_v3"``."""
+        words = re.sub(r"\(.*\)|\bwith\b.*", "", self.reference).split()
+        return words[-1].rpartition(".")[2] if len(words) > 1 else ""
 
 
 class UnclearError(Exception):

@@ -127,6 +127,11 @@ class EnvDef:
     turn: ClassVar[str | None] = None
     #: the independent implementation that tests compare with, e.g. ``"gymnasium==1.4.0 CartPole-v1"``
     reference: ClassVar[str] = ""
+    #: names that other libraries give this game, as regular expressions; `gpuzoo.get` takes them, and the last word of
+    #: `reference`. `config_of` says what one of them stands for.
+    aliases: ClassVar[tuple[str, ...]] = ()
+    #: names of other libraries' games that this one is not, but may stand in for: `gpuzoo.get` suggests it
+    similar: ClassVar[tuple[str, ...]] = ()
     #: configurations that `gpuzoo bench` times beside the default one: name -> arguments of `Simulator`, which may
     #: hold ``num_envs`` (otherwise a good number is searched)
     benchmarks: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
@@ -136,6 +141,10 @@ class EnvDef:
     render_fps: ClassVar[int] = 30
     #: return at which the game counts as solved, where the field has agreed on one
     reward_threshold: ClassVar[float | None] = None
+    #: what agents want of each other: all the same (cooperative), the opposite (competitive), or some of both (mixed)
+    interaction: ClassVar[Literal["", "cooperative", "competitive", "mixed"]] = ""
+    #: the original and its papers, name -> address; those of base classes count as well
+    links: ClassVar[Mapping[str, str]] = {}
     #: files that the game needs: levels, tables, weights; `tables` and other methods read them
     assets: ClassVar[Mapping[str, Asset]] = {}
     #: the games that `variants` declares: subclasses, with an id and a ``Config`` of their own
@@ -156,6 +165,15 @@ class EnvDef:
             id -> what is different by default: parameters, ``max_episode_steps``, ``reward_threshold``, ``reference``.
             A literal can be read without importing the game, so a start of gpuzoo does not wait for it. Subclasses do
             not inherit these ids.
+        """
+        return {}
+
+    @staticmethod
+    def config_of(name: str) -> dict[str, Any]:
+        """The parameters that one of `aliases` stands for, as far as they are not the defaults.
+
+        Raises:
+            ValueError: the name looks like one of them, and is none.
         """
         return {}
 
@@ -188,6 +206,18 @@ class EnvDef:
     def action_space(self, cfg: Any, group: str) -> spaces.Space[Any]:
         """Discrete, MultiDiscrete or bounded Box space of one agent's action, the same kind for all groups."""
         raise NotImplementedError(f"{type(self).__name__} must define action_space(cfg, group)")
+
+    def observation_names(self, cfg: Any, group: str) -> Mapping[str, int]:
+        """What the numbers of an observation are, in their order, for tables: name -> how many numbers it is for.
+
+        They add up to the size of the observation. Of a Box with several axes they may be the names of its channels
+        instead, and add up to the length of its last or its first axis. Without names a table has ranges alone.
+        """
+        return {}
+
+    def action_names(self, cfg: Any, group: str) -> Mapping[str, int]:
+        """What the actions of a Discrete space are, or else the parts of an action: name -> how many it is for."""
+        return {}
 
     def fields(self, cfg: Any) -> dict[str, Field]:
         """The state of one env, and the scratch arrays of its rules."""
@@ -260,12 +290,28 @@ class EnvDef:
 
 
 def _variant(game: type[EnvDef], env_id: str, changes: Mapping[str, Any]) -> type[EnvDef]:
-    """A subclass with another id and other defaults."""
-    owner, name = f"{game.__name__}.variants: {env_id}", re.sub(r"\W", "_", env_id)
+    """A subclass with another id and other defaults, as `EnvDef.variants` declares it."""
+    owner = f"{game.__name__}.variants: {env_id}"
     if not hasattr(game, "id"):
         raise TypeError(f"{owner} is a variant of a class without an id: give {game.__name__} one.")
     if env_id == game.id:
         raise ValueError(f"{owner} is the id of {game.__name__} itself: choose another name or version.")
+    return configured(game, env_id, changes, owner)
+
+
+def configured(game: type[EnvDef], env_id: str, changes: Mapping[str, Any], owner: str) -> type[EnvDef]:
+    """A subclass with an id and with other defaults.
+
+    Args:
+        game: the game.
+        env_id: of the subclass.
+        changes: parameters, and what else may differ (`VARIED`), by name.
+        owner: what messages call it.
+
+    Raises:
+        TypeError, ValueError: no such parameter, or a value that it cannot have.
+    """
+    name = re.sub(r"\W", "_", env_id)
     kinds, fields = config_types(game.Config), {f.name: f for f in dataclasses.fields(game.Config)}
     varied = {key: value for key, value in changes.items() if key in VARIED}
     defaults = []
@@ -465,6 +511,9 @@ def unknown(what: str, name: str, known: Any) -> str:
 
     known = sorted(known)
     close = difflib.get_close_matches(name, known, n=3, cutoff=0.4)
+    if close:  # the best one first; others only if they are nearly as close
+        ratios = [difflib.SequenceMatcher(None, name, other).ratio() for other in close]
+        close = [other for other, ratio in zip(close, ratios, strict=True) if ratio > 0.7 * ratios[0]]
     hint = f"did you mean {' or '.join(map(repr, close))}?" if close else f"there are: {', '.join(known) or 'none'}."
     return f"{what} {name!r}; {hint}"
 

@@ -9,6 +9,7 @@ loops over agents that are not unrolled. If it spills even so, the bound is ease
 from __future__ import annotations
 
 import dataclasses
+import functools
 import re
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
@@ -19,6 +20,9 @@ KERNELS = ("step", "rollout")  #: those whose speed counts
 #: threads of an SM by compute capability, and for all that are not here
 _THREADS = {"75": 1024, "86": 1536, "87": 1536, "88": 1536, "89": 1536, "110": 1536, "120": 1536, "121": 1536}
 _MOST_THREADS = 2048
+#: KB of shared memory of an SM, likewise; the system takes one of each block
+_SHARED = {"75": 64, "80": 164, "86": 100, "87": 164, "88": 100, "89": 100, "120": 100, "121": 100}
+_MOST_SHARED = 228
 
 #: loops over agents as loops; prelude.cuh
 ROLLED = ("-DGZ_ROLLED_LANES=1",)
@@ -64,17 +68,16 @@ class Usage:
 
 
 def usage(log: str) -> dict[str, Usage]:
-    """The kernels of a program by name, from a log with ``--ptxas-options=-v``."""
-    found = re.findall(
-        r"properties for gz_(\w+)\n\D*(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads\n"
-        r".*?Used (\d+) registers([^\n]*)",
-        log,
-    )
-    shared = [re.search(r"(\d+) bytes smem", rest) for *_, rest in found]
-    return {
-        name: Usage(int(registers), int(stack), int(stores) + int(loads), int(bytes_[1]) if bytes_ else 0)
-        for (name, stack, stores, loads, registers, _), bytes_ in zip(found, shared, strict=True)
-    }
+    """The kernels of a program by name, with the functions that they call, from a log with ``--ptxas-options=-v``."""
+    found = {}
+    for part in re.split(r"properties for gz_", log)[1:]:
+        bytes_ = re.findall(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads", part)
+        stack, stores, loads = (sum(map(int, column)) for column in zip(*bytes_, strict=True))
+        registers, shared = (re.search(words, part) for words in (r"Used (\d+) registers", r"(\d+) bytes smem"))
+        assert registers
+        kernel = re.split(r"\W", part, maxsplit=1)[0]
+        found[kernel] = Usage(int(registers[1]), stack, stores + loads, int(shared[1]) if shared else 0)
+    return found
 
 
 def most_threads(arch: str) -> int:
@@ -88,8 +91,15 @@ def resident(registers: int, block: int) -> int:
     return REGISTERS // of_warp // (block // WARP)
 
 
+def roomy(shared: int, arch: str) -> int:
+    """Blocks for which an SM of an architecture has shared memory, of which each takes so many bytes."""
+    return _SHARED.get(re.sub(r"\D", "", arch), _MOST_SHARED) * 1024 // (shared + 1024)
+
+
 def bounded(compile_with: Compile, block: int, arch: str) -> Bounded:
     """Compiles a game such that half of an SM's threads have registers for a step, if that is possible without spills.
+
+    Where shared memory has no room for so many, as many threads as it has room for are enough.
 
     Args:
         compile_with: the compiler, which is given macros, and leaves ptxas' report in its log.
@@ -97,6 +107,7 @@ def bounded(compile_with: Compile, block: int, arch: str) -> Bounded:
         arch: such as ``sm_90``.
     """
 
+    @functools.cache
     def made(options: tuple[str, ...]) -> Bounded:
         return Bounded(*compile_with(options), options)
 
@@ -106,10 +117,11 @@ def bounded(compile_with: Compile, block: int, arch: str) -> Bounded:
 
     first = made(())
     free = usage(first.log)
-    wanted = -(-most_threads(arch) // 2 // block)
+    half = -(-most_threads(arch) // 2 // block)
+    wanted = {name: min(half, roomy(free[name].shared, arch)) for name in KERNELS}
     # A kernel that spills without a bound is not helped by one.
     candidates = [name for name in KERNELS if not free[name].local]
-    blocks = {name: wanted for name in candidates if resident(free[name].registers, block) < wanted}
+    blocks = {name: wanted[name] for name in candidates if resident(free[name].registers, block) < wanted[name]}
     if not blocks:
         return first
     tried: dict[tuple[str, ...], Bounded] = {}
@@ -119,14 +131,20 @@ def bounded(compile_with: Compile, block: int, arch: str) -> Bounded:
             return tried[form]
 
     def eased(form: tuple[str, ...]) -> Bounded:
-        result, left = tried[form], dict(blocks)
-        while names := [name for name in spilling(result) if name in left]:
-            for name in names:
-                left[name] -= 1
-                if left[name] <= resident(free[name].registers, block):
-                    del left[name]
-            result = made((*form, *macros(left))) if form or left else first
-        return result
+        """Each kernel with the most blocks with which it does not spill, found by bisection."""
+        low = {name: resident(free[name].registers, block) for name in blocks}  # as without a bound
+        high = {name: count - (name in spilling(tried[form])) for name, count in blocks.items()}
+        low |= {name: count for name, count in blocks.items() if high[name] == count}
+        while any(low[name] < high[name] for name in blocks):
+            middle = {name: -(-(low[name] + high[name]) // 2) for name in blocks}
+            spilled = spilling(made((*form, *macros(middle))))
+            for name, count in middle.items():
+                if name in spilled:
+                    high[name] = max(low[name], count - 1)
+                else:
+                    low[name] = count
+        helped = {name: low[name] for name in blocks if low[name] > resident(free[name].registers, block)}
+        return made((*form, *macros(helped))) if form or helped else first
 
     # Which form is the better one is up to the step. A rollout does the same, and the choice of actions.
     if "step" in spilling(tried[()]) and "step" not in spilling(tried[ROLLED]):

@@ -326,13 +326,19 @@ class StreamQueue:
         return True
 
     def _on_device(self, actions: Any) -> Any:
+        """A copy of actions in the simulator's dtype. CuPy converts its own arrays, with a kernel of its own."""
+        target = self._simulator.arrays["action"]
+        shape = (-1, *target.shape[1:])
         if hasattr(actions, "data_ptr"):
             actions = actions.detach()
-            actions = self._xp.from_dlpack(actions) if actions.is_cuda else actions.numpy()
-        target = self._simulator.arrays["action"]
-        with np.errstate(over="ignore"):
-            array = self._xp.asarray(actions).astype(target.dtype)  # a copy
-        return array.reshape(-1, *target.shape[1:])
+            if actions.is_cuda:
+                narrow = actions.float() if target.dtype.kind == "f" else actions.int()
+                return self._xp.from_dlpack(narrow.clone().contiguous()).reshape(shape)
+            actions = actions.numpy()
+        if isinstance(actions, np.ndarray):
+            with np.errstate(over="ignore"):
+                actions = actions.astype(target.dtype)
+        return self._xp.array(actions, dtype=target.dtype).reshape(shape)
 
     def send(self, envs: Array, actions: Any) -> bool:
         """As `Queue.send`. Raises RuntimeError while another thread uses the queue, as the methods below."""
@@ -354,8 +360,7 @@ class StreamQueue:
         sim = self._simulator
 
         def work() -> None:
-            with self._backend.ordered():
-                sim.arrays["action"][where] = actions
+            self._backend.put(sim.arrays["action"], where, actions)
             sim.step(ids)
 
         event = self._streams[0].run(work)
@@ -395,8 +400,8 @@ class StreamQueue:
         if batch.event is not None:
             batch.event.join()
         sim, ids = self._simulator, batch.ids
-        with self._backend.ordered():
-            rows = [sim.arrays[c.name][batch.where].reshape(len(ids) * c.rows, *c.shape) for c in self._columns]
+        taken = (self._backend.take(sim.arrays[c.name], batch.where) for c in self._columns)
+        rows = [array.reshape(len(ids) * c.rows, *c.shape) for array, c in zip(taken, self._columns, strict=True)]
         self._batches.remove(batch)
         self.flight[ids] = 0
         return ids, np.repeat(ids, sim.layout.agents), *rows

@@ -487,6 +487,27 @@ class EnvPool(BatchAttributes, gymnasium.vector.VectorEnv[Any, Any, Any]):
         self._reset(ids, seed)
         return self.recv_rows()
 
+    def xla(self) -> tuple[Any, Callable[..., Any], Callable[..., Any], Callable[..., Any]]:
+        """The envs as functions of JAX, for loops inside ``jax.jit``: EnvPool's ``handle, recv, send, step``.
+
+        ``step(handle, action)`` returns the next handle and what `step` returns; ``send(handle, action)`` the next
+        handle, and ``recv(handle)`` the same handle and what its step told. The handle holds the envs as they are now,
+        in arrays of JAX: the functions are pure, an old handle can be stepped again, and this pool stays as it is.
+        Envs that are in flight are received first. `gpuzoo.jax` has more of this kind.
+
+        Raises:
+            ImportError: JAX is missing.
+            RuntimeError: not reset yet, closed, or used after a fork.
+            ValueError: a pool whose ``batch_size`` is not all of its envs, or with ``debug``.
+            NotImplementedError: a pool on a GPU.
+        """
+        from gpuzoo.jax.pool import xla
+
+        self.simulator.check_usable()
+        if self._queue.in_flight:
+            self.recv_rows()
+        return xla(self)
+
     def render(self, env_ids: Any = None) -> np.ndarray[Any, Any]:  # type: ignore[override]
         """Pictures of some envs, (envs, height, width, 3) uint8.
 

@@ -78,7 +78,9 @@ class SingleEnv(OneEnv, gymnasium.Env[Any, Any]):
         definition = registry.get(env)
         if not definition.single():
             raise ValueError(
-                f"{definition.id} has several agents: use gpuzoo.parallel_env, gpuzoo.aec_env or gymnasium.make_vec."
+                f"{definition.id} has several agents: take gpuzoo.parallel_env, gpuzoo.aec_env or pettingzoo.make for "
+                "one env by PettingZoo's interface, gymnasium.make_vec for many, in which a row is an agent, or "
+                "gpuzoo.make for arrays by group."
             )
         check_render_mode(render_mode)
         check_masks(masks)

@@ -36,6 +36,7 @@ class Contacts:
         geom_xpos: centres of geoms, from the origin.
         geom_axis: their z axes.
         body_xpos: positions of bodies, from the origin.
+        on_stack: whether a loop goes through more than a GPU's shared memory holds.
     """
 
     def __init__(self, t: Trace, m: Model, k: Kinematics, qvel: list[Number], qacc: list[Number]) -> None:
@@ -52,6 +53,7 @@ class Contacts:
         self.touches = [touch for group in self.groups for touch in group.members]
         self._arrays: set[str] = set()
         self._bytes = 0
+        self.on_stack = False
         self._tables: set[str] = set()
         self._shared: set[tuple[str, Block]] = set()
         self._starts: dict[float, tuple[str, list[Array]]] = {}
@@ -93,6 +95,7 @@ class Contacts:
             size = count * (1 if type_ == "PackMask" else 4)
             kept = not width and self._bytes + size <= SHARED
             self._bytes += size * kept
+            self.on_stack |= self.many and not kept
             place = f"c_{name}[{count}]{f'[{width}]' if width else ''}"
             self._declare(f"GZ_KEPT({type_}, c_{name}, {count});" if kept else f"{type_} {place};")
         return f"c_{name}"

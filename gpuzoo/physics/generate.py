@@ -202,7 +202,8 @@ def _runge_kutta(m: Model, watch: tuple[str, ...], vary: tuple[str, ...]) -> str
                 found.set(x if solver.hit is None else t.select(solver.hit, found.get(), x))
     for d, found in enumerate(warm):
         t.write(f"s.qacc[{d}] = {found.name};")
-    signature = "GZ_SELDOM void physics_forward(Physics &s, const Vec *qpos, const Vec *qvel, const Vec *ctrl)"
+    word = "GZ_CALLED" if solver.p.contacts.on_stack else "GZ_SELDOM"
+    signature = f"{word} void physics_forward(Physics &s, const Vec *qpos, const Vec *qvel, const Vec *ctrl)"
     forward = _function(t, signature)
     t = Trace()
     moved = advance(t, m, _read(t, "qpos", m.nq), _read(t, "qvel", m.nv), t.read("h"))

@@ -29,6 +29,15 @@ GZ void sincos(Vec x, Vec &s, Vec &c) {
 GZ PackMask less(Vec a, Vec b) { return Pack(a) < Pack(b); }
 GZ Vec num(double x) { return vec(Pack(Real(x))); }
 
+// In front of a model's dynamics whose contacts are in local memory. It is called in a step, at the beginning of an
+// episode and in a rollout, and is so long that a copy in each of these places takes minutes to compile. Other models'
+// dynamics are in registers, which a call would put on a stack.
+#ifdef GZ_CUDA
+#define GZ_CALLED static __device__ __noinline__
+#else
+#define GZ_CALLED GZ_SELDOM
+#endif
+
 // An array of a GPU's thread in shared memory, beside those of the block's other threads. With one index or with many it
 // costs no register, and no local memory.
 #ifdef GZ_CUDA

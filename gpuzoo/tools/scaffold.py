@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import keyword
 import re
 import shutil
@@ -87,12 +88,14 @@ def create(name: str, parent: Path, template: Path, agents: int | None = None) -
         The new files: the module and the rules.
 
     Raises:
-        ValueError: no good name, or another game has it.
+        ValueError: no good name, or another game or the module itself has it.
         FileExistsError: the folder exists.
     """
     from gpuzoo import registry
 
     module, title = names(name)
+    if title in _imported((template / f"{_NAME}.py").read_text(encoding="utf-8")):
+        raise ValueError(f"{title} is a name that the game's module uses itself: choose another name.")
     for taken in registry.ids():
         if taken.rsplit("-v", 1)[0].lower() == title.lower():
             raise ValueError(f"there is a game {taken} already: choose another name.")
@@ -120,6 +123,12 @@ def about(module: Path) -> str:
     found = re.search(r'class \w+\(EnvDef\):\n    """(.+)', module.read_text(encoding="utf-8"))
     assert found
     return found[1]
+
+
+def _imported(text: str) -> set[str]:
+    """The names that a module imports."""
+    imports = [node for node in ast.walk(ast.parse(text)) if isinstance(node, (ast.Import, ast.ImportFrom))]
+    return {alias.asname or alias.name for node in imports for alias in node.names}
 
 
 def _of_the_collection(text: str) -> str:

@@ -167,6 +167,8 @@ class _Function:
             if space == "local":
                 self.symbols[name] = space, f"(u64){c_name(name)}"
                 return f"alignas({align}) char {c_name(name)}[{count * size}];"
+            if space == "shared":  # has its place among the module's
+                return ""
         for _, kind, name, length in PARAMETER.findall(line):
             self.symbols[name] = "param", f"(u64){c_name(name)}"
             self.slots[name] = max(self.slots.get(name, 0), size_of(kind) * int(length or 1))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from gymnasium import spaces
@@ -51,6 +51,10 @@ class BernoulliBandit(EnvDef):
     Config = BernoulliBanditConfig
     max_episode_steps = 100
     reference = "gymnax 1.0.1 BernoulliBandit-misc"
+    links: ClassVar[Mapping[str, str]] = {
+        "Gymnax": "https://github.com/RobertTLange/gymnax",
+        "Wang et al. 2016": "https://arxiv.org/abs/1611.05763",
+    }
     render_fps = 4
 
     def observation_space(self, cfg: BernoulliBanditConfig, group: str) -> spaces.Box:
@@ -59,6 +63,14 @@ class BernoulliBandit(EnvDef):
 
     def action_space(self, cfg: BernoulliBanditConfig, group: str) -> spaces.Discrete:
         return spaces.Discrete(2)
+
+    def observation_names(self, cfg: BernoulliBanditConfig, group: str) -> dict[str, int]:
+        return dict.fromkeys(
+            ("last reward", "whether arm 0 was pulled last", "whether arm 1 was pulled last", "time"), 1
+        )
+
+    def action_names(self, cfg: BernoulliBanditConfig, group: str) -> dict[str, int]:
+        return dict.fromkeys(("pull arm 0", "pull arm 1"), 1)
 
     def fields(self, cfg: BernoulliBanditConfig) -> dict[str, Field]:
         return {

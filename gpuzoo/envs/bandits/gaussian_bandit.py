@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from gymnasium import spaces
@@ -49,6 +49,10 @@ class GaussianBandit(EnvDef):
     Config = GaussianBanditConfig
     max_episode_steps = 100
     reference = "gymnax 1.0.1 GaussianBandit-misc"
+    links: ClassVar[Mapping[str, str]] = {
+        "Gymnax": "https://github.com/RobertTLange/gymnax",
+        "Lange and Sprekeler 2022": "https://arxiv.org/abs/2010.04466",
+    }
     render_fps = 4
 
     def observation_space(self, cfg: GaussianBanditConfig, group: str) -> spaces.Box:
@@ -57,6 +61,14 @@ class GaussianBandit(EnvDef):
 
     def action_space(self, cfg: GaussianBanditConfig, group: str) -> spaces.Discrete:
         return spaces.Discrete(2)
+
+    def observation_names(self, cfg: GaussianBanditConfig, group: str) -> dict[str, int]:
+        return dict.fromkeys(
+            ("last reward", "whether arm 0 was pulled last", "whether arm 1 was pulled last", "time"), 1
+        )
+
+    def action_names(self, cfg: GaussianBanditConfig, group: str) -> dict[str, int]:
+        return dict.fromkeys(("pull arm 0", "pull arm 1"), 1)
 
     def fields(self, cfg: GaussianBanditConfig) -> dict[str, Field]:
         return {

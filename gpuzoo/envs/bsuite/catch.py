@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from gymnasium import spaces
@@ -48,6 +48,10 @@ class Catch(EnvDef):
     Config = CatchConfig
     short_episodes = True
     reference = "bsuite 0.3.6 Catch"
+    links: ClassVar[Mapping[str, str]] = {
+        "bsuite": "https://github.com/google-deepmind/bsuite",
+        "Osband et al. 2019": "https://arxiv.org/abs/1908.03568",
+    }
     render_fps = 6
 
     def observation_space(self, cfg: CatchConfig, group: str) -> spaces.Box:
@@ -55,6 +59,12 @@ class Catch(EnvDef):
 
     def action_space(self, cfg: CatchConfig, group: str) -> spaces.Discrete:
         return spaces.Discrete(3)
+
+    def observation_names(self, cfg: CatchConfig, group: str) -> dict[str, int]:
+        return {"1 in the cells of the ball and of the paddle, row by row": cfg.rows * cfg.columns}
+
+    def action_names(self, cfg: CatchConfig, group: str) -> dict[str, int]:
+        return dict.fromkeys(("move the paddle to the left", "leave it", "move it to the right"), 1)
 
     def fields(self, cfg: CatchConfig) -> dict[str, Field]:
         return {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from gymnasium import spaces
@@ -59,6 +59,10 @@ class DeepSea(EnvDef):
     Config = DeepSeaConfig
     short_episodes = True
     reference = "bsuite 0.3.6 DeepSea"
+    links: ClassVar[Mapping[str, str]] = {
+        "bsuite": "https://github.com/google-deepmind/bsuite",
+        "Osband et al. 2019": "https://arxiv.org/abs/1908.03568",
+    }
     render_fps = 5
 
     def observation_space(self, cfg: DeepSeaConfig, group: str) -> spaces.Box:
@@ -66,6 +70,12 @@ class DeepSea(EnvDef):
 
     def action_space(self, cfg: DeepSeaConfig, group: str) -> spaces.Discrete:
         return spaces.Discrete(2)
+
+    def observation_names(self, cfg: DeepSeaConfig, group: str) -> dict[str, int]:
+        return {"1 in the cell of the diver, row by row": cfg.size**2}
+
+    def action_names(self, cfg: DeepSeaConfig, group: str) -> dict[str, int]:
+        return dict.fromkeys(("left or right, by the cell", "the other one"), 1)
 
     def fields(self, cfg: DeepSeaConfig) -> dict[str, Field]:
         return {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from gymnasium import spaces
@@ -45,6 +45,10 @@ class DiscountingChain(EnvDef):
     id = "DiscountingChain-bsuite-v0"
     Config = DiscountingChainConfig
     reference = "bsuite 0.3.6 DiscountingChain"
+    links: ClassVar[Mapping[str, str]] = {
+        "bsuite": "https://github.com/google-deepmind/bsuite",
+        "Osband et al. 2019": "https://arxiv.org/abs/1908.03568",
+    }
     render_fps = 15
 
     def observation_space(self, cfg: DiscountingChainConfig, group: str) -> spaces.Box:
@@ -52,6 +56,12 @@ class DiscountingChain(EnvDef):
 
     def action_space(self, cfg: DiscountingChainConfig, group: str) -> spaces.Discrete:
         return spaces.Discrete(5)
+
+    def observation_names(self, cfg: DiscountingChainConfig, group: str) -> dict[str, int]:
+        return dict.fromkeys(("the chosen chain, -1 before the first step", "steps / 100"), 1)
+
+    def action_names(self, cfg: DiscountingChainConfig, group: str) -> dict[str, int]:
+        return {f"choose the reward after {steps} steps": 1 for steps in REWARD_TIMESTEP}
 
     def fields(self, cfg: DiscountingChainConfig) -> dict[str, Field]:
         return {"context": Field("int32", doc="the chosen chain, -1 before the first step")}

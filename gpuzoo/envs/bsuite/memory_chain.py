@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from gymnasium import spaces
@@ -55,6 +55,10 @@ class MemoryChain(EnvDef):
     Config = MemoryChainConfig
     short_episodes = True
     reference = "bsuite 0.3.6 MemoryChain"
+    links: ClassVar[Mapping[str, str]] = {
+        "bsuite": "https://github.com/google-deepmind/bsuite",
+        "Osband et al. 2019": "https://arxiv.org/abs/1908.03568",
+    }
     render_fps = 3
 
     def observation_space(self, cfg: MemoryChainConfig, group: str) -> spaces.Box:
@@ -64,6 +68,16 @@ class MemoryChain(EnvDef):
 
     def action_space(self, cfg: MemoryChainConfig, group: str) -> spaces.Discrete:
         return spaces.Discrete(2)
+
+    def observation_names(self, cfg: MemoryChainConfig, group: str) -> dict[str, int]:
+        return {
+            "1 - time / memory_length": 1,
+            "number of the bit that is asked for": 1,
+            "the bits, as 1 and -1": cfg.num_bits,
+        }
+
+    def action_names(self, cfg: MemoryChainConfig, group: str) -> dict[str, int]:
+        return dict.fromkeys(("answer 0", "answer 1"), 1)
 
     def fields(self, cfg: MemoryChainConfig) -> dict[str, Field]:
         return {

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from gymnasium import spaces
@@ -60,6 +61,11 @@ class MNISTBandit(EnvDef):
     id = "MNISTBandit-bsuite-v0"
     Config = MNISTBanditConfig
     reference = "bsuite 0.3.6 MNISTBandit"
+    links: ClassVar[Mapping[str, str]] = {
+        "bsuite": "https://github.com/google-deepmind/bsuite",
+        "Osband et al. 2019": "https://arxiv.org/abs/1908.03568",
+        "LeCun et al. 1998": "https://doi.org/10.1109/5.726791",
+    }
     short_episodes = True
     render_fps = 2
 
@@ -75,6 +81,12 @@ class MNISTBandit(EnvDef):
 
     def action_space(self, cfg: MNISTBanditConfig, group: str) -> spaces.Discrete:
         return spaces.Discrete(10)
+
+    def observation_names(self, cfg: MNISTBanditConfig, group: str) -> dict[str, int]:
+        return {"the pixels, row by row": math.prod(shape(cfg.data))}
+
+    def action_names(self, cfg: MNISTBanditConfig, group: str) -> dict[str, int]:
+        return {f"say that the digit is {k}": 1 for k in range(10)}
 
     def fields(self, cfg: MNISTBanditConfig) -> dict[str, Field]:
         return {"index": Field("int32", doc="number of the picture")}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from gymnasium import spaces
@@ -48,6 +48,10 @@ class SimpleBandit(EnvDef):
     Config = SimpleBanditConfig
     short_episodes = True
     reference = "bsuite 0.3.6 SimpleBandit"
+    links: ClassVar[Mapping[str, str]] = {
+        "bsuite": "https://github.com/google-deepmind/bsuite",
+        "Osband et al. 2019": "https://arxiv.org/abs/1908.03568",
+    }
     render_fps = 2
 
     def observation_space(self, cfg: SimpleBanditConfig, group: str) -> spaces.Box:
@@ -55,6 +59,12 @@ class SimpleBandit(EnvDef):
 
     def action_space(self, cfg: SimpleBanditConfig, group: str) -> spaces.Discrete:
         return spaces.Discrete(cfg.num_actions)
+
+    def observation_names(self, cfg: SimpleBanditConfig, group: str) -> dict[str, int]:
+        return {"always 1": 1}
+
+    def action_names(self, cfg: SimpleBanditConfig, group: str) -> dict[str, int]:
+        return {f"pull arm {k}": 1 for k in range(cfg.num_actions)}
 
     def fields(self, cfg: SimpleBanditConfig) -> dict[str, Field]:
         return {"arm": Field("int32", doc="the arm that was pulled, -1 before")}

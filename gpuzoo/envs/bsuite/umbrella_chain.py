@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from gymnasium import spaces
@@ -48,6 +48,10 @@ class UmbrellaChain(EnvDef):
     id = "UmbrellaChain-bsuite-v0"
     Config = UmbrellaChainConfig
     reference = "bsuite 0.3.6 UmbrellaChain"
+    links: ClassVar[Mapping[str, str]] = {
+        "bsuite": "https://github.com/google-deepmind/bsuite",
+        "Osband et al. 2019": "https://arxiv.org/abs/1908.03568",
+    }
     render_fps = 4
 
     def observation_space(self, cfg: UmbrellaChainConfig, group: str) -> spaces.Box:
@@ -55,6 +59,13 @@ class UmbrellaChain(EnvDef):
 
     def action_space(self, cfg: UmbrellaChainConfig, group: str) -> spaces.Discrete:
         return spaces.Discrete(2)
+
+    def observation_names(self, cfg: UmbrellaChainConfig, group: str) -> dict[str, int]:
+        names = {"whether an umbrella will be needed": 1, "whether the agent has one": 1, "1 - steps / chain_length": 1}
+        return names | ({"distractors, 0 or 1 at random": cfg.n_distractor} if cfg.n_distractor else {})
+
+    def action_names(self, cfg: UmbrellaChainConfig, group: str) -> dict[str, int]:
+        return dict.fromkeys(("leave the umbrella", "take it"), 1)
 
     def fields(self, cfg: UmbrellaChainConfig) -> dict[str, Field]:
         return {

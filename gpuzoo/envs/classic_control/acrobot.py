@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from gymnasium import spaces
@@ -60,6 +60,10 @@ class Acrobot(EnvDef):
     Config = AcrobotConfig
     max_episode_steps = 500
     reference = "gymnasium Acrobot-v1"
+    links: ClassVar[Mapping[str, str]] = {
+        "Gymnasium": "https://gymnasium.farama.org/environments/classic_control/acrobot/",
+        "Sutton 1996": "https://proceedings.neurips.cc/paper/1995/hash/8f1d43620bc6bb580df6e80b0dc05c48-Abstract.html",
+    }
     reward_threshold = -100.0
     render_fps = 15
 
@@ -79,6 +83,22 @@ class Acrobot(EnvDef):
 
     def action_space(self, cfg: AcrobotConfig, group: str) -> spaces.Discrete:
         return spaces.Discrete(3)
+
+    def observation_names(self, cfg: AcrobotConfig, group: str) -> dict[str, int]:
+        return dict.fromkeys(
+            (
+                "cosine of theta1",
+                "sine of theta1",
+                "cosine of theta2",
+                "sine of theta2",
+                "angular velocity of theta1",
+                "angular velocity of theta2",
+            ),
+            1,
+        )
+
+    def action_names(self, cfg: AcrobotConfig, group: str) -> dict[str, int]:
+        return dict.fromkeys(("torque -1", "torque 0", "torque +1"), 1)
 
     def fields(self, cfg: AcrobotConfig) -> dict[str, Field]:
         return {

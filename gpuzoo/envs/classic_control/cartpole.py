@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from gymnasium import spaces
@@ -51,6 +51,10 @@ class CartPole(EnvDef):
     Config = CartPoleConfig
     max_episode_steps = 500
     reference = "gymnasium CartPole-v1"
+    links: ClassVar[Mapping[str, str]] = {
+        "Gymnasium": "https://gymnasium.farama.org/environments/classic_control/cart_pole/",
+        "Barto, Sutton and Anderson 1983": "https://doi.org/10.1109/TSMC.1983.6313077",
+    }
     benchmarks = {"4096 envs": {"num_envs": 4096}}
     render_fps = 50
     reward_threshold = 475.0
@@ -61,6 +65,20 @@ class CartPole(EnvDef):
 
     def action_space(self, cfg: CartPoleConfig, group: str) -> spaces.Discrete:
         return spaces.Discrete(2)
+
+    def observation_names(self, cfg: CartPoleConfig, group: str) -> dict[str, int]:
+        return dict.fromkeys(
+            (
+                "position of the cart, m",
+                "velocity of the cart, m/s",
+                "angle of the pole, rad",
+                "angular velocity of the pole, rad/s",
+            ),
+            1,
+        )
+
+    def action_names(self, cfg: CartPoleConfig, group: str) -> dict[str, int]:
+        return dict.fromkeys(("push to the left", "push to the right"), 1)
 
     def fields(self, cfg: CartPoleConfig) -> dict[str, Field]:
         return {

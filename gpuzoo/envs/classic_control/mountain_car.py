@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from gymnasium import spaces
@@ -53,6 +53,10 @@ class MountainCar(EnvDef):
     Config = MountainCarConfig
     max_episode_steps = 200
     reference = "gymnasium MountainCar-v0"
+    links: ClassVar[Mapping[str, str]] = {
+        "Gymnasium": "https://gymnasium.farama.org/environments/classic_control/mountain_car/",
+        "Moore 1990": "https://www.cl.cam.ac.uk/techreports/UCAM-CL-TR-209.pdf",
+    }
     reward_threshold = -110.0
 
     def check(self, cfg: MountainCarConfig) -> None:
@@ -64,6 +68,12 @@ class MountainCar(EnvDef):
 
     def action_space(self, cfg: MountainCarConfig, group: str) -> spaces.Discrete:
         return spaces.Discrete(3)
+
+    def observation_names(self, cfg: MountainCarConfig, group: str) -> dict[str, int]:
+        return dict.fromkeys(("position", "velocity per step"), 1)
+
+    def action_names(self, cfg: MountainCarConfig, group: str) -> dict[str, int]:
+        return dict.fromkeys(("drive to the left", "do nothing", "drive to the right"), 1)
 
     def fields(self, cfg: MountainCarConfig) -> dict[str, Field]:
         return hill.FIELDS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from gymnasium import spaces
@@ -47,7 +47,7 @@ class MountainCarContinuous(EnvDef):
 
     **End.** The car is at `goal_position` or further, with at least `goal_velocity`. Time limit: 999 steps.
 
-    **Other than in Gymnasium.** An action out of range is clipped first, so it costs as much as the nearest one in
+    **Differences from Gymnasium.** An action out of range is clipped first, so it costs as much as the nearest one in
     range; theirs costs what it is.
     """
 
@@ -55,6 +55,10 @@ class MountainCarContinuous(EnvDef):
     Config = MountainCarContinuousConfig
     max_episode_steps = 999
     reference = "gymnasium MountainCarContinuous-v0"
+    links: ClassVar[Mapping[str, str]] = {
+        "Gymnasium": "https://gymnasium.farama.org/environments/classic_control/mountain_car_continuous/",
+        "Moore 1990": "https://www.cl.cam.ac.uk/techreports/UCAM-CL-TR-209.pdf",
+    }
     reward_threshold = 90.0
 
     def check(self, cfg: MountainCarContinuousConfig) -> None:
@@ -66,6 +70,12 @@ class MountainCarContinuous(EnvDef):
 
     def action_space(self, cfg: MountainCarContinuousConfig, group: str) -> spaces.Box:
         return spaces.Box(-1.0, 1.0, (1,), np.float32)
+
+    def observation_names(self, cfg: MountainCarContinuousConfig, group: str) -> dict[str, int]:
+        return dict.fromkeys(("position", "velocity per step"), 1)
+
+    def action_names(self, cfg: MountainCarContinuousConfig, group: str) -> dict[str, int]:
+        return {"force of the motor, positive to the right": 1}
 
     def fields(self, cfg: MountainCarContinuousConfig) -> dict[str, Field]:
         return hill.FIELDS

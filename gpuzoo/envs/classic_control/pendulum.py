@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from gymnasium import spaces
@@ -45,14 +45,17 @@ class Pendulum(EnvDef):
 
     **End.** None. Time limit: 200 steps.
 
-    **Other than in Gymnasium.** The state's angle is kept in [-pi, pi], where theirs grows; an observation or a reward
-    does not depend on it.
+    **Differences from Gymnasium.** The state's angle is kept in [-pi, pi], where theirs grows. Observations and
+    rewards do not depend on it.
     """
 
     id = "Pendulum-v1"
     Config = PendulumConfig
     max_episode_steps = 200
     reference = "gymnasium Pendulum-v1"
+    links: ClassVar[Mapping[str, str]] = {
+        "Gymnasium": "https://gymnasium.farama.org/environments/classic_control/pendulum/",
+    }
     render_fps = 30
 
     def observation_space(self, cfg: PendulumConfig, group: str) -> spaces.Box:
@@ -61,6 +64,12 @@ class Pendulum(EnvDef):
 
     def action_space(self, cfg: PendulumConfig, group: str) -> spaces.Box:
         return spaces.Box(-2.0, 2.0, (1,), np.float32)
+
+    def observation_names(self, cfg: PendulumConfig, group: str) -> dict[str, int]:
+        return dict.fromkeys(("cosine of the angle", "sine of the angle", "angular velocity, rad/s"), 1)
+
+    def action_names(self, cfg: PendulumConfig, group: str) -> dict[str, int]:
+        return {"torque, N m, positive is counter-clockwise": 1}
 
     def fields(self, cfg: PendulumConfig) -> dict[str, Field]:
         return {

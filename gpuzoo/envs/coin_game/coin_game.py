@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from gymnasium import spaces
@@ -36,8 +36,8 @@ class CoinGameConfig(Config):
 class CoinGame(EnvDef):
     """Two players collect coins; each pays when the other takes one of its colour.
 
-    A red and a blue player move on a board of 3 x 3 cells without borders: who leaves on one side comes
-    back on the other. There are a red and a blue coin. Any coin is worth 1 to who takes it, but a coin
+    A red and a blue player move on a board of 3 x 3 cells without borders: a player that leaves on one side
+    comes back on the other. There are a red and a blue coin. Any coin is worth 1 to who takes it, but a coin
     of the other's colour costs the other 2. Taking only one's own coins is to cooperate. Lerer and
     Peysakhovich, "Maintaining cooperation in complex social dilemmas using deep reinforcement learning"
     (2017). Players and coins may share a cell, and both players may take the same coin.
@@ -66,6 +66,11 @@ class CoinGame(EnvDef):
     Config = CoinGameConfig
     invalid_action = 4
     reference = "jaxmarl 0.2.0 coin_game"
+    interaction = "mixed"
+    links: ClassVar[Mapping[str, str]] = {
+        "JaxMARL": "https://github.com/FLAIROx/JaxMARL/tree/main/jaxmarl/environments/coin_game",
+        "Lerer and Peysakhovich 2017": "https://arxiv.org/abs/1707.01068",
+    }
     render_fps = 4
 
     def agents(self, cfg: CoinGameConfig) -> dict[str, int]:
@@ -76,6 +81,15 @@ class CoinGame(EnvDef):
 
     def action_space(self, cfg: CoinGameConfig, group: str) -> spaces.Discrete:
         return spaces.Discrete(5)
+
+    def observation_names(self, cfg: CoinGameConfig, group: str) -> dict[str, int]:
+        planes = dict.fromkeys(
+            ("the player", "the other player", "a coin of its own colour", "a coin of the other's"), 1
+        )
+        return planes if cfg.cnn else {"for each cell: whether there is " + ", ".join(planes): 36}
+
+    def action_names(self, cfg: CoinGameConfig, group: str) -> dict[str, int]:
+        return dict.fromkeys(("column + 1", "column - 1", "row + 1", "row - 1", "stay"), 1)
 
     def fields(self, cfg: CoinGameConfig) -> dict[str, Field]:
         cell = "cell 3 * row + column"

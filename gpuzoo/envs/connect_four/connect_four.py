@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from gymnasium import spaces
@@ -59,6 +59,10 @@ class ConnectFour(EnvDef):
     action_mask = True
     turn = "to_move"
     reference = "pettingzoo connect_four_v3"
+    interaction = "competitive"
+    links: ClassVar[Mapping[str, str]] = {
+        "PettingZoo": "https://pettingzoo.farama.org/environments/classic/connect_four/",
+    }
     render_fps = 2
 
     def agents(self, cfg: ConnectFourConfig) -> dict[str, int]:
@@ -69,6 +73,12 @@ class ConnectFour(EnvDef):
 
     def action_space(self, cfg: ConnectFourConfig, group: str) -> spaces.Discrete:
         return spaces.Discrete(7)
+
+    def observation_names(self, cfg: ConnectFourConfig, group: str) -> dict[str, int]:
+        return {"discs of the observing player": 1, "discs of the opponent": 1}
+
+    def action_names(self, cfg: ConnectFourConfig, group: str) -> dict[str, int]:
+        return {f"drop a disc into column {k}": 1 for k in range(7)}
 
     def fields(self, cfg: ConnectFourConfig) -> dict[str, Field]:
         cells = "bit 7 * row + column, row 0 is the top"

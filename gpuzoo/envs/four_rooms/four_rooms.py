@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from gymnasium import spaces
@@ -92,6 +92,10 @@ class FourRooms(EnvDef):
     Config = FourRoomsConfig
     max_episode_steps = 500
     reference = "gymnax==1.0.1 FourRooms-misc"
+    links: ClassVar[Mapping[str, str]] = {
+        "Gymnax": "https://github.com/RobertTLange/gymnax",
+        "Sutton, Precup and Singh 1999": "https://doi.org/10.1016/S0004-3702(99)00052-1",
+    }
     benchmarks = {"map": {"use_visual_obs": True}}
     render_fps = 10
 
@@ -119,6 +123,14 @@ class FourRooms(EnvDef):
             "open": np.flatnonzero(~WALLS).astype(np.int32),
             "walls": np.stack([WALLS, np.zeros_like(WALLS)], 2).astype(np.uint8).ravel(),
         }
+
+    def observation_names(self, cfg: FourRoomsConfig, group: str) -> dict[str, int]:
+        if cfg.use_visual_obs:
+            return {"walls": 1, "the agent": 1}
+        return dict.fromkeys(("row of the agent", "column of the agent", "row of the goal", "column of the goal"), 1)
+
+    def action_names(self, cfg: FourRoomsConfig, group: str) -> dict[str, int]:
+        return dict.fromkeys(("up", "right", "down", "left"), 1)
 
     def fields(self, cfg: FourRoomsConfig) -> dict[str, Field]:
         return {

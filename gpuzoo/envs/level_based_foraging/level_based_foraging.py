@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from gymnasium import spaces
@@ -100,6 +100,12 @@ class LevelBasedForaging(EnvDef):
     max_episode_steps = 50
     action_mask = True
     reference = "lbforaging==2.0.0 Foraging-v3"
+    aliases = (r"Foraging-[-\w]+-v3",)
+    interaction = "cooperative"
+    links: ClassVar[Mapping[str, str]] = {
+        "lbforaging": "https://github.com/semitable/lb-foraging",
+        "Papoudakis et al. 2021": "https://arxiv.org/abs/2006.07869",
+    }
     benchmarks = {
         "Foraging-2s-8x8-2p-2f-coop": {"sight": 2, "force_coop": True},
         "Foraging-15x15-8p-4f": {"rows": 15, "cols": 15, "players": 8, "max_num_food": 4},
@@ -172,6 +178,19 @@ class LevelBasedForaging(EnvDef):
 
     def action_space(self, cfg: LevelBasedForagingConfig, group: str) -> spaces.Discrete:
         return spaces.Discrete(6)
+
+    def observation_names(self, cfg: LevelBasedForagingConfig, group: str) -> dict[str, int]:
+        if cfg.grid_observation:
+            return {"levels of players": 1, "levels of foods": 1, "free cells": 1}
+        each = "row, column, level" if cfg.observe_agent_levels else "row, column"
+        names = {f"food {k}: row, column, level": 3 for k in range(cfg.max_num_food)}
+        who = ["the player itself", *(f"other player {k}" for k in range(1, cfg.players))]
+        return names | {f"{one}: {each}": each.count(",") + 1 for one in who}
+
+    def action_names(self, cfg: LevelBasedForagingConfig, group: str) -> dict[str, int]:
+        return dict.fromkeys(
+            ("none", "north (row - 1)", "south (row + 1)", "west (column - 1)", "east (column + 1)", "load"), 1
+        )
 
     def fields(self, cfg: LevelBasedForagingConfig) -> dict[str, Field]:
         return {

@@ -87,6 +87,10 @@ class MatrixGame(EnvDef):
     Config = MatrixGameConfig
     max_episode_steps = 100
     reference = "pettingzoo rps_v2"
+    interaction = "mixed"
+    links: ClassVar[Mapping[str, str]] = {
+        "PettingZoo": "https://pettingzoo.farama.org/environments/classic/rps/",
+    }
     render_fps = 2
     #: payoffs of a game that was made by `of`
     payoffs: ClassVar[NDArray[np.float32] | None] = None
@@ -132,6 +136,18 @@ class MatrixGame(EnvDef):
 
     def action_space(self, cfg: MatrixGameConfig, group: str) -> spaces.Discrete:
         return spaces.Discrete(len(self._table(cfg)))
+
+    def observation_names(self, cfg: MatrixGameConfig, group: str) -> dict[str, int]:
+        players = self._table(cfg).ndim - 1
+        names: dict[str, int] = {}
+        for k in range(cfg.memory):
+            ago = "in the last round" if k == 0 else f"{k + 1} rounds ago"
+            others = [f"move of the player {j + 1} places on, {ago}" for j in range(players - 1)]
+            names |= dict.fromkeys([f"own move {ago}", *others], 1)
+        return names
+
+    def action_names(self, cfg: MatrixGameConfig, group: str) -> dict[str, int]:
+        return {f"move {k}": 1 for k in range(len(self._table(cfg)))}
 
     def fields(self, cfg: MatrixGameConfig) -> dict[str, Field]:
         return {"moves": Field("int32", ("memory", "agents"), doc="the last rounds, the latest first; n: not played")}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from gymnasium import spaces
@@ -40,7 +40,7 @@ class MetaMaze(EnvDef):
     ``normalize_time`` 2 t / 100 - 1. The goal is not seen.
 
     **Reward.** ``reward`` when the agent is in the goal's cell after its move, and ``punishment`` for walking into a
-    wall. Who is in the goal's cell is put into an open cell drawn at random.
+    wall. An agent in the goal's cell moves to a random open cell.
 
     **Start.** The agent is in the centre, the goal in an open cell drawn at random. It stays there for the episode.
 
@@ -57,6 +57,10 @@ class MetaMaze(EnvDef):
     Config = MetaMazeConfig
     max_episode_steps = 200
     reference = "gymnax==1.0.1 MetaMaze-misc"
+    links: ClassVar[Mapping[str, str]] = {
+        "Gymnax": "https://github.com/RobertTLange/gymnax",
+        "Miconi et al. 2018": "https://arxiv.org/abs/1804.02464",
+    }
     render_fps = 10
 
     def check(self, cfg: MetaMazeConfig) -> None:
@@ -82,6 +86,13 @@ class MetaMaze(EnvDef):
             "OPEN": size**2 - (size // 2) ** 2,
             "START": size // 2 + (0 if cfg.true_center else radius - 1),
         }
+
+    def observation_names(self, cfg: MetaMazeConfig, group: str) -> dict[str, int]:
+        cells = {f"walls in the {cfg.rf_size} x {cfg.rf_size} cells around the agent": cfg.rf_size**2}
+        return cells | {"last action, one-hot": 4, "last reward": 1, "time": 1}
+
+    def action_names(self, cfg: MetaMazeConfig, group: str) -> dict[str, int]:
+        return dict.fromkeys(("up", "right", "down", "left"), 1)
 
     def fields(self, cfg: MetaMazeConfig) -> dict[str, Field]:
         return {

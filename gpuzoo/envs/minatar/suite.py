@@ -42,6 +42,10 @@ class MinAtar(EnvDef):
     #: the buttons that do something, in MinAtar's order
     buttons: ClassVar[tuple[str, ...]]
     title: ClassVar[str]
+    links: ClassVar[Mapping[str, str]] = {
+        "MinAtar": "https://github.com/kenjyoung/MinAtar",
+        "Young and Tian 2019": "https://arxiv.org/abs/1903.03176",
+    }
     render_fps = 15
 
     def pressed(self, cfg: MinAtarConfig) -> tuple[str, ...]:
@@ -56,6 +60,12 @@ class MinAtar(EnvDef):
 
     def action_space(self, cfg: MinAtarConfig, group: str) -> spaces.Discrete:
         return spaces.Discrete(len(self.pressed(cfg)))
+
+    def observation_names(self, cfg: MinAtarConfig, group: str) -> dict[str, int]:
+        return dict.fromkeys(self.channels, 1)
+
+    def action_names(self, cfg: MinAtarConfig, group: str) -> dict[str, int]:
+        return dict.fromkeys(self.pressed(cfg), 1)
 
     def fields(self, cfg: MinAtarConfig) -> dict[str, Field]:
         return {"last_action": Field("int8", doc="the button pressed last: " + ", ".join(BUTTONS))}

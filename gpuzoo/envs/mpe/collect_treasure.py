@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from gymnasium import spaces
@@ -74,6 +74,8 @@ class CollectTreasure(World):
     id = "CollectTreasure-v0"
     Config = CollectTreasureConfig
     reference = "mpe2 collect_treasure_v1"
+    interaction = "cooperative"
+    links: ClassVar[Mapping[str, str]] = {"MPE2": "https://mpe2.farama.org/environments/collect_treasure/"}
 
     def agents(self, cfg: CollectTreasureConfig) -> dict[str, int]:
         return {"collector": cfg.num_collectors, "deposit": cfg.num_deposits}
@@ -85,6 +87,17 @@ class CollectTreasure(World):
 
     def constants(self, cfg: CollectTreasureConfig) -> dict[str, int]:
         return {"TREASURES": cfg.num_treasures}
+
+    def observation_names(self, cfg: CollectTreasureConfig, group: str) -> dict[str, int]:
+        n, collects = cfg.num_deposits, group == "collector"
+        names = {"own position, x and y": 2, "own velocity, x and y": 2} | (
+            {"what it holds, one-hot": n} if collects else {}
+        )
+        others = cfg.num_collectors + n - 1
+        if others:
+            each = "other agents, the nearest first: place, velocity, the kind it takes, the kind it holds"
+            names[each] = others * (4 + 2 * n)
+        return names | {"treasures, the nearest first: place, kind": cfg.num_treasures * (2 + n)}
 
     def fields(self, cfg: CollectTreasureConfig) -> dict[str, Field]:
         return BODIES | {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from gymnasium import spaces
@@ -38,9 +38,14 @@ class Simple(World):
     id = "Simple-v0"
     Config = WorldConfig
     reference = "mpe2 simple_v3"
+    aliases = ("MPE_simple_v3",)
+    links: ClassVar[Mapping[str, str]] = {"MPE2": "https://mpe2.farama.org/environments/simple/"}
 
     def observation_space(self, cfg: WorldConfig, group: str) -> spaces.Box:
         return seen(4)
+
+    def observation_names(self, cfg: WorldConfig, group: str) -> dict[str, int]:
+        return {"own velocity, x and y": 2, "the landmark, x and y, relative": 2}
 
     def fields(self, cfg: WorldConfig) -> dict[str, Field]:
         return {

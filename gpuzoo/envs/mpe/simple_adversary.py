@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from gymnasium import spaces
@@ -54,6 +54,9 @@ class SimpleAdversary(World):
     id = "SimpleAdversary-v0"
     Config = SimpleAdversaryConfig
     reference = "mpe2 simple_adversary_v3"
+    aliases = ("MPE_simple_adversary_v3",)
+    interaction = "mixed"
+    links: ClassVar[Mapping[str, str]] = {"MPE2": "https://mpe2.farama.org/environments/simple_adversary/"}
 
     def agents(self, cfg: SimpleAdversaryConfig) -> dict[str, int]:
         return {"adversary": 1, "agent": cfg.N}
@@ -61,6 +64,11 @@ class SimpleAdversary(World):
     def observation_space(self, cfg: SimpleAdversaryConfig, group: str) -> spaces.Box:
         places = (cfg.num_landmark_neighbors or cfg.N) + (cfg.num_agent_neighbors or cfg.N)
         return seen(2 * places + 2 * (group == "agent"))
+
+    def observation_names(self, cfg: SimpleAdversaryConfig, group: str) -> dict[str, int]:
+        goal = {"the goal, x and y, relative": 2} if group == "agent" else {}
+        places = {"landmarks, x and y of each, relative": 2 * (cfg.num_landmark_neighbors or cfg.N)}
+        return goal | places | {"other agents, x and y of each, relative": 2 * (cfg.num_agent_neighbors or cfg.N)}
 
     def fields(self, cfg: SimpleAdversaryConfig) -> dict[str, Field]:
         return BODIES | {

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
 from gpuzoo.core.definition import EnvDef, Field
-from gpuzoo.envs.mpe.speech import action_space, draw_bubble
+from gpuzoo.envs.mpe.speech import action_space, draw_bubble, spoken
 from gpuzoo.envs.mpe.world import WorldConfig, seen
 from gpuzoo.render import Canvas, fade
 
@@ -60,6 +60,12 @@ class SimpleCrypto(EnvDef):
     Config = SimpleCryptoConfig
     max_episode_steps = 25
     reference = "mpe2 simple_crypto_v3"
+    aliases = ("MPE_simple_crypto_v3",)
+    interaction = "mixed"
+    links: ClassVar[Mapping[str, str]] = {
+        "MPE2": "https://mpe2.farama.org/environments/simple_crypto/",
+        "Lowe et al. 2017": "https://arxiv.org/abs/1706.02275",
+    }
     render_fps = 4
 
     def agents(self, cfg: SimpleCryptoConfig) -> dict[str, int]:
@@ -73,6 +79,13 @@ class SimpleCrypto(EnvDef):
 
     def constants(self, cfg: SimpleCryptoConfig) -> dict[str, int]:
         return {"WORDS": WORDS}
+
+    def observation_names(self, cfg: SimpleCryptoConfig, group: str) -> dict[str, int]:
+        first = {"eve": {}, "bob": {"the key": WORDS}, "alice": {"the message": WORDS}}[group]
+        return {**first, "the key" if group == "alice" else "what Alice said": WORDS}
+
+    def action_names(self, cfg: SimpleCryptoConfig, group: str) -> dict[str, int]:
+        return spoken(cfg.continuous_actions, 0, WORDS)
 
     def fields(self, cfg: SimpleCryptoConfig) -> dict[str, Field]:
         return {

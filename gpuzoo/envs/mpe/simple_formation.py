@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from numpy.typing import NDArray
 
@@ -42,6 +42,8 @@ class SimpleFormation(AssignmentWorld):
 
     id = "SimpleFormation-v0"
     reference = "mpe2 simple_formation_v1"
+    interaction = "cooperative"
+    links: ClassVar[Mapping[str, str]] = {"MPE2": "https://mpe2.farama.org/environments/simple_formation/"}
     title = "Simple Formation"
     radius = 0.05
     landmarks = 1

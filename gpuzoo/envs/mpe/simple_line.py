@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from numpy.typing import NDArray
 
@@ -43,6 +43,8 @@ class SimpleLine(AssignmentWorld):
 
     id = "SimpleLine-v0"
     reference = "mpe2 simple_line_v1"
+    interaction = "cooperative"
+    links: ClassVar[Mapping[str, str]] = {"MPE2": "https://mpe2.farama.org/environments/simple_line/"}
     title = "Simple Line"
     radius = 0.03
     landmarks = 2

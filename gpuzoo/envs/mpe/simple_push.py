@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from gymnasium import spaces
@@ -47,12 +47,22 @@ class SimplePush(World):
     id = "SimplePush-v0"
     Config = WorldConfig
     reference = "mpe2 simple_push_v3"
+    aliases = ("MPE_simple_push_v3",)
+    interaction = "competitive"
+    links: ClassVar[Mapping[str, str]] = {"MPE2": "https://mpe2.farama.org/environments/simple_push/"}
 
     def agents(self, cfg: WorldConfig) -> dict[str, int]:
         return {"adversary": 1, "agent": 1}
 
     def observation_space(self, cfg: WorldConfig, group: str) -> spaces.Box:
         return seen(8 if group == "adversary" else 19)
+
+    def observation_names(self, cfg: WorldConfig, group: str) -> dict[str, int]:
+        landmarks = {"landmarks, x and y of each, relative": 4}
+        if group == "adversary":
+            return {"own velocity, x and y": 2, **landmarks, "the agent, x and y, relative": 2}
+        own = {"own velocity, x and y": 2, "the goal, x and y, relative": 2, "own colour": 3}
+        return own | landmarks | {"colours of the landmarks": 6, "the adversary, x and y, relative": 2}
 
     def fields(self, cfg: WorldConfig) -> dict[str, Field]:
         return BODIES | {

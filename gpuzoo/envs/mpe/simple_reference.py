@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
 from gpuzoo.core.definition import Field, param
-from gpuzoo.envs.mpe.speech import action_space, draw_bubble
+from gpuzoo.envs.mpe.speech import action_space, draw_bubble, spoken
 from gpuzoo.envs.mpe.world import BODIES, World, WorldConfig, draw_agent, draw_plane, seen
 from gpuzoo.render import Canvas, fade
 
@@ -55,6 +55,9 @@ class SimpleReference(World):
     id = "SimpleReference-v0"
     Config = SimpleReferenceConfig
     reference = "mpe2 simple_reference_v3"
+    aliases = ("MPE_simple_reference_v3",)
+    interaction = "cooperative"
+    links: ClassVar[Mapping[str, str]] = {"MPE2": "https://mpe2.farama.org/environments/simple_reference/"}
 
     def agents(self, cfg: SimpleReferenceConfig) -> dict[str, int]:
         return {"agent": 2}
@@ -67,6 +70,13 @@ class SimpleReference(World):
 
     def constants(self, cfg: SimpleReferenceConfig) -> dict[str, int]:
         return {"WORDS": WORDS, "LANDMARKS": LANDMARKS}
+
+    def observation_names(self, cfg: SimpleReferenceConfig, group: str) -> dict[str, int]:
+        places = {"own velocity, x and y": 2, "landmarks, x and y of each, relative": 2 * LANDMARKS}
+        return places | {"colour of the partner's goal": 3, "what the partner said, one-hot": WORDS}
+
+    def action_names(self, cfg: SimpleReferenceConfig, group: str) -> dict[str, int]:
+        return spoken(cfg.continuous_actions, MOVES, WORDS)
 
     def fields(self, cfg: SimpleReferenceConfig) -> dict[str, Field]:
         return BODIES | {

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
 from gpuzoo.core.definition import Field
-from gpuzoo.envs.mpe.speech import action_space, draw_bubble
+from gpuzoo.envs.mpe.speech import action_space, draw_bubble, spoken
 from gpuzoo.envs.mpe.world import BODIES, World, WorldConfig, draw_agent, draw_plane, seen
 from gpuzoo.render import Canvas, fade
 
@@ -51,6 +51,9 @@ class SimpleSpeakerListener(World):
     id = "SimpleSpeakerListener-v0"
     Config = SimpleSpeakerListenerConfig
     reference = "mpe2 simple_speaker_listener_v4"
+    aliases = ("MPE_simple_speaker_listener_v4",)
+    interaction = "cooperative"
+    links: ClassVar[Mapping[str, str]] = {"MPE2": "https://mpe2.farama.org/environments/simple_speaker_listener/"}
 
     def agents(self, cfg: SimpleSpeakerListenerConfig) -> dict[str, int]:
         return {"speaker": 1, "listener": 1}
@@ -64,6 +67,16 @@ class SimpleSpeakerListener(World):
 
     def constants(self, cfg: SimpleSpeakerListenerConfig) -> dict[str, int]:
         return {"WORDS": WORDS, "LANDMARKS": LANDMARKS}
+
+    def observation_names(self, cfg: SimpleSpeakerListenerConfig, group: str) -> dict[str, int]:
+        if group == "speaker":
+            return {"colour of the goal": 3}
+        places = {"own velocity, x and y": 2, "landmarks, x and y of each, relative": 2 * LANDMARKS}
+        return places | {"what the speaker said, one-hot": WORDS}
+
+    def action_names(self, cfg: SimpleSpeakerListenerConfig, group: str) -> dict[str, int]:
+        speaks = group == "speaker"
+        return spoken(cfg.continuous_actions, 0 if speaks else MOVES, WORDS if speaks else 0)
 
     def fields(self, cfg: SimpleSpeakerListenerConfig) -> dict[str, Field]:
         return BODIES | {

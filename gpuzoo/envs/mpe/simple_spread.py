@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from gymnasium import spaces
@@ -58,6 +58,9 @@ class SimpleSpread(World):
     id = "SimpleSpread-v0"
     Config = SimpleSpreadConfig
     reference = "mpe2 simple_spread_v3"
+    aliases = ("MPE_simple_spread_v3",)
+    interaction = "cooperative"
+    links: ClassVar[Mapping[str, str]] = {"MPE2": "https://mpe2.farama.org/environments/simple_spread/"}
 
     def agents(self, cfg: SimpleSpreadConfig) -> dict[str, int]:
         return {"agent": cfg.N}
@@ -66,6 +69,13 @@ class SimpleSpread(World):
         landmarks = cfg.num_landmark_neighbors or cfg.N
         others = cfg.num_agent_neighbors or cfg.N - 1
         return seen(4 + 2 * landmarks + 4 * others)
+
+    def observation_names(self, cfg: SimpleSpreadConfig, group: str) -> dict[str, int]:
+        others = cfg.num_agent_neighbors or cfg.N - 1
+        names = {"own velocity, x and y": 2, "own position, x and y": 2}
+        names["landmarks, x and y of each, relative"] = 2 * (cfg.num_landmark_neighbors or cfg.N)
+        seen = {"other agents, x and y of each, relative": 2 * others, "what they say, always 0": 2 * others}
+        return names | seen if others else names
 
     def fields(self, cfg: SimpleSpreadConfig) -> dict[str, Field]:
         return BODIES | {

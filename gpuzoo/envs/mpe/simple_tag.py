@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from gymnasium import spaces
@@ -74,6 +74,9 @@ class SimpleTag(World):
     id = "SimpleTag-v0"
     Config = SimpleTagConfig
     reference = "mpe2 simple_tag_v3"
+    aliases = ("MPE_simple_tag_v3",)
+    interaction = "competitive"
+    links: ClassVar[Mapping[str, str]] = {"MPE2": "https://mpe2.farama.org/environments/simple_tag/"}
     benchmarks = {"32 hunt 8": {"num_adversaries": 32, "num_good": 8, "num_obstacles": 8}}
 
     def agents(self, cfg: SimpleTagConfig) -> dict[str, int]:
@@ -84,6 +87,18 @@ class SimpleTag(World):
         prey = cfg.num_good - (group == "agent")
         places = (cfg.num_landmark_neighbors or cfg.num_obstacles) + (cfg.num_agent_neighbors or others)
         return seen(4 + 2 * places + 2 * (cfg.num_agent_neighbors or prey))
+
+    def observation_names(self, cfg: SimpleTagConfig, group: str) -> dict[str, int]:
+        good = cfg.num_good - (group == "agent")
+        others = cfg.num_agent_neighbors or cfg.num_adversaries + cfg.num_good - 1
+        counts = {
+            "obstacles, x and y of each, relative": cfg.num_landmark_neighbors or cfg.num_obstacles,
+            "other agents, x and y of each, relative": others,
+            "velocities of good agents, x and y of each": cfg.num_agent_neighbors or good,
+        }
+        return {"own velocity, x and y": 2, "own position, x and y": 2} | {
+            name: 2 * count for name, count in counts.items() if count
+        }
 
     def fields(self, cfg: SimpleTagConfig) -> dict[str, Field]:
         return BODIES | {"landmark": Field("float32", ("num_obstacles", 2), doc="centres of the obstacles")}

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
 from gpuzoo.core.definition import Field, param
-from gpuzoo.envs.mpe.speech import action_space, draw_bubble
+from gpuzoo.envs.mpe.speech import action_space, draw_bubble, spoken
 from gpuzoo.envs.mpe.world import BODIES, World, WorldConfig, draw_agent, draw_plane, seen
 from gpuzoo.render import Canvas, fade
 
@@ -81,6 +81,9 @@ class SimpleWorldComm(World):
     id = "SimpleWorldComm-v0"
     Config = SimpleWorldCommConfig
     reference = "mpe2 simple_world_comm_v3"
+    aliases = ("MPE_simple_world_comm_v3",)
+    interaction = "mixed"
+    links: ClassVar[Mapping[str, str]] = {"MPE2": "https://mpe2.farama.org/environments/simple_world_comm/"}
     benchmarks = {
         "24 hunt 8": {"num_adversaries": 24, "num_good": 8, "num_obstacles": 4, "num_food": 8, "num_forests": 8}
     }
@@ -100,6 +103,23 @@ class SimpleWorldComm(World):
 
     def constants(self, cfg: SimpleWorldCommConfig) -> dict[str, int]:
         return {"WORDS": WORDS, "LANDMARKS": cfg.num_obstacles + cfg.num_food + cfg.num_forests}
+
+    def observation_names(self, cfg: SimpleWorldCommConfig, group: str) -> dict[str, int]:
+        is_good = group == "agent"
+        others = cfg.num_adversaries + cfg.num_good - 1
+        inside = {"whether it is in each forest, 1 or -1": cfg.num_forests}
+        names = {"own velocity, x and y": 2, "own position, x and y": 2}
+        names["obstacles, food, forests, x and y of each, relative"] = 2 * (
+            cfg.num_obstacles + cfg.num_food + cfg.num_forests
+        )
+        names["other agents, x and y of each, relative, 0 if hidden"] = 2 * others
+        names |= inside if is_good else {}
+        names["velocities of good agents, x and y of each, 0 if hidden"] = 2 * (cfg.num_good - is_good)
+        names |= {} if is_good else inside | {"what the leader said, one-hot": WORDS}
+        return {name: count for name, count in names.items() if count}
+
+    def action_names(self, cfg: SimpleWorldCommConfig, group: str) -> dict[str, int]:
+        return spoken(cfg.continuous_actions, MOVES, WORDS if group == "leadadversary" else 0)
 
     def fields(self, cfg: SimpleWorldCommConfig) -> dict[str, Field]:
         return BODIES | {

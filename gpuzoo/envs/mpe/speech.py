@@ -9,6 +9,7 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
+from gpuzoo.envs.mpe.world import WAYS
 from gpuzoo.render import Canvas
 
 
@@ -17,6 +18,14 @@ def action_space(continuous: bool, moves: int, words: int) -> spaces.Space[Any]:
     if continuous:
         return spaces.Box(0.0, 1.0, (moves + words,), np.float32)
     return spaces.Discrete(max(moves, 1) * max(words, 1))
+
+
+def spoken(continuous: bool, moves: int, words: int) -> dict[str, int]:
+    """Names of these actions."""
+    ways = dict.fromkeys(WAYS, 1) if moves else {}
+    if continuous or not moves or not words:
+        return ways | {f"say word {k}": 1 for k in range(words)}
+    return {f"say word {k}, and nothing, left, right, down or up": moves for k in range(words)}
 
 
 def word(speech: NDArray[Any]) -> str:

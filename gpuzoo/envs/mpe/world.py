@@ -36,11 +36,16 @@ class PartialConfig(WorldConfig):
     num_landmark_neighbors: int = param(0, low=0, doc="how many landmarks an agent sees, the nearest first; 0 for all")
 
 
+#: how an agent may move
+WAYS = ("nothing", "left (-x)", "right (+x)", "down (-y)", "up (+y)")
+
+
 class World(EnvDef):
     """Agents that push themselves through the plane."""
 
     max_episode_steps = 25
     render_fps = 10
+    links: ClassVar[Mapping[str, str]] = {"Lowe et al. 2017": "https://arxiv.org/abs/1706.02275"}
 
     def lanes(self, cfg: Any) -> int:
         agents = sum(self.agents(cfg).values())
@@ -48,6 +53,9 @@ class World(EnvDef):
 
     def action_space(self, cfg: Any, group: str) -> spaces.Space[Any]:
         return spaces.Box(0.0, 1.0, (5,), np.float32) if cfg.continuous_actions else spaces.Discrete(5)
+
+    def action_names(self, cfg: Any, group: str) -> dict[str, int]:
+        return dict.fromkeys(WAYS, 1)
 
 
 def seen(size: int) -> spaces.Box:
@@ -105,6 +113,10 @@ class AssignmentWorld(World):
 
     def observation_space(self, cfg: AssignmentConfig, group: str) -> spaces.Box:
         return seen(4 + 2 * self.landmarks)
+
+    def observation_names(self, cfg: AssignmentConfig, group: str) -> dict[str, int]:
+        landmarks = {"landmarks, x and y of each, relative": 2 * self.landmarks}
+        return {"own velocity, x and y": 2, "own position, x and y": 2} | landmarks
 
     def fields(self, cfg: AssignmentConfig) -> dict[str, Field]:
         return BODIES | {

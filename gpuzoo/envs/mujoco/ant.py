@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -62,6 +63,7 @@ class Ant(Robot):
     max_episode_steps = 1000
     reward_threshold = 6000.0
     reference = "gymnasium==1.4.0 Ant-v5 with mujoco==4.0.0"
+    links: ClassVar[Mapping[str, str]] = {"Gymnasium": "https://gymnasium.farama.org/environments/mujoco/ant/"}
     render_fps = 20
     model = "ant"
     watch = ("xpos torso", "cfrc_ext")
@@ -78,6 +80,11 @@ class Ant(Robot):
         "reward_contact": "part of the last reward",
         "reward_survive": "part of the last reward",
     }
+
+    def observation_names(self, cfg: AntConfig, group: str) -> dict[str, int]:
+        forces = {f"contact torque and force on {body}": 6 for body in self.bodies()}
+        state = self.state_names(2 * cfg.exclude_current_positions_from_observation)
+        return state | forces if cfg.include_cfrc_ext_in_observation else state
 
     def fields(self, cfg: AntConfig) -> dict[str, Field]:
         return {**super().fields(cfg), "cfrc_ext": Field("float32", (13, 6), "clipped contact forces on the bodies")}

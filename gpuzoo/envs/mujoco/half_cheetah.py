@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from typing import ClassVar
 
 import numpy as np
@@ -47,6 +48,7 @@ class HalfCheetah(Robot):
     max_episode_steps = 1000
     reward_threshold = 4800.0
     reference = "gymnasium==1.4.0 HalfCheetah-v5 with mujoco==4.0.0"
+    links: ClassVar[Mapping[str, str]] = {"Gymnasium": "https://gymnasium.farama.org/environments/mujoco/half_cheetah/"}
     render_fps = 20
     model = "half_cheetah"
     told = ("x_position",)

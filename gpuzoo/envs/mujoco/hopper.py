@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from typing import ClassVar
 
 import numpy as np
@@ -55,6 +56,7 @@ class Hopper(Robot):
     max_episode_steps = 1000
     reward_threshold = 3800.0
     reference = "gymnasium==1.4.0 Hopper-v5 with mujoco==4.0.0"
+    links: ClassVar[Mapping[str, str]] = {"Gymnasium": "https://gymnasium.farama.org/environments/mujoco/hopper/"}
     render_fps = 125
     model = "hopper"
     told = ("x_position", "z_distance_from_origin")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from typing import ClassVar
 
 from gpuzoo.core.definition import param
@@ -52,6 +53,7 @@ class Humanoid(Person):
     Config = HumanoidConfig
     max_episode_steps = 1000
     reference = "gymnasium==1.4.0 Humanoid-v5 with mujoco==4.0.0"
+    links: ClassVar[Mapping[str, str]] = {"Gymnasium": "https://gymnasium.farama.org/environments/mujoco/humanoid/"}
     model = "humanoid"
     watch = ("subtree_com torso", "cinert", "cvel", "cfrc_ext", "qfrc_actuator")
     told = ("x_position", "y_position", "distance_from_origin")

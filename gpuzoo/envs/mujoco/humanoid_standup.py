@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from typing import ClassVar
 
 from gpuzoo.core.definition import param
@@ -42,6 +43,9 @@ class HumanoidStandup(Person):
     Config = HumanoidStandupConfig
     max_episode_steps = 1000
     reference = "gymnasium==1.4.0 HumanoidStandup-v5 with mujoco==4.0.0"
+    links: ClassVar[Mapping[str, str]] = {
+        "Gymnasium": "https://gymnasium.farama.org/environments/mujoco/humanoid_standup/"
+    }
     model = "humanoid_standup"
     watch = ("cinert", "cvel", "cfrc_ext", "qfrc_actuator")
     told = ("x_position", "y_position", "z_distance_from_origin")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from typing import ClassVar
 
 import numpy as np
@@ -45,6 +46,9 @@ class InvertedDoublePendulum(Robot):
     max_episode_steps = 1000
     reward_threshold = 9100.0
     reference = "gymnasium==1.4.0 InvertedDoublePendulum-v5 with mujoco==4.0.0"
+    links: ClassVar[Mapping[str, str]] = {
+        "Gymnasium": "https://gymnasium.farama.org/environments/mujoco/inverted_double_pendulum/"
+    }
     render_fps = 20
     model = "inverted_double_pendulum"
     watch = ("site_xpos tip", "qfrc_constraint slider")
@@ -59,3 +63,19 @@ class InvertedDoublePendulum(Robot):
 
     def observation_space(self, cfg: InvertedDoublePendulumConfig, group: str) -> spaces.Box:
         return spaces.Box(-np.inf, np.inf, (9,), np.float32)
+
+    def observation_names(self, cfg: InvertedDoublePendulumConfig, group: str) -> dict[str, int]:
+        return dict.fromkeys(
+            (
+                "position of the cart",
+                "sine of angle 1",
+                "sine of angle 2",
+                "cosine of angle 1",
+                "cosine of angle 2",
+                "velocity of the cart",
+                "angular velocity 1",
+                "angular velocity 2",
+                "force of the rail's end on the cart",
+            ),
+            1,
+        )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from gymnasium import spaces
@@ -42,6 +42,9 @@ class InvertedPendulum(Robot):
     max_episode_steps = 1000
     reward_threshold = 950.0
     reference = "gymnasium==1.4.0 InvertedPendulum-v5 with mujoco==4.0.0"
+    links: ClassVar[Mapping[str, str]] = {
+        "Gymnasium": "https://gymnasium.farama.org/environments/mujoco/inverted_pendulum/"
+    }
     render_fps = 25
     model = "inverted_pendulum"
     view_height = 1.5

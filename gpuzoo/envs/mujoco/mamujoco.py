@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -58,6 +59,8 @@ class Factored(EnvDef):
 
     packed = True
     exempt: ClassVar[Mapping[str, str]] = Robot.exempt
+    interaction = "cooperative"
+    links: ClassVar[Mapping[str, str]] = {"Peng et al. 2021": "https://arxiv.org/abs/2003.06709"}
     #: the game of one agent
     robot: ClassVar[type[Robot]]
     #: the joints that are moved, in their order
@@ -151,6 +154,25 @@ class Factored(EnvDef):
         size = len(self.partition(cfg)[int(group.removeprefix("agent_"))])
         return spaces.Box(one.low[0], one.high[0], (size,), np.float32)
 
+    def observation_names(self, cfg: Any, group: str) -> dict[str, int]:
+        names = [*self.robot().state_names()]
+        first = {"qpos": 0, "qvel": self.robot().constants_of_model().nq}
+        found: dict[str, int] = {}
+        for number in self.observed(cfg, int(group.removeprefix("agent_"))):
+            match = re.search(r"e\.(\w+)(?:\[(\d+)\])?", number)
+            what, k = (match[1], int(match[2] or 0)) if match else (number, 0)
+            turned = re.match(r"(sin|cos)\(", number)
+            if what in first:
+                name = f"{turned[1]} of the {names[k]}" if turned else names[first[what] + k]
+            else:
+                name = f"{what}, part {k // 6}" if match and match[2] else what
+            found[name] = found.get(name, 0) + 1
+        return found
+
+    def action_names(self, cfg: Any, group: str) -> dict[str, int]:
+        joints = self.partition(cfg)[int(group.removeprefix("agent_"))]
+        return dict.fromkeys((f"control of {joint}" for joint in joints), 1)
+
     def fields(self, cfg: Any) -> dict[str, Field]:
         return self.robot().fields(cfg)
 
@@ -226,6 +248,7 @@ class MaReacher(Factored):
     Config = MaReacherConfig
     max_episode_steps = 50
     reference = "gymnasium-robotics==1.4.2 mamujoco_v1 with mujoco==4.0.0"
+    links: ClassVar[Mapping[str, str]] = {"Gymnasium-Robotics": "https://robotics.farama.org/envs/MaMuJoCo/ma_reacher/"}
     render_fps = Reacher.render_fps
     robot = Reacher
     joints = "joint0 joint1"
@@ -321,6 +344,9 @@ class MaHalfCheetah(Factored):
     Config = MaHalfCheetahConfig
     max_episode_steps = 1000
     reference = "gymnasium-robotics==1.4.2 mamujoco_v1 with mujoco==4.0.0"
+    links: ClassVar[Mapping[str, str]] = {
+        "Gymnasium-Robotics": "https://robotics.farama.org/envs/MaMuJoCo/ma_half_cheetah/"
+    }
     render_fps = HalfCheetah.render_fps
     robot = HalfCheetah
     joints = "bthigh bshin bfoot fthigh fshin ffoot"
@@ -367,6 +393,7 @@ class MaAnt(Factored):
     Config = MaAntConfig
     max_episode_steps = 1000
     reference = "gymnasium-robotics==1.4.2 mamujoco_v1 with mujoco==4.0.0"
+    links: ClassVar[Mapping[str, str]] = {"Gymnasium-Robotics": "https://robotics.farama.org/envs/MaMuJoCo/ma_ant/"}
     render_fps = Ant.render_fps
     robot = Ant
     joints = "hip1 ankle1 hip2 ankle2 hip3 ankle3 hip4 ankle4"
@@ -421,6 +448,7 @@ class MaHopper(Factored):
     Config = MaHopperConfig
     max_episode_steps = 1000
     reference = "gymnasium-robotics==1.4.2 mamujoco_v1 with mujoco==4.0.0"
+    links: ClassVar[Mapping[str, str]] = {"Gymnasium-Robotics": "https://robotics.farama.org/envs/MaMuJoCo/ma_hopper/"}
     render_fps = Hopper.render_fps
     robot = Hopper
     joints = "thigh_joint leg_joint foot_joint"
@@ -459,6 +487,9 @@ class MaWalker2d(Factored):
     Config = MaWalker2dConfig
     max_episode_steps = 1000
     reference = "gymnasium-robotics==1.4.2 mamujoco_v1 with mujoco==4.0.0"
+    links: ClassVar[Mapping[str, str]] = {
+        "Gymnasium-Robotics": "https://robotics.farama.org/envs/MaMuJoCo/ma_walker2d/"
+    }
     render_fps = Walker2d.render_fps
     robot = Walker2d
     joints = "thigh_joint leg_joint foot_joint thigh_left_joint leg_left_joint foot_left_joint"
@@ -501,6 +532,7 @@ class MaSwimmer(Factored):
     Config = MaSwimmerConfig
     max_episode_steps = 1000
     reference = "gymnasium-robotics==1.4.2 mamujoco_v1 with mujoco==4.0.0"
+    links: ClassVar[Mapping[str, str]] = {"Gymnasium-Robotics": "https://robotics.farama.org/envs/MaMuJoCo/ma_swimmer/"}
     render_fps = Swimmer.render_fps
     robot = Swimmer
     joints = "rot2 rot3"
@@ -602,6 +634,9 @@ class MaHumanoid(MaPerson):
     Config = MaHumanoidConfig
     max_episode_steps = 1000
     reference = "gymnasium-robotics==1.4.2 mamujoco_v1 with mujoco==4.0.0"
+    links: ClassVar[Mapping[str, str]] = {
+        "Gymnasium-Robotics": "https://robotics.farama.org/envs/MaMuJoCo/ma_humanoid/"
+    }
     render_fps = Humanoid.render_fps
     robot = Humanoid
 
@@ -626,5 +661,8 @@ class MaHumanoidStandup(MaPerson):
     Config = MaHumanoidStandupConfig
     max_episode_steps = 1000
     reference = "gymnasium-robotics==1.4.2 mamujoco_v1 with mujoco==4.0.0"
+    links: ClassVar[Mapping[str, str]] = {
+        "Gymnasium-Robotics": "https://robotics.farama.org/envs/MaMuJoCo/ma_humanoid_standup/"
+    }
     render_fps = HumanoidStandup.render_fps
     robot = HumanoidStandup

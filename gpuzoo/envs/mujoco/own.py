@@ -105,6 +105,9 @@ class Own(Robot):
     def observation_space(self, cfg: Any, group: str) -> spaces.Box:
         return spaces.Box(-np.inf, np.inf, (sum(s.last - s.first for s in self.seen),), np.float32)
 
+    def observation_names(self, cfg: Any, group: str) -> dict[str, int]:
+        return {f"{s.field}[{s.first}:{s.last}]": s.last - s.first for s in self.seen}
+
 
 def _text(
     m: Model,

@@ -51,5 +51,19 @@ class Person(Robot):
         size += 78 * cfg.include_cfrc_ext_in_observation
         return spaces.Box(-np.inf, np.inf, (size,), np.float32)
 
+    def observation_names(self, cfg: Any, group: str) -> dict[str, int]:
+        parts = [
+            (cfg.include_cinert_in_observation, "inertia and mass (cinert)", 10),
+            (cfg.include_cvel_in_observation, "angular velocity and velocity (cvel)", 6),
+        ]
+        names = self.state_names(2 * cfg.exclude_current_positions_from_observation)
+        for chosen, what, count in parts:
+            names |= {f"{what} of {body}": count for body in self.bodies()} if chosen else {}
+        if cfg.include_qfrc_actuator_in_observation:
+            names["torques of the actuators (qfrc_actuator)"] = 17
+        if cfg.include_cfrc_ext_in_observation:
+            names |= {f"contact torque and force (cfrc_ext) on {body}": 6 for body in self.bodies()}
+        return names
+
     def constants(self, cfg: Any) -> dict[str, int]:
         return {"BODIES": 14}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from typing import ClassVar
 
 import numpy as np
@@ -53,6 +54,7 @@ class Pusher(Robot):
     max_episode_steps = 100
     reward_threshold = 0.0
     reference = "gymnasium==1.4.0 Pusher-v5 with mujoco==4.0.0"
+    links: ClassVar[Mapping[str, str]] = {"Gymnasium": "https://gymnasium.farama.org/environments/mujoco/pusher/"}
     render_fps = 20
     model = "pusher"
     watch = ("xpos tips_arm", "xpos object", "xpos goal")
@@ -65,6 +67,11 @@ class Pusher(Robot):
         "reward_dist": "part of the last reward",
         "reward_ctrl": "part of the last reward",
     }
+
+    def observation_names(self, cfg: PusherConfig, group: str) -> dict[str, int]:
+        return {"angles of the seven joints": 7, "their velocities": 7} | dict.fromkeys(
+            ("the fingertip, x, y and z", "the object, x, y and z", "the goal, x, y and z"), 3
+        )
 
     def fields(self, cfg: PusherConfig) -> dict[str, Field]:
         return {**super().fields(cfg), "places": Field("float32", (3, 3), "of the fingertip, the object and the goal")}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from typing import ClassVar
 
 import numpy as np
@@ -45,6 +46,7 @@ class Reacher(Robot):
     max_episode_steps = 50
     reward_threshold = -3.75
     reference = "gymnasium==1.4.0 Reacher-v5 with mujoco==4.0.0"
+    links: ClassVar[Mapping[str, str]] = {"Gymnasium": "https://gymnasium.farama.org/environments/mujoco/reacher/"}
     render_fps = 50
     model = "reacher"
     watch = ("xpos fingertip", "xpos target")
@@ -60,3 +62,8 @@ class Reacher(Robot):
 
     def observation_space(self, cfg: ReacherConfig, group: str) -> spaces.Box:
         return spaces.Box(-np.inf, np.inf, (10,), np.float32)
+
+    def observation_names(self, cfg: ReacherConfig, group: str) -> dict[str, int]:
+        return {"cosines of the angles": 2, "sines of the angles": 2, "the target, x and y": 2} | {
+            "angular velocities": 2, "from the target to the fingertip, x and y": 2
+        }  # fmt: skip

@@ -11,11 +11,11 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from gpuzoo.core.definition import Config, EnvDef, Field, param, unknown
+from gpuzoo.core.definition import Config, EnvDef, Field, flat_size, param, unknown
 from gpuzoo.envs.mujoco import renderer
 from gpuzoo.envs.mujoco.drawing import draw
 from gpuzoo.physics.generate import shipped
-from gpuzoo.physics.model import FACTORS, Model, load
+from gpuzoo.physics.model import BALL, FACTORS, FREE, Model, load
 from gpuzoo.render import Canvas
 
 #: who draws
@@ -91,6 +91,7 @@ class Robot(EnvDef):
     """A game about one model. Its rules include ``mujoco.cuh``."""
 
     packed = True
+    links: ClassVar[Mapping[str, str]] = {"Todorov et al. 2012": "https://doi.org/10.1109/IROS.2012.6386109"}
     exempt: ClassVar[Mapping[str, str]] = {
         "half_occupancy": "One thread steps a whole robot; with half of its registers it would spill.",
     }
@@ -127,6 +128,36 @@ class Robot(EnvDef):
     def action_space(self, cfg: Any, group: str) -> spaces.Box:
         low, high = self.constants_of_model().actuator_ctrlrange.astype(np.float32).T
         return spaces.Box(low, high, dtype=np.float32)
+
+    def observation_names(self, cfg: Any, group: str) -> dict[str, int]:
+        m = self.constants_of_model()
+        return self.state_names(m.nq + m.nv - flat_size(self.observation_space(cfg, group)))
+
+    def state_names(self, skipped: int = 0) -> dict[str, int]:
+        """Names of the numbers in ``qpos``, but for the first ones, and in ``qvel``."""
+        m = self.constants_of_model()
+        positions: list[str] = []
+        velocities: list[str] = []
+        for joint, kind in zip(m.jnt_names, m.jnt_type, strict=True):
+            place, turn = ("x", "y", "z"), ("w", "x", "y", "z")
+            free = [f"position {k} of {joint}" for k in place], [f"velocity {k} of {joint}" for k in place]
+            ball = [f"quaternion {k} of {joint}" for k in turn], [f"angular velocity {k} of {joint}" for k in place]
+            one = [f"position of {joint}"], [f"velocity of {joint}"]
+            for parts in {FREE: (free, ball), BALL: (ball,)}.get(int(kind), (one,)):
+                positions += parts[0]
+                velocities += parts[1]
+        return dict.fromkeys([*positions[skipped:], *velocities], 1)
+
+    def bodies(self) -> list[str]:
+        """Names of the bodies but for the world; one without a name has the name of the one that carries it."""
+        names = self.constants_of_model().body_names
+        parents = self.constants_of_model().body_parentid
+        return [name or f"the end of {names[parents[k]]}" for k, name in enumerate(names) if k]
+
+    def action_names(self, cfg: Any, group: str) -> dict[str, int]:
+        m = self.constants_of_model()
+        joints = [m.jnt_names[int(np.ravel(ids)[0])] for ids in m.actuator_trnid]
+        return dict.fromkeys((f"control of {joint}" for joint in joints), 1)
 
     def fields(self, cfg: Any) -> dict[str, Field]:
         m = self.constants_of_model()

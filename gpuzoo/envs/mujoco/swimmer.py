@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from typing import ClassVar
 
 import numpy as np
@@ -45,6 +46,7 @@ class Swimmer(Robot):
     max_episode_steps = 1000
     reward_threshold = 360.0
     reference = "gymnasium==1.4.0 Swimmer-v5 with mujoco==4.0.0"
+    links: ClassVar[Mapping[str, str]] = {"Gymnasium": "https://gymnasium.farama.org/environments/mujoco/swimmer/"}
     render_fps = 25
     model = "swimmer"
     view_height = 3.0

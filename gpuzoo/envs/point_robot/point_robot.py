@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from gymnasium import spaces
@@ -39,7 +39,8 @@ class PointRobot(EnvDef):
 
     **Start.** The goal is on the upper half of the circle of ``circle_radius`` around the origin, its angle uniform in
     [0, π], and stays there for the episode. The point begins at a radius uniform in [0, ``circle_radius``] and an angle
-    uniform in [0, π]; with ``center_init`` at the origin. Who reaches the goal begins so again, in place of its move.
+    uniform in [0, π]; with ``center_init`` at the origin. A robot that reaches the goal begins so again, in place of
+    its move.
 
     **End.** Never. Time limit: 100 steps.
 
@@ -52,6 +53,10 @@ class PointRobot(EnvDef):
     Config = PointRobotConfig
     max_episode_steps = 100
     reference = "gymnax==1.0.1 PointRobot-misc"
+    links: ClassVar[Mapping[str, str]] = {
+        "Gymnax": "https://github.com/RobertTLange/gymnax",
+        "Dorfman et al. 2021": "https://arxiv.org/abs/2008.02598",
+    }
     exempt = {"parameters": "max_force is the range of actions, so random actions follow from the largest of a batch"}
     render_fps = 15
 
@@ -60,6 +65,12 @@ class PointRobot(EnvDef):
 
     def action_space(self, cfg: PointRobotConfig, group: str) -> spaces.Box:
         return spaces.Box(-cfg.max_force, cfg.max_force, (2,), np.float32)
+
+    def observation_names(self, cfg: PointRobotConfig, group: str) -> dict[str, int]:
+        return dict.fromkeys(("position x", "position y", "last reward", "last action x", "last action y", "time"), 1)
+
+    def action_names(self, cfg: PointRobotConfig, group: str) -> dict[str, int]:
+        return dict.fromkeys(("move along x", "move along y"), 1)
 
     def fields(self, cfg: PointRobotConfig) -> dict[str, Field]:
         return {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from gymnasium import spaces
@@ -62,6 +62,9 @@ class Pong(EnvDef):
     Config = PongConfig
     max_episode_steps = 1000
     reference = "gymnax==1.0.1 Pong-misc"
+    links: ClassVar[Mapping[str, str]] = {
+        "Gymnax": "https://github.com/RobertTLange/gymnax",
+    }
     benchmarks = {"numbers": {"use_visual_obs": False}}
     render_fps = 20
 
@@ -82,6 +85,16 @@ class Pong(EnvDef):
 
     def constants(self, cfg: PongConfig) -> dict[str, int]:
         return {"COLUMNS": cfg.width, "ROWS": cfg.height, "HALF": cfg.paddle_half_height}
+
+    def observation_names(self, cfg: PongConfig, group: str) -> dict[str, int]:
+        if cfg.use_visual_obs:
+            return dict.fromkeys(("paddles", "ball", "where the ball was one step ago"), 1)
+        names = ("row of the left paddle", "row of the right paddle", "row of the ball", "column of the ball")
+        last = ("row of the ball one step ago", "column of the ball one step ago")
+        return dict.fromkeys((*names, *last, "rows of the ball per step", "columns of the ball per step"), 1)
+
+    def action_names(self, cfg: PongConfig, group: str) -> dict[str, int]:
+        return dict.fromkeys(("stay", "up", "down"), 1)
 
     def fields(self, cfg: PongConfig) -> dict[str, Field]:
         return {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import collections
 import dataclasses
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from gymnasium import spaces
@@ -101,8 +101,8 @@ class Pursuit(EnvDef):
 
     **Reward.** `urgency_reward` in every step; `catch_reward`, once, for a pursuer who was beside a caught evader
     (without `surround`: on its cell); and `tag_reward` times the number of evaders beside the pursuer. That number is
-    a mean over the n moves of the step: pursuer i is in its old place for i of them and in the new one for the other n
-    - i, while no evader has moved. With `shared_reward` everybody gets the mean over all pursuers.
+    a mean over the n moves of the step: pursuer i is in its old place for i of them and in the new one for the
+    other n - i, while no evader has moved. With `shared_reward` everybody gets the mean over all pursuers.
 
     **End.** All evaders are caught: termination, unless it is the last step of the time limit, 500 steps, which is
     truncation alone.
@@ -115,7 +115,7 @@ class Pursuit(EnvDef):
     - With an even `obs_range` the last row and the last column of an observation are always wall.
     - On a board of one column or one row, nobody can be surrounded: one side too many is wanted.
 
-    What is otherwise: `max_cycles` is `max_episode_steps`. Where the window has no cell that is left, or none at all,
+    Differences: `max_cycles` is `max_episode_steps`. Where the window has no cell that is left, or none at all,
     the original runs for ever or raises an error. Its moves of evaders can be replaced by a controller in Python; these
     cannot. The original's reward is computed in float64.
     """
@@ -125,6 +125,11 @@ class Pursuit(EnvDef):
     max_episode_steps = 500
     invalid_action = 4
     reference = "pettingzoo==1.27.0 sisl.pursuit_v5"
+    interaction = "cooperative"
+    links: ClassVar[Mapping[str, str]] = {
+        "PettingZoo": "https://pettingzoo.farama.org/environments/sisl/pursuit/",
+        "Gupta et al. 2017": "https://doi.org/10.1007/978-3-319-71682-4_5",
+    }
     benchmarks = {
         "n_catch=1": {"surround": False, "n_catch": 1},
         "64x64, 64 pursuers": {"x_size": 64, "y_size": 64, "n_pursuers": 64, "n_evaders": 200},
@@ -168,6 +173,12 @@ class Pursuit(EnvDef):
         inner[...] = 0
         inner[known["BUILDING_LOW"] : known["BUILDING_HIGH"], known["BUILDING_LEFT"] : known["BUILDING_RIGHT"]] = 1
         return {"empty_board": board.ravel()}
+
+    def observation_names(self, cfg: PursuitConfig, group: str) -> dict[str, int]:
+        return dict.fromkeys(("walls", "pursuers, itself included", "evaders"), 1)
+
+    def action_names(self, cfg: PursuitConfig, group: str) -> dict[str, int]:
+        return dict.fromkeys(("x - 1", "x + 1", "y + 1", "y - 1", "stay"), 1)
 
     def fields(self, cfg: PursuitConfig) -> dict[str, Field]:
         return {

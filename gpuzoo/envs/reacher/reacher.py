@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from gymnasium import spaces
@@ -51,6 +51,10 @@ class Reacher(EnvDef):
     Config = ReacherConfig
     max_episode_steps = 100
     reference = "gymnax==1.0.1 Reacher-misc"
+    links: ClassVar[Mapping[str, str]] = {
+        "Gymnax": "https://github.com/RobertTLange/gymnax",
+        "Lenton et al. 2021": "https://arxiv.org/abs/2102.02886",
+    }
     render_fps = 20
 
     def observation_space(self, cfg: ReacherConfig, group: str) -> spaces.Box:
@@ -61,6 +65,13 @@ class Reacher(EnvDef):
 
     def constants(self, cfg: ReacherConfig) -> dict[str, int]:
         return {"JOINTS": cfg.num_joints}
+
+    def observation_names(self, cfg: ReacherConfig, group: str) -> dict[str, int]:
+        n = cfg.num_joints
+        return {"cosines of the angles": n, "sines of the angles": n, "angular velocities": n, "the goal, x and y": 2}
+
+    def action_names(self, cfg: ReacherConfig, group: str) -> dict[str, int]:
+        return {f"torque of joint {k}": 1 for k in range(cfg.num_joints)}
 
     def fields(self, cfg: ReacherConfig) -> dict[str, Field]:
         joints: dict[str, Field] = {}

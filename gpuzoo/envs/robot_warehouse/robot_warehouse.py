@@ -6,7 +6,7 @@ import dataclasses
 import functools
 import re
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from gymnasium import spaces
@@ -169,6 +169,12 @@ class RobotWarehouse(EnvDef):
     Config = RobotWarehouseConfig
     max_episode_steps = 500
     reference = "rware==2.0.0 rware-tiny-2ag-v2"
+    aliases = (r"rware-[-\w]+-v2",)
+    interaction = "cooperative"
+    links: ClassVar[Mapping[str, str]] = {
+        "rware": "https://github.com/semitable/robotic-warehouse",
+        "Papoudakis et al. 2021": "https://arxiv.org/abs/2006.07869",
+    }
     benchmarks = {
         "tiny-4ag": {"n_agents": 4, "request_queue_size": 4},
         "small-4ag": {"shelf_rows": 2, "n_agents": 4, "request_queue_size": 4},
@@ -273,6 +279,27 @@ class RobotWarehouse(EnvDef):
 
     def action_space(self, cfg: RobotWarehouseConfig, group: str) -> spaces.Discrete | spaces.MultiDiscrete:
         return spaces.MultiDiscrete([5] + [2] * cfg.msg_bits) if cfg.msg_bits else spaces.Discrete(5)
+
+    def observation_names(self, cfg: RobotWarehouseConfig, group: str) -> dict[str, int]:
+        maps = dict.fromkeys(layers(cfg), 1)
+        if cfg.observation_type == "image":
+            return maps
+        cells = (2 * cfg.sensor_range + 1) ** 2
+        if cfg.observation_type == "image_dict":
+            own = {"direction, one-hot": 4, "whether in a corridor or on a goal": 1, "whether loaded": 1}
+            return own | dict.fromkeys((f"map of {name}, row by row" for name in maps), cells)
+        own = {"x": 1, "y": 1, "whether loaded": 1, "direction, one-hot of up, down, left, right": 4}
+        own["whether in a corridor or on a goal"] = 1
+        bits = ["its bits"] * bool(cfg.msg_bits)
+        each = ("robot", "its direction, one-hot (4)", *bits, "shelf", "requested shelf")
+        return own | {f"for each of {cells} cells, in reading order: {', '.join(each)}": (7 + cfg.msg_bits) * cells}
+
+    def action_names(self, cfg: RobotWarehouseConfig, group: str) -> dict[str, int]:
+        if cfg.msg_bits:
+            return {"the move: nothing, forward, left, right, load or unload": 1} | {
+                f"bit {k} of the message": 1 for k in range(cfg.msg_bits)
+            }
+        return dict.fromkeys(("nothing", "forward", "turn to the left", "turn to the right", "load or unload"), 1)
 
     def fields(self, cfg: RobotWarehouseConfig) -> dict[str, Field]:
         return {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from gymnasium import spaces
@@ -57,6 +57,10 @@ class Swimmer(EnvDef):
     Config = SwimmerConfig
     max_episode_steps = 500
     reference = "gymnax==1.0.1 Swimmer-misc"
+    links: ClassVar[Mapping[str, str]] = {
+        "Gymnax": "https://github.com/RobertTLange/gymnax",
+        "Lenton et al. 2021": "https://arxiv.org/abs/2102.02886",
+    }
     render_fps = 30
 
     def observation_space(self, cfg: SwimmerConfig, group: str) -> spaces.Box:
@@ -67,6 +71,13 @@ class Swimmer(EnvDef):
 
     def constants(self, cfg: SwimmerConfig) -> dict[str, int]:
         return {"URCHINS": cfg.num_urchins}
+
+    def observation_names(self, cfg: SwimmerConfig, group: str) -> dict[str, int]:
+        urchins = {"sea urchins, x and y of each": 2 * cfg.num_urchins}
+        return urchins | {"position, x and y": 2, "velocity, x and y": 2, "the goal, x and y": 2}
+
+    def action_names(self, cfg: SwimmerConfig, group: str) -> dict[str, int]:
+        return dict.fromkeys(("acceleration along x", "acceleration along y"), 1)
 
     def fields(self, cfg: SwimmerConfig) -> dict[str, Field]:
         urchins: dict[str, Field] = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from gymnasium import spaces
@@ -52,6 +52,11 @@ class SwitchRiddle(EnvDef):
     id = "SwitchRiddle-v0"
     Config = SwitchRiddleConfig
     reference = "jaxmarl 0.2.0 switch_riddle"
+    interaction = "cooperative"
+    links: ClassVar[Mapping[str, str]] = {
+        "JaxMARL": "https://github.com/FLAIROx/JaxMARL/tree/main/jaxmarl/environments/switch_riddle",
+        "Foerster et al. 2016": "https://arxiv.org/abs/1605.06676",
+    }
     render_fps = 2
 
     def agents(self, cfg: SwitchRiddleConfig) -> dict[str, int]:
@@ -62,6 +67,12 @@ class SwitchRiddle(EnvDef):
 
     def action_space(self, cfg: SwitchRiddleConfig, group: str) -> spaces.Discrete:
         return spaces.Discrete(3)
+
+    def observation_names(self, cfg: SwitchRiddleConfig, group: str) -> dict[str, int]:
+        return dict.fromkeys(("whether the agent is in the room", "whether it sees the light on"), 1)
+
+    def action_names(self, cfg: SwitchRiddleConfig, group: str) -> dict[str, int]:
+        return dict.fromkeys(("do nothing", "switch the light", "tell"), 1)
 
     def fields(self, cfg: SwitchRiddleConfig) -> dict[str, Field]:
         return {

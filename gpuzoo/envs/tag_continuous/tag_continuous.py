@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from gymnasium import spaces
@@ -89,6 +89,12 @@ class TagContinuous(EnvDef):
     Config = TagContinuousConfig
     max_episode_steps = 500
     reference = "rl-warp-drive==2.7.1 example_envs TagContinuous (recorded)"
+    similar = (r"(HeuristicEnemy|LearnedPolicyEnemy)?SMAX", r"smax.*", r"smacv?2?.*", r"magent.*")  # many who hunt
+    interaction = "competitive"
+    links: ClassVar[Mapping[str, str]] = {
+        "WarpDrive": "https://github.com/salesforce/warp-drive",
+        "Lan et al. 2022": "https://arxiv.org/abs/2108.13976",
+    }
     benchmarks = {"1024 agents": {"num_taggers": 24, "num_runners": 1000}}
     render_fps = 15
 
@@ -118,6 +124,21 @@ class TagContinuous(EnvDef):
 
     def action_space(self, cfg: TagContinuousConfig, group: str) -> spaces.MultiDiscrete:
         return spaces.MultiDiscrete([cfg.num_acceleration_levels + 1, cfg.num_turn_levels + 1])
+
+    def observation_names(self, cfg: TagContinuousConfig, group: str) -> dict[str, int]:
+        others = cfg.num_taggers + cfg.num_runners - 1
+        seen = others if cfg.use_full_observation else cfg.num_other_agents_observed
+        whose = "all others" if cfg.use_full_observation else f"the {seen} nearest"
+        what = ("x", "y", "speed", "acceleration", "heading")
+        names = {f"difference in {name} of {whose}": seen for name in what}
+        names |= {f"whether each of {whose} is a tagger": seen, f"whether each of {whose} is in the game": seen}
+        return names | {"time / max_episode_steps": 1}
+
+    def action_names(self, cfg: TagContinuousConfig, group: str) -> dict[str, int]:
+        return {
+            f"change of the acceleration: 0 none, or one of {cfg.num_acceleration_levels} values": 1,
+            f"change of the heading: 0 none, or one of {cfg.num_turn_levels} values": 1,
+        }
 
     def fields(self, cfg: TagContinuousConfig) -> dict[str, Field]:
         nearest = 1 if cfg.use_full_observation else cfg.num_other_agents_observed

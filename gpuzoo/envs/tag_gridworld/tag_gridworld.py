@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from gymnasium import spaces
@@ -59,6 +59,11 @@ class TagGridWorld(EnvDef):
     Config = TagGridWorldConfig
     max_episode_steps = 100
     reference = "rl-warp-drive==2.7.1 example_envs TagGridWorld (recorded)"
+    interaction = "competitive"
+    links: ClassVar[Mapping[str, str]] = {
+        "WarpDrive": "https://github.com/salesforce/warp-drive",
+        "Lan et al. 2022": "https://arxiv.org/abs/2108.13976",
+    }
     benchmarks = {
         "1000 agents, partial observation": {"num_taggers": 999, "grid_length": 100, "use_full_observation": False}
     }
@@ -82,6 +87,17 @@ class TagGridWorld(EnvDef):
 
     def action_space(self, cfg: TagGridWorldConfig, group: str) -> spaces.Discrete:
         return spaces.Discrete(5)
+
+    def observation_names(self, cfg: TagGridWorldConfig, group: str) -> dict[str, int]:
+        if cfg.use_full_observation:
+            n = cfg.num_taggers + 1
+            places = {"x of all agents": n, "y of all agents": n, "types: tagger 0, runner 1": n}
+            return places | {"the agent itself, one-hot": n, "time / max_episode_steps": 1}
+        names = ("own x", "own y", "x of the opponent", "y of the opponent", "own type", "time / max_episode_steps")
+        return dict.fromkeys(names, 1)
+
+    def action_names(self, cfg: TagGridWorldConfig, group: str) -> dict[str, int]:
+        return dict.fromkeys(("stay", "right (x + 1)", "left (x - 1)", "up (y + 1)", "down (y - 1)"), 1)
 
     def fields(self, cfg: TagGridWorldConfig) -> dict[str, Field]:
         return {

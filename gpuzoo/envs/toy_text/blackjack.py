@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from gymnasium import spaces
@@ -80,13 +80,17 @@ class Blackjack(EnvDef):
 
     **End.** The player sticks, or is over 21. No time limit. An action out of range counts as 0.
 
-    **Other than in Gymnasium.** The observation is an array where theirs is a tuple.
+    **Differences from Gymnasium.** The observation is an array where theirs is a tuple.
     """
 
     id = "Blackjack-v1"
     Config = BlackjackConfig
     short_episodes = True
     reference = "gymnasium Blackjack-v1"
+    links: ClassVar[Mapping[str, str]] = {
+        "Gymnasium": "https://gymnasium.farama.org/environments/toy_text/blackjack/",
+        "Sutton and Barto, example 5.1": "http://incompleteideas.net/book/the-book-2nd.html",
+    }
     render_fps = 4
 
     def observation_space(self, cfg: BlackjackConfig, group: str) -> spaces.MultiDiscrete:
@@ -94,6 +98,14 @@ class Blackjack(EnvDef):
 
     def action_space(self, cfg: BlackjackConfig, group: str) -> spaces.Discrete:
         return spaces.Discrete(2)
+
+    def observation_names(self, cfg: BlackjackConfig, group: str) -> dict[str, int]:
+        return dict.fromkeys(
+            ("sum of the player's hand", "the dealer's card that is face up", "whether the player has a usable ace"), 1
+        )
+
+    def action_names(self, cfg: BlackjackConfig, group: str) -> dict[str, int]:
+        return dict.fromkeys(("stick", "hit"), 1)
 
     def fields(self, cfg: BlackjackConfig) -> dict[str, Field]:
         return {

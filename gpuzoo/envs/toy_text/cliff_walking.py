@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from gymnasium import spaces
@@ -35,7 +35,7 @@ class CliffWalking(EnvDef):
 
     **Movement.** One cell in the direction; at the edge of the map the player stays. With `is_slippery` (Gymnasium's
     CliffWalkingSlippery-v1) the direction is the wanted one or one of the two at right angles to it, with
-    probabilities 1/3. Who steps off the cliff is put back to the start, and the episode goes on.
+    probabilities 1/3. A step off the cliff leads back to the start, and the episode continues.
 
     **Reward.** -1 for each step, -100 for one off the cliff.
 
@@ -45,6 +45,10 @@ class CliffWalking(EnvDef):
     id = "CliffWalking-v1"
     Config = CliffWalkingConfig
     reference = "gymnasium CliffWalking-v1"
+    links: ClassVar[Mapping[str, str]] = {
+        "Gymnasium": "https://gymnasium.farama.org/environments/toy_text/cliff_walking/",
+        "Sutton and Barto, example 6.6": "http://incompleteideas.net/book/the-book-2nd.html",
+    }
     render_fps = 4
 
     def constants(self, cfg: CliffWalkingConfig) -> dict[str, int]:
@@ -55,6 +59,12 @@ class CliffWalking(EnvDef):
 
     def action_space(self, cfg: CliffWalkingConfig, group: str) -> spaces.Discrete:
         return spaces.Discrete(4)
+
+    def observation_names(self, cfg: CliffWalkingConfig, group: str) -> dict[str, int]:
+        return {"12 row + column of the player's cell": 1}
+
+    def action_names(self, cfg: CliffWalkingConfig, group: str) -> dict[str, int]:
+        return dict.fromkeys(("up", "right", "down", "left"), 1)
 
     def fields(self, cfg: CliffWalkingConfig) -> dict[str, Field]:
         return {

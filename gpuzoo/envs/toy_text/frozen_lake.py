@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from gymnasium import spaces
@@ -80,7 +80,7 @@ class FrozenLake(EnvDef):
     **End.** The player is in a hole or at the goal. Time limit: 100 steps; `FrozenLake8x8-v1` has 200. An action out of
     range counts as 0.
 
-    **Other than in Gymnasium.** A map is one text, and none is made at random; their function makes one:
+    **Differences from Gymnasium.** A map is one text, and none is made at random; their function makes one:
     `desc="/".join(generate_random_map())`.
     """
 
@@ -89,6 +89,9 @@ class FrozenLake(EnvDef):
     max_episode_steps = 100
     short_episodes = True
     reference = "gymnasium FrozenLake-v1"
+    links: ClassVar[Mapping[str, str]] = {
+        "Gymnasium": "https://gymnasium.farama.org/environments/toy_text/frozen_lake/",
+    }
     render_fps = 4
     reward_threshold = 0.7
 
@@ -121,6 +124,12 @@ class FrozenLake(EnvDef):
 
     def action_space(self, cfg: FrozenLakeConfig, group: str) -> spaces.Discrete:
         return spaces.Discrete(4)
+
+    def observation_names(self, cfg: FrozenLakeConfig, group: str) -> dict[str, int]:
+        return {"row * columns + column of the player's cell": 1}
+
+    def action_names(self, cfg: FrozenLakeConfig, group: str) -> dict[str, int]:
+        return dict.fromkeys(("left", "down", "right", "up"), 1)
 
     def fields(self, cfg: FrozenLakeConfig) -> dict[str, Field]:
         return {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from gymnasium import spaces
@@ -78,6 +78,10 @@ class Taxi(EnvDef):
     Config = TaxiConfig
     max_episode_steps = 200
     reference = "gymnasium Taxi-v4"
+    links: ClassVar[Mapping[str, str]] = {
+        "Gymnasium": "https://gymnasium.farama.org/environments/toy_text/taxi/",
+        "Dietterich 2000": "https://doi.org/10.1613/jair.639",
+    }
     benchmarks = {"rainy, fickle": {"is_rainy": True, "fickle_passenger": True}}
     render_fps = 4
     reward_threshold = 8.0
@@ -98,6 +102,12 @@ class Taxi(EnvDef):
 
     def action_space(self, cfg: TaxiConfig, group: str) -> spaces.Discrete:
         return spaces.Discrete(6)
+
+    def observation_names(self, cfg: TaxiConfig, group: str) -> dict[str, int]:
+        return {"((5 row + column) 5 + passenger) 4 + destination": 1}
+
+    def action_names(self, cfg: TaxiConfig, group: str) -> dict[str, int]:
+        return dict.fromkeys(("south", "north", "east", "west", "pick up the passenger", "drop the passenger off"), 1)
 
     def fields(self, cfg: TaxiConfig) -> dict[str, Field]:
         return {

@@ -86,7 +86,7 @@ def assert_same_score(game: str, act: Act, **config: Any) -> None:
     assert score > chance.mean() + chance.std()
 
 
-@pytest.mark.rotates
+@pytest.mark.rotates(long=True)
 @pytest.mark.parametrize("robot", TRAINED)
 def test_what_was_trained_here_scores_the_same_there(robot):
     """With the noise of its policy."""
@@ -100,7 +100,7 @@ def test_what_was_trained_here_scores_the_same_there(robot):
     assert_same_score(robot, act, **Args.of(robot).config)
 
 
-@pytest.mark.rotates(learns=True)
+@pytest.mark.rotates(long=True)
 def test_what_stable_baselines_trained_there_scores_the_same_here():
     theirs = gymnasium.make("Hopper-v5")
     model = PPO("MlpPolicy", theirs, n_steps=1024, batch_size=64, n_epochs=5, seed=0, device="cpu")
@@ -130,7 +130,7 @@ def rollout(envs: Any, m: Any, seed: int) -> np.ndarray:
     return out
 
 
-@pytest.mark.rotates
+@pytest.mark.rotates(long=True)
 @pytest.mark.parametrize("robot", GAMES)
 def test_long_rollouts_have_the_same_statistics(robot):
     """Each env counts once: what happens in it depends on what happened before."""

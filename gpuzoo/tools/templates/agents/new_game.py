@@ -42,6 +42,7 @@ class NewGame(EnvDef):
     id = "NewGame-v0"
     Config = NewGameConfig
     max_episode_steps = 200
+    interaction = "mixed"
     exempt: ClassVar[Mapping[str, str]] = {"reference": "new: not compared with an independent implementation yet"}
     render_fps = 10
 
@@ -56,6 +57,14 @@ class NewGame(EnvDef):
     def action_space(self, cfg: NewGameConfig, group: str) -> spaces.Discrete:
         """Of one agent: its effort."""
         return spaces.Discrete(4)
+
+    def observation_names(self, cfg: NewGameConfig, group: str) -> dict[str, int]:
+        """What the numbers of an observation are, for the documentation: name -> how many."""
+        return {"the stock": 1, "its last catch": 1, "the mean of all last catches": 1}
+
+    def action_names(self, cfg: NewGameConfig, group: str) -> dict[str, int]:
+        """What the actions are."""
+        return {f"effort {k}": 1 for k in range(4)}
 
     def fields(self, cfg: NewGameConfig) -> dict[str, Field]:
         """The state of one env."""

@@ -44,6 +44,7 @@ class NewGame(EnvDef):
     id = "NewGame-v0"
     Config = NewGameConfig
     max_episode_steps = 200
+    interaction = "mixed"
     exempt: ClassVar[Mapping[str, str]] = {"reference": "new: not compared with an independent implementation yet"}
 
     def agents(self, cfg: NewGameConfig) -> dict[str, int]:
@@ -57,6 +58,14 @@ class NewGame(EnvDef):
     def action_space(self, cfg: NewGameConfig, group: str) -> spaces.Box:
         """Of one agent: thrust."""
         return spaces.Box(-1.0, 1.0, (2,), np.float32)
+
+    def observation_names(self, cfg: NewGameConfig, group: str) -> dict[str, int]:
+        """What the numbers of an observation are, for the documentation: name -> how many."""
+        return {"position": 2, "velocity": 2, "way to the beacon": 2, "way to the nearest other": 2}
+
+    def action_names(self, cfg: NewGameConfig, group: str) -> dict[str, int]:
+        """What the actions are."""
+        return {"thrust along x": 1, "thrust along y": 1}
 
     def fields(self, cfg: NewGameConfig) -> dict[str, Field]:
         """The state of one env."""

@@ -43,6 +43,7 @@ class NewGame(EnvDef):
     id = "NewGame-v0"
     Config = NewGameConfig
     max_episode_steps = 100
+    interaction = "mixed"
     exempt: ClassVar[Mapping[str, str]] = {"reference": "new: not compared with an independent implementation yet"}
     render_fps = 10
 
@@ -61,6 +62,14 @@ class NewGame(EnvDef):
     def action_space(self, cfg: NewGameConfig, group: str) -> spaces.Discrete:
         """Of one agent: stay, up, right, down, left."""
         return spaces.Discrete(5)
+
+    def observation_names(self, cfg: NewGameConfig, group: str) -> dict[str, int]:
+        """What the numbers of an observation are, for the documentation: name -> how many."""
+        return {"apples": 1, "the gatherer itself": 1, "others": 1}
+
+    def action_names(self, cfg: NewGameConfig, group: str) -> dict[str, int]:
+        """What the actions are."""
+        return dict.fromkeys(("stay", "up", "right", "down", "left"), 1)
 
     def fields(self, cfg: NewGameConfig) -> dict[str, Field]:
         """The state of one env."""

@@ -52,6 +52,14 @@ class NewGame(EnvDef):
         """Left, stay, right."""
         return spaces.Discrete(3)
 
+    def observation_names(self, cfg: NewGameConfig, group: str) -> dict[str, int]:
+        """What the numbers of an observation are, for the documentation: name -> how many."""
+        return {"the cell": 1}
+
+    def action_names(self, cfg: NewGameConfig, group: str) -> dict[str, int]:
+        """What the actions are."""
+        return {"left": 1, "stay": 1, "right": 1}
+
     def fields(self, cfg: NewGameConfig) -> dict[str, Field]:
         """The state of one env."""
         return {"cell": Field("int32", doc="where the walker is, 0..length-1")}

@@ -52,6 +52,14 @@ class NewGame(EnvDef):
         """Thrust."""
         return spaces.Box(-1.0, 1.0, (2,), np.float32)
 
+    def observation_names(self, cfg: NewGameConfig, group: str) -> dict[str, int]:
+        """What the numbers of an observation are, for the documentation: name -> how many."""
+        return {"position": 2, "velocity": 2, "way to the buoy": 2}
+
+    def action_names(self, cfg: NewGameConfig, group: str) -> dict[str, int]:
+        """What the actions are."""
+        return {"thrust along x": 1, "thrust along y": 1}
+
     def fields(self, cfg: NewGameConfig) -> dict[str, Field]:
         """The state of one env."""
         return {

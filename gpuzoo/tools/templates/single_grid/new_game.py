@@ -57,6 +57,14 @@ class NewGame(EnvDef):
         """Up, right, down, left."""
         return spaces.Discrete(4)
 
+    def observation_names(self, cfg: NewGameConfig, group: str) -> dict[str, int]:
+        """What the numbers of an observation are, for the documentation: name -> how many."""
+        return {"dirty cells": 1, "the robot": 1}
+
+    def action_names(self, cfg: NewGameConfig, group: str) -> dict[str, int]:
+        """What the actions are."""
+        return dict.fromkeys(("up", "right", "down", "left"), 1)
+
     def fields(self, cfg: NewGameConfig) -> dict[str, Field]:
         """The state of one env."""
         return {

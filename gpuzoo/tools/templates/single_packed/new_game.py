@@ -54,6 +54,14 @@ class NewGame(EnvDef):
         """Way, tilt."""
         return spaces.Box(-1.0, 1.0, (2,), np.float32)
 
+    def observation_names(self, cfg: NewGameConfig, group: str) -> dict[str, int]:
+        """What the numbers of an observation are, for the documentation: name -> how many."""
+        return {"way to the ball": 1, "the paddle": 1, "the ball's position": 2, "the ball's velocity": 2}
+
+    def action_names(self, cfg: NewGameConfig, group: str) -> dict[str, int]:
+        """What the actions are."""
+        return {"way of the paddle": 1, "its tilt": 1}
+
     def fields(self, cfg: NewGameConfig) -> dict[str, Field]:
         """The state of one env."""
         return {

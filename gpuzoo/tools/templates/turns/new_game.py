@@ -42,6 +42,7 @@ class NewGame(EnvDef):
     max_episode_steps = 1003
     action_mask = True
     turn = "mover"
+    interaction = "competitive"
     exempt: ClassVar[Mapping[str, str]] = {"reference": "new: not compared with an independent implementation yet"}
     render_fps = 2
 
@@ -56,6 +57,14 @@ class NewGame(EnvDef):
     def action_space(self, cfg: NewGameConfig, group: str) -> spaces.Discrete:
         """Of one agent: one, two or three sticks."""
         return spaces.Discrete(3)
+
+    def observation_names(self, cfg: NewGameConfig, group: str) -> dict[str, int]:
+        """What the numbers of an observation are, for the documentation: name -> how many."""
+        return {"sticks": 1, "players who move before": 1}
+
+    def action_names(self, cfg: NewGameConfig, group: str) -> dict[str, int]:
+        """What the actions are."""
+        return {"take one": 1, "take two": 1, "take three": 1}
 
     def fields(self, cfg: NewGameConfig) -> dict[str, Field]:
         """The state of one env."""

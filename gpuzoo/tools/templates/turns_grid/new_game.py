@@ -47,6 +47,7 @@ class NewGame(EnvDef):
     invalid_action = -1
     action_mask = True
     turn = "mover"
+    interaction = "competitive"
     exempt: ClassVar[Mapping[str, str]] = {"reference": "new: not compared with an independent implementation yet"}
     render_fps = 2
 
@@ -66,6 +67,14 @@ class NewGame(EnvDef):
     def action_space(self, cfg: NewGameConfig, group: str) -> spaces.Discrete:
         """Of one agent: a cell."""
         return spaces.Discrete(cfg.size * cfg.size)
+
+    def observation_names(self, cfg: NewGameConfig, group: str) -> dict[str, int]:
+        """What the numbers of an observation are, for the documentation: name -> how many."""
+        return {"its own stones": 1, "stones of others": 1}
+
+    def action_names(self, cfg: NewGameConfig, group: str) -> dict[str, int]:
+        """What the actions are."""
+        return {"cells, row by row": cfg.size * cfg.size}
 
     def fields(self, cfg: NewGameConfig) -> dict[str, Field]:
         """The state of one env."""

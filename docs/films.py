@@ -1,0 +1,147 @@
+"""Films of trained agents and stills of random play, each made once from what it depends on."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import functools
+import hashlib
+import inspect
+import itertools
+import re
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import gpuzoo
+from baselines.report import match, video
+from baselines.train.command import PRETRAINED, checkpoint_of
+from gpuzoo import render
+from gpuzoo.core.codegen import program
+from gpuzoo.core.definition import EnvDef
+
+SECONDS, PIXELS, STILL = 4, 600, 360
+MOMENT = 20  #: the step that a still shows
+RANDOM_SECONDS, RANDOM_FPS = 3, 12  #: of a film of a game that nobody has trained
+
+
+@dataclasses.dataclass(frozen=True)
+class Shots:
+    """Names of a game's pictures, nothing where it does not draw itself.
+
+    Attributes:
+        film: the MP4 file.
+        still: the PNG file.
+        trained: whether pretrained agents play in the film, and not random ones.
+        aspect: width by height.
+    """
+
+    film: str
+    still: str
+    trained: bool
+    aspect: float
+
+
+def pretrained(game: str) -> Path | None:
+    """The file of the game's pretrained agents, if there is one."""
+    try:
+        return Path(checkpoint_of(game, PRETRAINED))
+    except ValueError:
+        return None
+
+
+def frames(
+    env: EnvDef, count: int, stride: int, seed: int = 0, size: int = STILL, aspect: float | None = None, start: int = 0
+) -> list[Any]:
+    """Pictures of one env under random actions; an empty list if the game does not draw itself.
+
+    Args:
+        env: the game.
+        count: how many pictures.
+        stride: steps from one to the next.
+        seed: of the env.
+        size: pixels of the longer side.
+        aspect: width by height; by default the game's own.
+        start: steps before the first picture.
+    """
+    batch = gpuzoo.BatchEnv(env, 1, device="cpu", threads=1)
+    try:
+        batch.reset(seed=seed)
+        batch.simulator.rollout(start) if start else None
+        out = []
+        for _ in range(count):
+            state = {name: array[0] for name, array in batch.simulator.state(0).items()}
+            width_and_height = render.picture_size(env.aspect(batch.simulator.cfg) if aspect is None else aspect, size)
+            canvas = gpuzoo.Canvas(*width_and_height, supersample=2)
+            env.render(batch.simulator.cfg, state, canvas)
+            out.append(canvas.array())
+            batch.simulator.rollout(stride)
+        return out
+    except NotImplementedError:
+        return []
+    finally:
+        batch.close()
+
+
+def _trained(env: EnvDef) -> tuple[list[Any], float]:
+    arranged = match.arrange(env.id, {}, PRETRAINED)
+    fps = video.rate(env.id)[0]
+    shown = video.pictures(env.id, arranged.players, arranged.config, envs=1, size=PIXELS)
+    with contextlib.closing(shown), contextlib.suppress(NotImplementedError):
+        return [*itertools.islice(shown, round(SECONDS * fps))], fps
+    return [], fps
+
+
+def _random(env: EnvDef) -> tuple[list[Any], float]:
+    stride = -(-env.render_fps // RANDOM_FPS)
+    fps = env.render_fps / stride
+    return frames(env, max(2, round(RANDOM_SECONDS * fps)), stride, size=PIXELS), fps
+
+
+@functools.cache
+def _programs() -> bytes:
+    """The text of what makes pictures."""
+    return b"".join(Path(inspect.getfile(module)).read_bytes() for module in (render, video)) + _here()
+
+
+def _here() -> bytes:
+    return Path(__file__).read_bytes()
+
+
+def _digest(env: EnvDef, trained: Path | None) -> str:
+    """Of all that the pictures follow from: rules, declaration, agents, and the code that draws."""
+    parts = [program(env, env.Config()).code.encode(), Path(inspect.getfile(type(env))).read_bytes(), _programs()]
+    parts += [trained.read_bytes()] if trained else []
+    return hashlib.sha256(b"".join(parts)).hexdigest()[:10]
+
+
+def shots(env: EnvDef, folder: Path) -> Shots:
+    """Makes a game's pictures unless they are there already."""
+    from PIL import Image
+
+    trained = pretrained(env.id)
+    stem = f"{env.id}-{_digest(env, trained)}"
+    film, still = folder / f"{stem}.mp4", folder / f"{stem}.png"
+    if not (film.exists() and still.exists()):
+        first = frames(env, 1, 1, start=MOMENT)
+        if not first:
+            return Shots("", "", False, 1.0)
+        shown, fps = _trained(env) if trained else _random(env)
+        render.save_animation(shown, film, fps)
+        image = Image.fromarray(first[0]).quantize(64, dither=Image.Dither.NONE)
+        part = still.with_suffix(".part")
+        image.save(part, format="png", optimize=True)
+        part.replace(still)
+    for old in folder.glob(f"{env.id}-*"):
+        if old.stem != stem and re.fullmatch(re.escape(env.id) + r"-[0-9a-f]{10}", old.stem):
+            old.unlink()
+    return Shots(film.name, still.name, bool(trained), env.aspect(env.Config()))
+
+
+def all_shots(names: Iterable[str], folder: Path) -> dict[str, Shots]:
+    """The pictures of games, by id."""
+    folder.mkdir(parents=True, exist_ok=True)
+    names = [*names]
+    with ThreadPoolExecutor() as pool:  # most of it is compilation and encoding
+        return dict(zip(names, pool.map(lambda name: shots(gpuzoo.get(name), folder), names), strict=True))

@@ -1,0 +1,195 @@
+"""The page that shows all games, with filters, and the film at the top of a game's page."""
+
+from __future__ import annotations
+
+import html
+import importlib
+import inspect
+import re
+from collections.abc import Mapping
+
+import films
+from gymnasium import spaces
+from markdown_text import raw
+
+import gpuzoo
+from gpuzoo.core.definition import EnvDef, Layout, layout
+from gpuzoo.core.names import links
+
+MANY = 10  #: agents from which a game is for many
+#: filters: name -> its choices, in the order of the page
+FILTERS = {
+    "agents": ("one", "several", "many"),
+    "interaction": ("cooperative", "competitive", "mixed"),
+    "actions": ("discrete", "continuous"),
+    "observations": ("numbers", "grid or picture", "index"),
+}
+ALONE = "More games"
+
+
+def plural(name: str) -> str:
+    """English plural of a group's name."""
+    return name if name.endswith(("s", "sheep")) else re.sub(r"([^aeiou])y$", r"\1ie", name) + "s"
+
+
+def groups_text(env: EnvDef) -> str:
+    """Groups of agents with their numbers."""
+    if env.single():
+        return "1 agent"
+    groups = env.agents(env.Config())
+    if len(groups) > 1 and set(groups.values()) == {1} and all(re.search(r"_\d+$", group) for group in groups):
+        return f"{len(groups)} agents"
+    return ", ".join(f"{count} {name if count == 1 else plural(name)}" for name, count in groups.items())
+
+
+def summary(env: EnvDef) -> str:
+    """The first sentence of the docstring."""
+    text = inspect.cleandoc(env.__doc__ or "").split("\n\n")[0].replace("\n", " ")
+    return re.split(r"(?<=[.!?])\s", text)[0]
+
+
+def families() -> dict[str, list[str]]:
+    """Ids by the folder that they lie in."""
+    found: dict[str, list[str]] = {}
+    for name in gpuzoo.ids():
+        found.setdefault(type(gpuzoo.get(name)).source().parent.name, []).append(name)
+    return found
+
+
+def about(folder: str) -> str:
+    """The docstring of a folder, which a family of games has; a folder without is not a family."""
+    return inspect.cleandoc(importlib.import_module(f"gpuzoo.envs.{folder}").__doc__ or "").replace("\n", " ")
+
+
+def traits(env: EnvDef) -> dict[str, str]:
+    """What the filters ask for."""
+    lay = layout(env, env.Config())
+    kinds = {_observations(lay, group) for group in lay.groups}
+    discrete = lay.action_dtype == "int32"
+    return {
+        "agents": "one" if lay.agents == 1 else "several" if lay.agents < MANY else "many",
+        "interaction": env.interaction,
+        "actions": "discrete" if discrete else "continuous",
+        "observations": next(kind for kind in FILTERS["observations"][::-1] if kind in kinds),
+    }
+
+
+def _observations(lay: Layout, group: str) -> str:
+    space = lay.observation_spaces[group]
+    if isinstance(space, spaces.Discrete):
+        return "index"
+    return "grid or picture" if len(space.shape or ()) > 1 else "numbers"
+
+
+def actions_text(env: EnvDef) -> str:
+    """The actions of the first group, in a few words."""
+    lay = layout(env, env.Config())
+    space = next(iter(lay.action_spaces.values()))
+    if isinstance(space, spaces.Discrete):
+        return f"{int(space.n)} actions"
+    size = space.shape[0] if space.shape else 1
+    kind = "discrete" if isinstance(space, spaces.MultiDiscrete) else "continuous"
+    return f"{size} {kind} action{'s' * (size > 1)}"
+
+
+# ---- films ----
+
+
+def video(shot: films.Shots, name: str, classes: str) -> str:
+    """A film with its still as a poster; it begins when a reader sees it, points at it, or presses play."""
+    width = films.PIXELS if shot.aspect >= 1 else round(films.PIXELS * shot.aspect)
+    height = films.PIXELS if shot.aspect <= 1 else round(films.PIXELS / shot.aspect)
+    where, label = (
+        "../_static/games/",
+        html.escape(f"{name} played by {'trained agents' if shot.trained else 'chance'}"),
+    )
+    return (
+        f'<video class="{classes}" width="{width}" height="{height}" muted loop playsinline preload="none" '
+        f'poster="{where}{shot.still}" aria-label="{label}"{" controls" if "film" in classes else ""}>'
+        f'<source src="{where}{shot.film}" type="video/mp4"></video>'
+    )
+
+
+def figure(env: EnvDef, shot: films.Shots) -> str:
+    """The film of a game's page, with what the game is in a line."""
+    facts = [groups_text(env), env.interaction, actions_text(env), traits(env)["observations"], family(env)]
+    chips = "".join(f"<li>{html.escape(fact)}</li>" for fact in facts if fact)
+    found = "".join(f'<li><a href="{url}">{html.escape(name)}</a></li>' for name, url in links(env).items())
+    lead = f'<ul class="chips">{chips}{found}</ul>'
+    if not shot.film:
+        return raw(lead)
+    who = (
+        "Pretrained agents of PPO, in the default game."
+        if shot.trained
+        else "Random actions: nobody has trained agents for this game yet."
+    )
+    return raw(f'{lead}\n<figure class="film">{video(shot, env.id, "film")}<figcaption>{who}</figcaption></figure>')
+
+
+# ---- the page ----
+
+
+def family(env: EnvDef) -> str:
+    """The name of the family that a game is of."""
+    text = about(type(env).source().parent.name)
+    return re.split(r"[:,(]", text)[0].rstrip(".").strip() if text else ""
+
+
+def _card(name: str, shot: films.Shots) -> str:
+    env = gpuzoo.get(name)
+    data = " ".join(f'data-{key}="{html.escape(value)}"' for key, value in traits(env).items())
+    picture = video(shot, name, "hover") if shot.film else '<div class="empty"></div>'
+    facts = ", ".join(x for x in (groups_text(env), env.interaction, actions_text(env)) if x)
+    text = re.sub(r"[`*]", "", summary(env))
+    return (
+        f'<li class="card" {data}><a href="{name}.html">{picture}'
+        f'<strong>{name}</strong><span class="facts">{html.escape(facts)}</span>'
+        f"<span>{html.escape(text)}</span></a></li>"
+    )
+
+
+def _filters(names: list[str]) -> str:
+    sets = []
+    for key, choices in [*FILTERS.items(), ("family", names)]:
+        options = "".join(f'<option value="{html.escape(choice)}">{html.escape(choice)}</option>' for choice in choices)
+        sets.append(f'<label>{key}<select name="{key}"><option value="">any</option>{options}</select></label>')
+    return (
+        '<form class="filters" aria-label="Filter the games">'
+        + "".join(sets)
+        + '<label>name<input type="search" name="name"></label><output aria-live="polite"></output></form>'
+    )
+
+
+def page(shots: Mapping[str, films.Shots]) -> str:
+    """The text of the page: families with many agents first."""
+    shelves: dict[str, list[str]] = {}
+    for names in families().values():
+        for name in names:
+            shelves.setdefault(family(gpuzoo.get(name)) or ALONE, []).append(name)
+    texts = {family(gpuzoo.get(names[0])): about(folder) for folder, names in families().items() if about(folder)}
+    several = {name: not gpuzoo.get(name).single() for name in shots}
+    split: dict[tuple[bool, str], list[str]] = {}
+    for shelf, names in shelves.items():
+        for name in names:
+            split.setdefault((not several[name], shelf), []).append(name)
+    size = {name: sum(gpuzoo.get(name).agents(gpuzoo.get(name).Config()).values()) for name in shots}
+    order = sorted(split, key=lambda key: (key[0], -max(size[name] for name in split[key]), -len(split[key])))
+    count = sum(several.values())
+    parts = [
+        "---\nhide-toc: true\n---",
+        "# Games",
+        f"{len(shots)} games, {count} of them for several agents. Point at a picture, or tap it, to see trained agents "
+        "play; the picture itself shows random play. Numbers are those of the default parameters.",
+        raw(_filters(sorted({shelf for shelf in shelves if shelf != ALONE}))),
+    ]
+    for alone, shelf in order:
+        where = "one agent" if alone else "several agents"
+        title = f"{shelf}, {where}" if shelf != ALONE else f"More games, {where}" if alone else "Several agents"
+        cards = "\n".join(_card(name, shots[name]) for name in sorted(split[alone, shelf], key=lambda n: -size[n]))
+        parts += [
+            f"## {title}",
+            *([texts[shelf]] if shelf in texts else []),
+            raw(f'<ul class="gallery" data-family="{html.escape(shelf)}">\n{cards}\n</ul>'),
+        ]
+    parts.append("```{toctree}\n:hidden:\n\n" + "\n".join(shots) + "\n```")
+    return "\n\n".join(parts) + "\n"

@@ -1,0 +1,112 @@
+"""Speeds that were measured, read from the tables of the pages that tell how."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import gpuzoo
+
+DOCS = Path(__file__).parent
+BATCHES = DOCS / "batch_sizes.json"  #: which scripts/bench_batches.py writes
+_UNITS = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9}
+
+
+@dataclasses.dataclass(frozen=True)
+class Speed:
+    """A game beside that of another library.
+
+    Attributes:
+        game: its id.
+        case: the configuration, nothing for the default.
+        ours: steps per second.
+        envs: of ours.
+        library: the other one.
+        theirs: its steps per second.
+        batch: its number of envs, as the table says it.
+        page: where the table is.
+    """
+
+    game: str
+    case: str
+    ours: float
+    envs: str
+    library: str
+    theirs: float
+    batch: str
+    page: str
+
+    @property
+    def ratio(self) -> float:
+        """How many times as fast ours is."""
+        return self.ours / self.theirs
+
+
+def table(page: str, *head: str) -> list[list[str]]:
+    """The rows of the first table of a page whose first columns have these names; empty without such a table."""
+    rows: list[list[str]] = []
+    for line in (DOCS / page).read_text().splitlines():
+        cells = [cell.strip() for cell in line.strip().strip("|").split("|")] if line.startswith("|") else []
+        if not rows and cells[: len(head)] != [*head]:
+            continue
+        if not cells:
+            break
+        rows.append(cells)
+    return rows[2:]
+
+
+def number(text: str) -> float:
+    """A number of a table: ``1,200``, ``20.7 M``."""
+    match = re.fullmatch(r"(-?[\d.,]+) ?([kMG]?)", text.strip())
+    if not match:
+        raise ValueError(f"no number: {text!r}")
+    return float(match[1].replace(",", "")) * _UNITS[match[2]]
+
+
+@functools.cache
+def games() -> list[Speed]:
+    """Games beside those of other libraries, and robots beside EnvPool's."""
+    found = []
+    for game, ours, envs, library, theirs, batch, *_ in table("benchmarks.md", "game", "gpuzoo, steps/s"):
+        env_id, _, case = game.partition(", ")
+        found.append(
+            Speed(env_id.strip("`"), case, number(ours), envs, library, number(theirs), batch, "benchmarks.md#games")
+        )
+    for name, stepped, asynchronous, _, ours, *_ in table("physics.md", "", "EnvPool, `step`"):
+        env_id = f"{name}-v5"
+        if env_id in gpuzoo.ids():
+            theirs = max(number(stepped), number(asynchronous))
+            found.append(Speed(env_id, "", number(ours), "4,096", "EnvPool", theirs, "64", "physics.md#speed"))
+    return [speed for speed in found if speed.game in gpuzoo.ids()]
+
+
+@dataclasses.dataclass(frozen=True)
+class Training:
+    """A training run: who trained what, steps per second, and the return in the end."""
+
+    setting: str
+    trainer: str
+    rate: float
+    whole: float
+    reached: float
+
+
+@functools.cache
+def training() -> list[Training]:
+    """PPO beside other libraries' with equal settings."""
+    found, setting = [], ""
+    for named, trainer, rate, _, whole, reached in table("benchmarks.md", "setting", "trainer"):
+        setting = named or setting
+        found.append(Training(setting, trainer.replace("`", ""), number(rate), number(whole), number(reached)))
+    return found
+
+
+@functools.cache
+def batches() -> dict[str, Any]:
+    """Steps per second by numbers of envs, and the machine."""
+    found: dict[str, Any] = json.loads(BATCHES.read_text())
+    return found

@@ -1,0 +1,302 @@
+"""Envs that run, and who plays them: a policy for each group, and a person in place of one agent."""
+
+from __future__ import annotations
+
+import importlib
+import types
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+from numpy.typing import NDArray
+
+from gpuzoo import registry
+from gpuzoo.core.definition import EnvDef, unknown
+from gpuzoo.interfaces.batch import BatchEnv, draw
+from gpuzoo.render import tile
+from gpuzoo.tools import controls
+
+Array = NDArray[Any]
+#: of a group: observations, action masks or None, and the number of the step -> actions (num_envs, agents, parts)
+Policy = Callable[[Array, "Array | None", int], Any]
+
+#: who may play any game, but for ``"trained"``: that takes agents which come with the package
+POLICIES = RANDOM, TRAINED, STILL, IN_TURN = "random", "trained", "still", "in turn"
+
+
+def still(parts: list[controls.Part], space: spaces.Space[Any]) -> Array:
+    """The action of someone who does nothing, or the first one where a game has no such action."""
+    return np.asarray(controls.action(space, parts, [part.low if part.still is None else part.still for part in parts]))
+
+
+def _in_turn(space: spaces.Space[Any]) -> Policy:
+    """A policy that takes each action in turn, or sweeps over the ranges; of masked actions the next legal one."""
+
+    def act(seen: Array, mask: Array | None, step: int) -> Array:
+        lead = seen.shape[:2]
+        if isinstance(space, spaces.Box):
+            share = 0.5 + 0.5 * np.sin(0.2 * step + np.arange(space.low.size))
+            return np.broadcast_to(
+                space.low.ravel() + share * (space.high - space.low).ravel(), (*lead, space.low.size)
+            )
+        sizes = [int(space.n)] if isinstance(space, spaces.Discrete) else [int(n) for n in space.nvec]  # type: ignore[attr-defined]
+        out = np.empty((*lead, len(sizes)), np.int64)
+        first = 0
+        for k, n in enumerate(sizes):
+            order = (np.arange(n) + step // (4 if n > 1 else 1)) % n
+            legal = np.ones((*lead, n), bool) if mask is None else mask[..., first : first + n] != 0
+            out[..., k] = order[legal[..., order].argmax(-1)]
+            first += n
+        return out
+
+    return act
+
+
+def imported(name: str) -> Policy:
+    """A policy of one's own, from ``module:function``.
+
+    Raises:
+        ValueError: there is no such module or function.
+    """
+    module, colon, function = name.partition(":")
+    try:
+        found = getattr(importlib.import_module(module), function) if colon and module and function else None
+    except (ImportError, AttributeError) as error:
+        raise ValueError(f"there is no policy {name!r}: {error}.") from None
+    if not callable(found):
+        raise ValueError(f"a policy is given as module:function, not as {name!r}.")
+    return found  # type: ignore[no-any-return]
+
+
+class Live:
+    """Some envs of a game that go on step by step.
+
+    Args:
+        game: its id or declaration.
+        num_envs: number of envs.
+        players: who plays a group: ``"random"``, ``"trained"``, a name of ``scripted``, ``"still"`` or ``"in turn"``;
+            those left out play at random.
+        seed: of the first env; env ``k`` has ``seed + k``.
+        device: where the envs are. Policies are in host memory.
+        scripted: policies of one's own by name, functions of observations, action masks and the number of the step.
+        trained: who ``"trained"`` is, a ``Match`` of the trainers; the agents that come with the package by default.
+        **config: parameters of the game. Trained agents bring those of their training, unless they are given.
+
+    Attributes:
+        envs: the batch.
+        players: who plays, by group.
+        rewards: (num_envs, agents) of the last step.
+        person: the agent that a person plays in env 0, or None.
+        choice: what the person does, a value for each part of an action.
+
+    Raises:
+        ValueError, TypeError: as `gpuzoo.make`, or a player that there is not.
+        ImportError: trained agents without torch.
+    """
+
+    def __init__(
+        self, game: str | EnvDef | type[EnvDef], num_envs: int = 1, players: Mapping[str, str] | None = None,
+        seed: int = 0, device: str = "cpu", scripted: Mapping[str, Policy] | None = None,
+        trained: Any = None, **config: Any,
+    ) -> None:  # fmt: skip
+        self.env = registry.get(game)
+        self.scripted, self._trained = dict(scripted or {}), trained
+        if TRAINED in (players or {}).values():
+            config = {**self._match(config).config, **config}
+        self.config = config
+        self.envs = BatchEnv(
+            self.env, num_envs, device=device, output="numpy", autoreset_mode="next_step", threads=1, **config
+        )
+        self.num_envs = num_envs
+        self.simulator = self.envs.simulator
+        self.layout = self.simulator.layout
+        self.controls = controls.of_layout(self.env, self.simulator.cfg, self.layout)
+        self.players: dict[str, str] = dict.fromkeys(self.envs.groups, RANDOM)
+        self._policies: dict[str, list[tuple[slice, Policy]]] = {group: [] for group in self.envs.groups}
+        self.agents = self.layout.agent_names()
+        self.person: str | None = None
+        self.choice: list[float] = []
+        try:
+            for group, player in (players or {}).items():
+                self.set_player(group, player)
+            self.reset(seed)
+        except Exception:
+            self.envs.close()
+            raise
+
+    # ---- who plays ----
+
+    def kinds(self) -> list[str]:
+        """Who may play: the names that `set_player` takes."""
+        return [*(p for p in POLICIES if p != TRAINED or has_trained(self.env)), *self.scripted]
+
+    def set_player(self, group: str, player: str) -> None:
+        """Gives a group to another policy, from the next step on.
+
+        Raises:
+            ValueError: no such group or policy, or trained agents that do not fit these parameters.
+            ImportError: trained agents without torch.
+        """
+        if group not in self.envs.groups:
+            raise ValueError(unknown(f"{self.env.id} has no group", str(group), self.envs.groups))
+        space, parts = self.layout.action_spaces[group], self.controls[group]
+        policy: Policy
+        seats: list[tuple[slice, Policy]] = []
+        if player == TRAINED:
+            seats = self._seats(group)
+        elif player == STILL:
+            rest = still(parts, space)
+
+            def policy(seen: Array, mask: Array | None, step: int) -> Array:
+                return np.broadcast_to(rest, (*seen.shape[:2], *rest.shape))
+
+            seats = [(slice(None), policy)]
+        elif player == IN_TURN:
+            seats = [(slice(None), _in_turn(space))]
+        elif player in self.scripted:
+            seats = [(slice(None), self.scripted[player])]
+        elif player != RANDOM:
+            raise ValueError(unknown("there is no policy", str(player), self.kinds()))
+        self.players[group], self._policies[group] = player, seats
+
+    def _match(self, config: Mapping[str, Any]) -> Any:
+        if self._trained is not None:
+            return self._trained
+        try:
+            import torch  # noqa: F401
+
+            from gpuzoo.baselines.report import match
+        except ImportError as error:
+            raise ImportError(f"trained agents need torch: pip install 'gpuzoo[train]' ({error})") from None
+        return match.arrange(self.env.id, {}, "pretrained", config)
+
+    def _seats(self, group: str) -> list[tuple[slice, Policy]]:
+        """The trained agents of a group; those that play at random are left out."""
+        players = self._match(self.config).players
+        names = {group: slice(None)} | {f"{group}_{k}": slice(k, k + 1) for k in range(self.envs.groups[group])}
+        found = [(part, players[name]) for name, part in names.items() if players.get(name) is not None]
+        return [(part, self._seat(group, part, policy)) for part, policy in found]
+
+    def _seat(self, group: str, part: slice, player: Any) -> Policy:
+        import torch
+
+        from gpuzoo.baselines.report.evaluation import Seat
+
+        on_host = types.SimpleNamespace(device="cpu")  # where observations are read, whatever the envs' own device
+        batch: Any = types.SimpleNamespace(num_envs=self.num_envs, groups=self.envs.groups, simulator=on_host)
+        seat = Seat(group, part, player, batch)
+        generator = torch.Generator().manual_seed(0)
+
+        @torch.no_grad()
+        def policy(seen: Array, mask: Array | None, step: int) -> Array:
+            given: Any = torch.from_numpy(np.ascontiguousarray(seen))
+            if mask is not None:
+                given = {"observation": given, "action_mask": torch.from_numpy(np.ascontiguousarray(mask))}
+            begins = torch.from_numpy(self._host("elapsed_steps") == 0)
+            return np.asarray(seat(given, begins, False, generator))
+
+        return policy
+
+    def play(self, agent: str | None) -> None:
+        """Lets a person play an agent of env 0, or nobody.
+
+        Raises:
+            ValueError: no such agent.
+        """
+        if agent is not None and agent not in self.agents:
+            raise ValueError(unknown(f"{self.env.id} has no agent", str(agent), self.agents))
+        self.person = agent
+        if agent is not None:
+            self.choice = [part.low if part.still is None else part.still for part in self.controls[self.group(agent)]]
+
+    def choose(self, values: list[Any]) -> None:
+        """What the person does from now on, a number for each part of an action.
+
+        Raises:
+            ValueError, TypeError: nobody plays, or as `controls.action`.
+        """
+        if self.person is None:
+            raise ValueError("choose the agent that you play first.")
+        group = self.group(self.person)
+        controls.action(self.layout.action_spaces[group], self.controls[group], values)
+        self.choice = list(values)
+
+    def group(self, agent: str) -> str:
+        """The group of an agent."""
+        index = self.agents.index(agent)
+        return next(g for g, n in self.envs.groups.items() if index < self.layout.first[g] + n)
+
+    @property
+    def my_turn(self) -> bool:
+        """Whether the person's action counts in the next step."""
+        if self.person is None or bool(self._host("waiting")[0]):
+            return False
+        index = self.agents.index(self.person)
+        if not self._host("alive")[0, index]:
+            return False
+        return self.env.turn is None or int(self._host(self.env.turn)[0]) == index
+
+    @property
+    def over(self) -> bool:
+        """Whether the episode of env 0 is over; the next step begins another one."""
+        return bool(self._host("waiting")[0])
+
+    # ---- time ----
+
+    def reset(self, seed: int | None = None) -> None:
+        """Begins new episodes, with other seeds or the next ones."""
+        self._observations, _ = self.envs.reset(seed=seed)
+        self.steps = 0
+        self.rewards = np.zeros((self.num_envs, self.layout.agents), np.float32)
+
+    def step(self) -> None:
+        """One step of all envs. An env whose episode is over begins the next one."""
+        actions = self.envs.random_actions()
+        for group, seats in self._policies.items():
+            seen, mask = self.seen(group)
+            for part, policy in seats:
+                target = actions[group][:, part]
+                target[...] = np.asarray(policy(seen, mask, self.steps)).reshape(target.shape)
+        if self.person is not None:
+            group = self.group(self.person)
+            mine = controls.action(self.layout.action_spaces[group], self.controls[group], self.choice)
+            target = actions[group][0, self.agents.index(self.person) - self.layout.first[group]]
+            actions[group][0, self.agents.index(self.person) - self.layout.first[group]] = mine.reshape(target.shape)
+        self._observations, rewards, *_ = self.envs.step(actions)
+        self.rewards = np.concatenate([np.array(rewards[g]) for g in self.envs.groups], axis=1)
+        self.steps += 1
+
+    def seen(self, group: str) -> tuple[Array, Array | None]:
+        """Observations of a group, (num_envs, agents, ...), and its action masks."""
+        found = self._observations[group]
+        if isinstance(found, dict):
+            return np.asarray(found["observation"]), np.asarray(found["action_mask"])
+        return np.asarray(found), None
+
+    def _host(self, name: str) -> Array:
+        return np.asarray(self.simulator.backend.to_numpy(self.simulator.arrays[name]))
+
+    def array(self, name: str, env: int) -> Array:
+        """What an array of the simulator says of an env, in host memory."""
+        found: Array = self._host(name)[env]
+        return found
+
+    def picture(self, side: int) -> Array:
+        """All envs, tiled, (height, width, 3) uint8; each one's longer side has ``side`` pixels."""
+        frames = [draw(self.simulator, k, side) for k in range(self.num_envs)]
+        return frames[0] if self.num_envs == 1 else tile(frames)
+
+    def close(self) -> None:
+        """Frees the envs. May be called again."""
+        self.envs.close()
+
+
+def has_trained(env: EnvDef) -> bool:
+    """Whether agents of a game come with the package."""
+    from gpuzoo.baselines.train.command import PRETRAINED, checkpoint_of
+
+    try:
+        return bool(checkpoint_of(type(env), PRETRAINED))
+    except ValueError:
+        return False

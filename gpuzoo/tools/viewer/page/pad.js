@@ -1,0 +1,161 @@
+// How a person plays: buttons and sliders for each part of an action, keys, and a finger or mouse on the picture.
+
+const ARROWS = { ArrowLeft: "←", ArrowRight: "→", ArrowUp: "↑", ArrowDown: "↓", " ": "space" };
+
+// Labels without the words that all begin with, but for the last of these.
+export function brief(labels) {
+  const words = labels.map((label) => label.split(" "));
+  let same = 0;
+  while (labels.length > 1 && words.every((one) => one.length > same + 1 && one[same] === words[0][same])) same++;
+  return words.map((one) => one.slice(Math.max(0, same - 1)).join(" "));
+}
+
+export class Pad {
+  constructor(place, hint, picture, say) {
+    Object.assign(this, { place, hint, picture, say, parts: [], waits: false, held: new Map() });
+    document.addEventListener("keydown", (event) => this.key(event, true));
+    document.addEventListener("keyup", (event) => this.key(event, false));
+    addEventListener("blur", () => this.release());
+    picture.addEventListener("pointerdown", (event) => {
+      if (!this.parts.length) return;
+      picture.setPointerCapture(event.pointerId);
+      this.point(event, true);
+    });
+    picture.addEventListener("pointermove", (event) => this.pointing && this.point(event, false));
+    for (const end of ["pointerup", "pointercancel"]) picture.addEventListener(end, () => this.lift());
+  }
+
+  // Shows the controls of a group; true if the game should wait for each move.
+  play(parts) {
+    this.parts = parts;
+    this.values = parts.map((part) => part.still ?? part.low);
+    this.rest = [...this.values];
+    this.waits = parts.some((part) => part.still === null);
+    this.place.replaceChildren(...parts.map((part, k) => this.row(part, k)));
+    this.place.hidden = this.hint.hidden = false;
+    const ways = parts.some((part) => Object.keys(part.keys).some((key) => key.startsWith("Arrow")));
+    const column = parts.length === 1 && parts[0].labels.length && parts[0].labels.every((label) => /column \d+$/.test(label));
+    this.columns = column ? parts[0].labels.length : 0;
+    this.hint.textContent = column ? "Click or touch a column of the picture, or press its number."
+      : ways ? "Use the arrow keys, the buttons, or press on the picture in the direction you want." : "Use the keys, buttons or sliders.";
+    return this.waits;
+  }
+
+  leave() {
+    this.parts = [];
+    this.held.clear();
+    this.place.replaceChildren();
+    this.place.hidden = this.hint.hidden = true;
+  }
+
+  knows(key) {
+    return this.parts.some((part) => key in part.keys);
+  }
+
+  row(part, k) {
+    const row = document.createElement("div");
+    row.className = "part";
+    if (part.name) row.append(Object.assign(document.createElement("span"), { textContent: part.name }));
+    if (part.labels.length) {
+      brief(part.labels).forEach((label, value) => {
+        const button = document.createElement("button");
+        button.textContent = label;
+        button.dataset.value = value;
+        const keys = Object.keys(part.keys).filter((one) => part.keys[one] === value);
+        const key = keys.find((one) => !/\d/.test(one)) ?? keys[0];
+        if (key) button.append(Object.assign(document.createElement("kbd"), { textContent: ARROWS[key] ?? key }));
+        if (part.held) {
+          button.onpointerdown = (event) => { event.preventDefault(); this.press(`button ${k}`, k, value); };
+          button.onpointerup = button.onpointerleave = button.onpointercancel = () => this.release(`button ${k}`);
+          button.onclick = (event) => event.detail === 0 && (this.press(`button ${k}`, k, value), this.release(`button ${k}`));
+        } else button.onclick = () => this.set(k, value);
+        row.append(button);
+      });
+      return row;
+    }
+    const slider = Object.assign(document.createElement("input"), { type: "range", min: part.low, max: part.high, value: this.values[k] });
+    slider.step = part.whole ? 1 : (part.high - part.low) / 200;
+    slider.setAttribute("aria-label", part.name);
+    slider.oninput = () => this.set(k, part.whole ? Math.round(Number(slider.value)) : Math.min(Math.max(Number(slider.value), part.low), part.high));
+    row.append(slider, document.createElement("output"));
+    return row;
+  }
+
+  set(k, value) {  // stays
+    this.rest[k] = value;
+    this.send(true);
+  }
+
+  press(who, k, value) {  // as long as it is held
+    this.held.set(who, [k, value]);
+    this.send(true);
+  }
+
+  release(who) {
+    if (who ? this.held.delete(who) : this.held.size && (this.held.clear(), true)) this.send(false);
+  }
+
+  send(go) {
+    this.values = [...this.rest];
+    for (const [k, value] of this.held.values()) this.values[k] = value;
+    this.say({ do: "act", values: this.values, go });
+    this.light();
+  }
+
+  light() {
+    [...this.place.children].forEach((row, k) => {
+      for (const button of row.querySelectorAll("button")) button.classList.toggle("on", Number(button.dataset.value) === this.values[k] && (this.held.size > 0 || !this.parts[k].held));
+      const slider = row.querySelector("input");
+      if (slider) [slider.value, row.querySelector("output").textContent] = [this.values[k], Number(this.values[k]).toPrecision(3)];
+    });
+  }
+
+  state(news) {
+    if (!this.parts.length) return;
+    const mask = news.mask && this.parts.length === 1 ? news.mask : null;
+    for (const button of this.place.querySelectorAll("button")) button.disabled = Boolean(mask && this.waits && news.my_turn && !mask[button.dataset.value]);
+  }
+
+  key(event, down) {
+    if (!this.parts.length || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (/^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName) && event.target.type !== "range") return;
+    const k = this.parts.findIndex((part) => event.key in part.keys);
+    if (k < 0) return;
+    event.preventDefault();
+    const part = this.parts[k];
+    if (!down) this.release(`key ${event.key}`);
+    else if (!part.held) this.set(k, part.keys[event.key]);
+    else if (!event.repeat || this.waits) this.press(`key ${event.key}`, k, part.keys[event.key]);
+  }
+
+  // The picture is a joystick around its middle, or columns to drop something into.
+  point(event, first) {
+    const box = this.picture.getBoundingClientRect();
+    const x = (event.clientX - box.left) / box.width - 0.5, y = (event.clientY - box.top) / box.height - 0.5;
+    if (this.columns) {
+      if (first) this.press("picture", 0, Math.min(Math.max(Math.floor((x + 0.5) * this.columns), 0), this.columns - 1));
+      return;
+    }
+    const wide = Math.abs(x) > 0.1, high = Math.abs(y) > 0.1, across = Math.abs(x) >= Math.abs(y);
+    const keys = [wide && (x < 0 ? "ArrowLeft" : "ArrowRight"), high && (y < 0 ? "ArrowUp" : "ArrowDown")];
+    if (!across) keys.reverse();
+    const now = [], used = new Set();
+    for (const key of keys.filter(Boolean)) {
+      const k = this.parts.findIndex((part) => key in part.keys);
+      if (k >= 0 && !used.has(k)) { used.add(k); now.push([k, this.parts[k].keys[key]]); }
+    }
+    const text = JSON.stringify(now);
+    if (this.pointing === text) return;
+    this.pointing = text;
+    for (const who of [...this.held.keys()]) if (who.startsWith("picture")) this.held.delete(who);
+    for (const [k, value] of now) this.held.set(`picture ${k}`, [k, value]);
+    this.send(first && now.length > 0);
+  }
+
+  lift() {
+    this.pointing = "";
+    const mine = [...this.held.keys()].filter((who) => who.startsWith("picture"));
+    for (const who of mine) this.held.delete(who);
+    if (mine.length) this.send(false);
+  }
+}
