@@ -14,8 +14,10 @@ from gpuzoo.interfaces.parallel import parallel_env
 from gpuzoo.interfaces.pool import EnvPool, make_pool
 from gpuzoo.interfaces.single import SingleEnv
 from gpuzoo.interfaces.vector import VectorEnv, make_vec
+from gpuzoo.notebook import show
 from gpuzoo.registry import get, ids, register
 from gpuzoo.render import Canvas
+from gpuzoo.trajectory import Trajectory, record
 
 if TYPE_CHECKING:
     from gpuzoo.envs.mujoco.own import from_mjcf
@@ -33,6 +35,7 @@ __all__ = [
     "Simulator",
     "SingleEnv",
     "Snapshot",
+    "Trajectory",
     "Uniform",
     "VectorEnv",
     "aec_env",
@@ -44,7 +47,9 @@ __all__ = [
     "make_vec",
     "parallel_env",
     "param",
+    "record",
     "register",
+    "show",
 ]
 
 

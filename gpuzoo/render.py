@@ -9,12 +9,17 @@ Angles are in radians and mean the world direction ``(cos a, sin a)``. **Colours
 
 from __future__ import annotations
 
+import base64
 import dataclasses
 import functools
+import html
 import importlib
+import io
 import itertools
+import json
 import math
 import os
+import string
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Sequence
@@ -48,6 +53,8 @@ PALETTE: dict[str, str] = {
 CYCLE: tuple[str, ...] = ("blue", "orange", "green", "purple", "red", "teal", "yellow", "pink")
 """Palette names for teams or agents: ``CYCLE[team % len(CYCLE)]``."""
 
+#: what `save_animation` writes
+SUFFIXES = (".gif", ".png", ".mp4", ".webm", ".html")
 _HUD = 24.0  # height of the text strip, in points
 _MOST_DRAWN = 2000  # calls whose strokes a canvas remembers; the oldest are forgotten
 
@@ -745,12 +752,31 @@ def _indexed(films: Sequence[Frame]) -> list[Image.Image]:
     return images
 
 
-def save_animation(frames: Iterable[Frame], path: str | os.PathLike[str], fps: float = 20) -> None:
-    """Write frames (H, W, 3) uint8 as an endless .gif or .png (APNG), or as .mp4 or .webm.
+def _page(films: Sequence[Frame], fps: float, title: str) -> str:
+    """A page with a player: equal pictures are in it once."""
+    places: dict[bytes, int] = {}
+    order = [places.setdefault(film.tobytes(), len(places)) for film in films]
+    kept = [films[order.index(k)] for k in range(len(places))]
+    pictures = []
+    for image in _indexed(kept):
+        data = io.BytesIO()
+        image.save(data, "PNG", optimize=True)
+        pictures.append(base64.b64encode(data.getvalue()).decode())
+    text = Path(__file__).with_name("replay.html").read_text(encoding="utf-8")
+    film = json.dumps({"fps": fps, "pictures": pictures, "order": order})
+    height, width = films[0].shape[:2]
+    return string.Template(text).safe_substitute(title=html.escape(title), width=width, height=height, film=film)
+
+
+def save_animation(
+    frames: Iterable[Frame], path: str | os.PathLike[str], fps: float = 20, *, title: str = ""
+) -> None:  # fmt: skip
+    """Write frames (H, W, 3) uint8 as an endless .gif or .png (APNG), an .mp4 or .webm, or an .html page.
 
     GIFs share one adaptive palette and store only what changes; equal neighbouring frames are
-    merged into one longer frame. Videos of odd size lose their last row or column. The file
-    appears whole or not at all; missing parent folders are made.
+    merged into one longer frame. A page has the palette of a GIF, needs no other file, and is
+    called ``title``. Videos of odd size lose their last row or column. The file appears whole or
+    not at all; missing parent folders are made.
 
     Raises:
         ValueError: Another suffix, no frames, frames of different shapes, or ``fps`` not
@@ -759,8 +785,8 @@ def save_animation(frames: Iterable[Frame], path: str | os.PathLike[str], fps: f
     """
     path = Path(path)
     suffix = path.suffix.lower()
-    if suffix not in (".gif", ".png", ".mp4", ".webm"):
-        raise ValueError(f"cannot write {path.name!r}: use a .gif, .png, .mp4 or .webm file")
+    if suffix not in SUFFIXES:
+        raise ValueError(f"cannot write {path.name!r}: use a {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]} file")
     if not 0 < fps < math.inf or (suffix == ".gif" and not 1 <= fps <= 50):
         raise ValueError(f"fps={fps} is out of range for {suffix}")
     video = suffix in (".mp4", ".webm")
@@ -783,6 +809,8 @@ def save_animation(frames: Iterable[Frame], path: str | os.PathLike[str], fps: f
             with imageio.get_writer(part, format="FFMPEG", **options) as writer:
                 for film in films:
                     writer.append_data(np.ascontiguousarray(film[:h, :w]))
+        elif suffix == ".html":
+            part.write_text(_page(films, fps, title or path.stem), encoding="utf-8")
         else:
             from PIL import Image
 

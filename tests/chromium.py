@@ -53,7 +53,8 @@ class Page:
         """The value of an expression, once it is true."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
-            found = self.value(expression)
+            told = self.call("Runtime.evaluate", expression=expression, returnByValue=True)
+            found = "exceptionDetails" not in told and told["result"].get("value")  # nothing where it still loads
             if found:
                 return found
             time.sleep(0.05)

@@ -43,9 +43,18 @@ MAY = {
     "gpuzoo.interfaces.spaces": {"gpuzoo.core"},
     "gpuzoo.tensors": {"gpuzoo.core"},
     "gpuzoo.interfaces.arrays": {"gpuzoo.core", "gpuzoo.tensors"},
-    "gpuzoo.interfaces.interface": {"gpuzoo.core"},
+    "gpuzoo.interfaces.interface": {"gpuzoo.core", "gpuzoo.notebook"},  # which is asked by notebooks alone
     "gpuzoo.interfaces.attributes": {"gpuzoo.core", "gpuzoo.interfaces.interface"},
     "gpuzoo.interfaces.batch": ADAPTED | {"gpuzoo.render"},
+    "gpuzoo.notebook": {
+        "gpuzoo.core",
+        "gpuzoo.registry",
+        "gpuzoo.interfaces.batch",
+        "gpuzoo.render",
+        "gpuzoo.tools.live",
+        "gpuzoo.trajectory",
+    },
+    "gpuzoo.trajectory": {"gpuzoo.core", "gpuzoo.registry", "gpuzoo.interfaces.batch", "gpuzoo.render"},
     "gpuzoo.interfaces.single": ADAPTED | {"gpuzoo.interfaces.batch", "gpuzoo.render"},
     "gpuzoo.interfaces.opponents": ADAPTED,
     "gpuzoo.interfaces.vector": ADAPTED
@@ -62,11 +71,14 @@ MAY = {
 ONLY = {
     "cupy": {"gpuzoo.core.backend_cuda", "gpuzoo.tensors"},
     "torch": {"gpuzoo.core.backend_cuda", "gpuzoo.tensors", "gpuzoo.wrappers"},
-    "mujoco": {"gpuzoo.physics.mjcf"},
+    "mujoco": {"gpuzoo.physics.mjcf", "gpuzoo.envs.mujoco.renderer"},
     "dm_env": {"gpuzoo.interfaces.dm"},
     "jax": {"gpuzoo.jax"},
     "gymnax": {"gpuzoo.jax"},
     "pettingzoo": {"gpuzoo.interfaces.aec", "gpuzoo.interfaces.parallel", "gpuzoo.registry"},
+    "agilerl": {"gpuzoo.wrappers.agilerl"},
+    "rl_games": {"gpuzoo.wrappers.rl_games"},
+    "skrl": {"gpuzoo.wrappers.skrl"},
     "stable_baselines3": {"gpuzoo.wrappers.sb3"},
     "ray": {"gpuzoo.wrappers.rllib"},
     "tianshou": {"gpuzoo.wrappers.tianshou"},
@@ -74,7 +86,7 @@ ONLY = {
     "tensordict": {"gpuzoo.wrappers.torchrl"},
     "benchmarl": {"gpuzoo.wrappers.benchmarl"},
     "pygame": {"gpuzoo.render"},
-    "PIL": {"gpuzoo.render"},
+    "PIL": {"gpuzoo.notebook", "gpuzoo.render"},
 }
 #: the same for the trainers
 TRAINERS_ONLY = {

@@ -287,7 +287,7 @@ def test_gif_keeps_flat_colours_exactly_and_stays_small(tmp_path):
 def test_animation_errors_leave_no_file(tmp_path):
     frame = np.zeros((8, 8, 3), np.uint8)
     for name in ("film.avi", "film", "gif"):
-        with pytest.raises(ValueError, match=r"\.gif, \.png, \.mp4 or \.webm"):
+        with pytest.raises(ValueError, match=r"\.gif, \.png, \.mp4, \.webm or \.html"):
             save_animation([frame], tmp_path / name, 10)
     for name, fps in (("a.gif", 60), ("a.gif", 0.5), ("a.png", 0), ("a.png", float("nan"))):
         with pytest.raises(ValueError, match="fps"):

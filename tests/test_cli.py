@@ -1,7 +1,9 @@
 """The command line: what it prints, what it writes, and how it says no."""
 
+import base64
 import dataclasses
 import importlib
+import io
 import json
 import os
 import shlex
@@ -9,6 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import chromium
 import numpy as np
 import pytest
 from PIL import Image
@@ -319,6 +322,43 @@ def test_record_depends_on_the_seed_alone(tmp_path):
     assert same == again != other
 
 
+def test_record_writes_a_page_that_needs_nothing_else(tmp_path):
+    path = tmp_path / "play.html"
+    run("record", "CartPole-v1", "-o", path, "--num-envs", 1, "--steps", 9, "--size", 64, "--policy", "trained")
+    text = path.read_text()
+    assert "http" not in text.replace("http-equiv", "")
+    assert "$" not in text.replace("${", "")
+    film = json.loads(text.partition('id="film">')[2].partition("</script>")[0])
+    assert len(film["order"]) == 10
+    assert (film["fps"], max(film["order"])) == (50, len(film["pictures"]) - 1)
+    with Image.open(io.BytesIO(base64.b64decode(film["pictures"][0]))) as image:
+        assert image.size == (64, 64)
+
+
+@pytest.mark.skipif(chromium.PROGRAM is None, reason="needs Chromium: apt install chromium")
+def test_a_recorded_page_plays_in_a_browser(tmp_path):
+    path = tmp_path / "play.html"
+    run("record", "CoinGame-v0", "-o", path, "--num-envs", 1, "--steps", 20, "--size", 64)
+    with chromium.opened(path.as_uri(), tmp_path / "profile") as page:
+        page.wait("Number(document.querySelector('#place').value) > 2")
+        page.value("p = document.querySelector('#place'); p.value = 20; p.dispatchEvent(new Event('input'))")
+        assert page.value("document.querySelector('#count').textContent") == "21 of 21"
+        assert page.value("document.querySelector('#play').textContent") == "Play"
+        page.key("ArrowLeft")
+        assert page.value("document.querySelector('#count').textContent") == "20 of 21"
+        pixels = "[...document.querySelector('#picture').getContext('2d').getImageData(0, 0, 64, 64).data]"
+        assert page.value(f"new Set({pixels}).size") > 5
+        assert not page.problems
+
+
+def test_record_saves_a_trajectory_and_films_it(tmp_path):
+    path, film = tmp_path / "run.npz", tmp_path / "run.mp4"
+    assert "40 steps" in run("record", "CoinGame-v0", "-o", path, "--steps", 40, "--seed", 7).stdout
+    assert len(gpuzoo.Trajectory.load(path)) == 40
+    assert "40 steps of CoinGame-v0" in run("record", path, "-o", film, "--size", 64).stdout
+    assert film.read_bytes()[4:8] == b"ftyp"
+
+
 @pytest.mark.by_kind
 def test_record_takes_every_game(registered_game, tmp_path):
     if "render" in registered_game.exempt:
@@ -340,6 +380,8 @@ def test_record_takes_every_game(registered_game, tmp_path):
         (["CartPole-v1", "-c", "length=-1"], "CartPole-v1: length must be at least 0.001, not -1.0."),
         (["CartPole-v1", "--fps", "99"], "fps=99.0 is out of range for .gif"),
         (["CartPole-v1", "-o", "."], "is a folder"),
+        (["CartPole-v1", "--policy", "best"], "there is no policy 'best': use random, trained"),
+        (["CartPole-v1", "-o", "x.npz", "--num-envs", "2"], "a trajectory is of one env"),
     ],
 )
 def test_record_refuses(words, message, tmp_path, monkeypatch):
@@ -677,7 +719,7 @@ def test_play_prints_a_table(trained):
         (["CartPole-v1", "-c", "gravit=1"], "CartPole-v1 has no parameter 'gravit'; did you mean 'gravity'?"),
         (["CartPole-v1", "--config.gravity"], "--config.gravity needs a value."),
         (["CartPole-v1", "--gredy"], "there is no option --gredy; see --help."),
-        (["CartPole-v1", "-o", "x.bmp"], "cannot write 'x.bmp': use a .gif, .png, .mp4 or .webm file"),
+        (["CartPole-v1", "-o", "x.bmp"], "cannot write 'x.bmp': use a .gif, .png, .mp4, .webm or .html file"),
         (
             ["CartPole-v1", "--device", "abacus"],
             "device must be 'cpu', 'cuda', 'cuda:<index>' or 'auto', not 'abacus'.",

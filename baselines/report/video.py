@@ -105,7 +105,7 @@ def film(
     Args:
         game: its id.
         players: who plays, see `pictures`.
-        path: of a .gif, .png (animated), .mp4 or .webm file, which appears whole or not at all.
+        path: of a .gif, .png (animated), .mp4, .webm or .html file, which appears whole or not at all.
         config: parameters of the game.
         device: where to play.
         seconds: length of the animation.

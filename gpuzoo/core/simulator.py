@@ -22,6 +22,7 @@ from gpuzoo.core.faults import WORDS, CheckedKernels
 from gpuzoo.core.host import to_host
 from gpuzoo.core.parameters import Change, changed_parameters
 from gpuzoo.core.programs import own_layout, program
+from gpuzoo.core.recording import Recording
 from gpuzoo.core.uniform import Uniform
 
 Mode = Literal["next_step", "same_step", "disabled"]
@@ -142,6 +143,7 @@ class Simulator:
             ``reward``, ``terminated``, ``truncated``, ``alive``, ``episode_return``, ``final_return``, ``final_length``
             (num_envs, agents, ...); ``ended``, ``waiting``, ``elapsed_steps``, ``seed``, ``episode`` (num_envs,);
             ``action`` (num_envs, agents, action_size), to be written before `step`; and the game's fields.
+        recordings: those of single envs that are going on.
         in_use: held while a kernel of this batch is launched, which on a CPU is while it runs. `close` waits for it.
 
     Raises:
@@ -165,6 +167,7 @@ class Simulator:
         **config: Any,
     ) -> None:
         self._closed, self._born = True, _generation
+        self.recordings: list[Recording] = []
         self.in_use = threading.RLock()
         self.env: EnvDef = env() if isinstance(env, type) else env
         check_class(self.env)
@@ -300,6 +303,7 @@ class Simulator:
 
     @autoreset_mode.setter
     def autoreset_mode(self, mode: str | AutoresetMode) -> None:
+        self._interrupt()
         self._mode = parse_autoreset_mode(mode)
         self._settings[0] = _MODES.index(self._mode)
         self.backend.upload(self._control, self._settings)
@@ -313,6 +317,7 @@ class Simulator:
     def max_episode_steps(self, limit: int | None) -> None:
         if limit is not None and (isinstance(limit, bool) or not isinstance(limit, (int, np.integer)) or limit < 1):
             raise ValueError(f"max_episode_steps must be a positive int or None, not {limit!r}.")
+        self._interrupt()
         self._limit = None if limit is None else int(limit)
         self._settings[1] = _NO_LIMIT if limit is None else limit
         self.backend.upload(self._control, self._settings)
@@ -375,6 +380,7 @@ class Simulator:
         )
 
     def _set_params(self, change: Change) -> None:
+        self._interrupt()
         for name, array in change.values.items():
             self.backend.upload(self._params[name], array)
         for name, drawn in change.drawn.items():
@@ -388,6 +394,11 @@ class Simulator:
     def was_reset(self) -> bool:
         """Whether there has been a first `reset`, without which there is no state."""
         return self._seeded
+
+    @property
+    def closed(self) -> bool:
+        """Whether `close` was called."""
+        return self._closed
 
     def check_usable(self) -> None:
         """Raises RuntimeError after `close`, and in another process than the one that made this batch."""
@@ -406,6 +417,11 @@ class Simulator:
 
     def _closed_message(self) -> str:
         return f"{self.env.id}: this env was closed; make a new one."
+
+    def _interrupt(self) -> None:
+        """Tells recordings that something else than a step changes the envs."""
+        for recording in self.recordings:
+            recording.interrupt()
 
     def _launch(self, kernel: str, count: int, argument: int = 0) -> None:
         with self.in_use:
@@ -446,6 +462,7 @@ class Simulator:
                 self.backend.fill(self.arrays["reset_mask"], 1)
             else:
                 self.arrays["reset_mask"][...] = chosen
+        self._interrupt()
         self._launch("reset", self.num_envs, _NEXT_EPISODE if seed is None else _NEW_SEED)
 
     def _checked_mask(self, mask: Any) -> Any:
@@ -494,12 +511,17 @@ class Simulator:
         if envs is None:
             if self.debug:
                 self._check_actions()
+            for recording in self.recordings:
+                recording.before_steps(self)
             self._launch("step", self.num_envs)
             return
         chosen = self._different(envs)
         if self.debug:
             self._check_actions(chosen)
         if len(chosen):
+            for recording in self.recordings:
+                if recording.env in chosen:
+                    recording.before_steps(self)
             with self.backend.ordered():
                 where = self.xp.asarray(chosen)
             self._launch("step", len(chosen), self.backend.address(where))
@@ -515,6 +537,8 @@ class Simulator:
             raise ValueError(f"rollout has the policy 'random' only, not {policy!r}.")
         if steps < 0:
             raise ValueError(f"steps must not be negative: {steps}.")
+        for recording in self.recordings * (steps > 0):
+            recording.before_steps(self, steps)
         self._launch("rollout", self.num_envs, steps)
 
     def random_actions(self) -> None:
@@ -662,6 +686,7 @@ class Simulator:
             for name, value in new.items():
                 self.backend.put(self.arrays[name], where, value)
             self.backend.upload(self.arrays["reset_mask"], np.isin(np.arange(self.num_envs), chosen))
+        self._interrupt()
         self._launch("reset", self.num_envs, _NO_RESET)
 
     def snapshot(self, envs: Any = None) -> Snapshot:
@@ -772,6 +797,8 @@ class Simulator:
             return
         with self.in_use:
             if not self._closed:
+                for recording in list(self.recordings):
+                    recording.stop()
                 self.backend.release(self._owned)
                 self._free()
 

@@ -39,6 +39,12 @@ class Interface:
             f"{name} is a parameter of {self.simulator.env.id}: set it with simulator.set_params({name}=...)."
         )
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows: a picture of the envs, and a table of what they are."""
+        from gpuzoo.notebook import summary
+
+        return summary(self)
+
     def __copy__(self) -> Interface:
         return copy.deepcopy(self)  # two views of one simulator would step it for each other, and close it
 

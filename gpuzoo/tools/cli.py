@@ -366,12 +366,40 @@ def parse_config(env: EnvDef, pairs: list[str]) -> dict[str, Any]:
     return out
 
 
+def _scripted(policy: str) -> dict[str, Any]:
+    """The user's own policy by its name ``module:function``; nothing for one that `Live` has.
+
+    Raises:
+        ValueError: there is no such policy.
+    """
+    from gpuzoo.tools import live
+
+    if ":" in policy:
+        return {policy: live.imported(policy)}
+    if policy not in live.POLICIES:
+        raise ValueError(f"there is no policy {policy!r}: use {', '.join(live.POLICIES)}, or module:function.")
+    return {}
+
+
+def _wrote(out: Path, what: str) -> None:
+    kib = out.stat().st_size / 1024
+    amount = f"{kib / 1024:.1f} MiB" if kib >= 1000 else f"{kib:.0f} KiB"
+    _console().print(f"Wrote [bold]{escape(str(out))}[/]: {what}, {amount}.", soft_wrap=True)
+
+
 @app.command()
 def record(
-    game: GameArgument,
-    out: Annotated[Path, typer.Option("--out", "-o", help="A .gif, .png (animated), .mp4 or .webm file.")],
-    num_envs: Annotated[int, typer.Option(min=1, max=64, help="Envs, side by side.")] = 4,
+    game: Annotated[str, typer.Argument(metavar="ID|FILE", help="Id of a game, or a saved trajectory (.npz) to film.")],
+    out: Annotated[
+        Path,
+        typer.Option(
+            "--out", "-o", help="A .gif, .png (animated), .mp4, .webm or .html (a page with a player) file; or .npz, "
+            "the trajectory of one env.",
+        ),
+    ],
+    num_envs: Annotated[int | None, typer.Option(min=1, max=64, help="Envs, side by side.  [default: 4]")] = None,
     steps: Annotated[int, typer.Option(min=0, help="Steps.")] = 120,
+    policy: Annotated[str, typer.Option(metavar="NAME", help="Who plays: as in gpuzoo view.")] = "random",
     seed: Annotated[int, typer.Option(min=0, help="Seed of the first env.")] = 0,
     size: Annotated[int, typer.Option(min=32, max=4096, help="Pixels of the longer side of an env's picture.")] = 240,
     fps: Annotated[float | None, typer.Option(help="Frames per second.  [default: the game's]")] = None,
@@ -379,43 +407,59 @@ def record(
         list[str] | None, typer.Option("--config", "-c", metavar="NAME=VALUE", help="A parameter of the game.")
     ] = None,
     device: DeviceOption = "cpu",
-) -> None:
-    """Record an animation of random play."""
+) -> None:  # fmt: skip
+    """Record an animation or a trajectory of play, at random unless told; or film a trajectory that was saved."""
     from gpuzoo import registry
-    from gpuzoo.core.simulator import Simulator
-    from gpuzoo.interfaces.batch import draw
-    from gpuzoo.render import save_animation, tile
+    from gpuzoo.render import save_animation
+    from gpuzoo.tools.live import Live
+    from gpuzoo.trajectory import Trajectory
+    from gpuzoo.trajectory import record as recorder
 
     console = _console(stderr=True)
     with _errors():
-        env = registry.get(game)
-        rate = fps or min(env.render_fps, 50)
         if out.is_dir():
             raise ValueError(f"{out} is a folder: give the name of a file.")
+        if game.endswith(".npz"):
+            saved = Trajectory.load(game)
+            with console.status("Writing"):
+                saved.film(out, fps, size)
+            _wrote(out, f"{len(saved)} steps of {saved.id}")
+            return
+        env = registry.get(game)
+        rate = fps or min(env.render_fps, 50)
         values = parse_config(env, config or [])
+        scripted = _scripted(policy)
+        alone = out.suffix.lower() == ".npz"
+        if alone and num_envs not in (None, 1):
+            raise ValueError("a trajectory is of one env: leave --num-envs out.")
+        count = 1 if alone else num_envs or 4
         columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
         with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
             task = progress.add_task("Compiling", total=steps + 1)
 
-            def frames() -> Iterator[Any]:
-                sim = Simulator(env, num_envs, device=device, **values)
+            def states() -> Iterator[Live]:
+                groups = env.agents(env.Config(**{k: v for k, v in values.items() if k != "max_episode_steps"}))
+                options: dict[str, Any] = {"seed": seed, "device": device, "scripted": scripted, **values}
+                live = Live(env, count, dict.fromkeys(groups, policy), **options)
                 try:
-                    sim.reset(seed=seed)
                     progress.update(task, description="Playing")
                     for k in range(steps + 1):
                         if k:
-                            sim.random_actions()
-                            sim.step()
-                        yield tile([draw(sim, i, size) for i in range(num_envs)])
+                            live.step()
+                        yield live
                         progress.advance(task)
                 finally:
-                    sim.close()
+                    live.close()
                 progress.update(task, description="Writing")
 
-            save_animation(frames(), out, fps=rate)
-    kib = out.stat().st_size / 1024
-    amount = f"{kib / 1024:.1f} MiB" if kib >= 1000 else f"{kib:.0f} KiB"
-    _console().print(f"Wrote [bold]{escape(str(out))}[/]: {steps + 1} frames, {amount}.", soft_wrap=True)
+            if alone:
+                recording: Any = None
+                for live in states():
+                    recording = recording or recorder(live.envs)
+                recording.trajectory().save(out)
+            else:
+                save_animation((live.picture(size) for live in states()), out, fps=rate, title=env.id)
+    _wrote(out, f"{steps} steps" if alone else f"{steps + 1} frames")
 
 
 # ---- view ----
@@ -441,15 +485,12 @@ def view(
     """Watch and play the games in a browser: one env or a wall of 64, with any policy and any parameters."""
     from gpuzoo import registry
     from gpuzoo.core.backend import make_backend
-    from gpuzoo.tools import live
     from gpuzoo.tools.viewer.server import Viewer
 
     with _errors():
         env = registry.get(game)
         values = parse_config(env, config or [])
-        scripted = {policy: live.imported(policy)} if ":" in policy else {}
-        if not scripted and policy not in live.POLICIES:
-            raise ValueError(f"there is no policy {policy!r}: use {', '.join(live.POLICIES)}, or module:function.")
+        scripted = _scripted(policy)
         viewer = Viewer(env.id, host, port, values, policy, scripted, make_backend(device).device)
     console = _console()
     console.print(f"Watch and play at [bold]{viewer.url}[/]; Ctrl-C ends.", soft_wrap=True)
@@ -714,7 +755,7 @@ def play(
     greedy: Annotated[bool, typer.Option("--greedy/--sample", help="Take the likeliest actions or draw them.")] = False,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the episodes and of the actions.")] = 0,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Write an animation: a .gif, .png, .mp4 or .webm file.")
+        Path | None, typer.Option("--out", "-o", help="Write an animation: a .gif, .png, .mp4, .webm or .html file.")
     ] = None,
     window: Annotated[bool, typer.Option("--window", help="Show them in a window, until it is closed.")] = False,
     human: Annotated[
