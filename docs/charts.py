@@ -98,7 +98,9 @@ def learning_curves(
         if not some.any():
             continue
         colour, seeds = COLOURS[k % len(COLOURS)], values.shape[1]
-        axis.plot(steps, values, color=colour, linewidth=0.7, alpha=0.3)
+        for seed in values.T:
+            known = np.isfinite(seed)
+            axis.plot(steps[known], seed[known], color=colour, linewidth=0.7, alpha=0.3)
         name = f"{group}, median of {seeds} seeds" if len(returns) > 1 else f"median of {seeds} seeds"
         axis.plot(steps[some], np.nanmedian(values[some], 1), color=colour, linewidth=2, label=name)
     for (name, level), style in zip((levels or {}).items(), (":", "--", "-."), strict=False):

@@ -152,8 +152,8 @@ def _goal_score(found: Mapping[str, Any]) -> float:
     return float(measures[goal.get("measure", next(iter(measures)))]["mean"])
 
 
-def _row(game: str, by_name: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, float | str]]:
-    """Cells as texts, and what they are sorted by."""
+def _row(game: str, by_name: Mapping[str, Mapping[str, Any]]) -> dict[str, tuple[str, float | str]]:
+    """By column, the text of a cell and what it is sorted by."""
     name, result = best(by_name)
     env = gpuzoo.get(game)
     scored, base, score = lines(game, dict(result))[0]
@@ -161,41 +161,30 @@ def _row(game: str, by_name: Mapping[str, Mapping[str, Any]]) -> list[tuple[str,
     mark = {True: "yes", False: "not yet"}.get(result["solved"] if result["goal"] else None, "no goal")
     mappo = " (MAPPO)" if name.endswith(MAPPO) else ""
     agents = sum(env.agents(env.Config()).values())
-    return [
-        (f'<a href="{game}.html#results">{game}</a>{mappo}', game),
-        (str(agents), agents),
-        (base, _first(base)),
-        (f"<strong>{score}</strong>", _first(score)),
-        (number(float(level)) if level is not None else "", "" if level is None else float(level)),
-        (mark, mark),
-        (f"{result['steps_per_seed'] / 1e6:.3g} M", result["steps_per_seed"]),
-        (duration(result["seconds"]), result["seconds"]),
-        (scored, scored),
-    ]
+    return {
+        "game": (f'<a href="{game}.html#results">{game}</a>{mappo}', game),
+        "agents": (str(agents), agents),
+        "random play": (base, _first(base)),
+        "PPO": (f"<strong>{score}</strong>", _first(score)),
+        "solved at": (number(float(level)), float(level)) if level is not None else ("", ""),
+        "solved": (mark, mark),
+        "steps": (f"{result['steps_per_seed'] / 1e6:.3g} M", result["steps_per_seed"]),
+        "time": (duration(result["seconds"]), result["seconds"]),
+        "what is scored": (scored, scored),
+    }
 
 
 def _first(text: str) -> float:
     return float(text.split(NBSP)[0])
 
 
-def _overview(rows: Iterable[Iterable[tuple[str, float | str]]]) -> str:
-    head = (
-        "game",
-        "agents",
-        "what is scored",
-        "random play",
-        "PPO",
-        "solved at",
-        "solved",
-        "steps of a seed",
-        "all seeds",
-    )
+def _overview(rows: list[dict[str, tuple[str, float | str]]]) -> str:
     out = ['<div class="table-wrapper wide"><table class="sortable results">']
-    out.append("<thead><tr>" + "".join(f'<th scope="col">{name}</th>' for name in head) + "</tr></thead><tbody>")
+    heads = "".join(f'<th scope="col">{name}</th>' for name in (rows[0] if rows else {}))
+    out.append(f"<thead><tr>{heads}</tr></thead><tbody>")
     for row in rows:
-        cells = "".join(f'<td data-sort="{key}">{text}</td>' for text, key in row)
-        solved = next((text for text, _ in row if text in ("yes", "not yet", "no goal")), "")
-        out.append(f'<tr class="{solved.replace(" ", "-")}">{cells}</tr>')
+        cells = "".join(f'<td data-sort="{key}">{text}</td>' for text, key in row.values())
+        out.append(f'<tr class="{row["solved"][0].replace(" ", "-")}">{cells}</tr>')
     return raw("\n".join([*out, "</tbody></table></div>"]))
 
 

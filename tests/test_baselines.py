@@ -762,15 +762,15 @@ def test_nim_is_learnt_by_playing_against_itself() -> None:
 
 @pytest.mark.rotates(long=True)
 def test_a_central_critic_learns_to_spread() -> None:
-    args = small("SimpleSpread-v0", critic="central", num_envs=32, num_steps=25, total_steps=32 * 25 * 60, lr=2e-3,
-                 ent_coef=0.003)  # fmt: skip
+    """A mean over three members: of ten one ended as it began, and the others about 5 above random play."""
+    args = small("SimpleSpread-v0", critic="central", population=3, num_envs=32, num_steps=25,
+                 total_steps=32 * 25 * 60, lr=2e-3, ent_coef=0.003)  # fmt: skip
     policies = train(PPO, args, quiet=True).policies
-    before, after = (
-        evaluate("SimpleSpread-v0", dict.fromkeys(policies, None) if k == 0 else policies, 100).returns for k in (0, 1)
-    )
+    before = evaluate("SimpleSpread-v0", dict.fromkeys(policies, None), 100).returns
+    after = [evaluate("SimpleSpread-v0", policies, 100, member=member).returns for member in range(3)]
     for group in before:
-        # A tenth more than twice the error of the mean of random play.
-        assert after[group].mean() > before[group].mean() + 2 * before[group].std() / 10
+        # More than twice the error of the mean of random play.
+        assert np.mean([one[group] for one in after]) > before[group].mean() + 2 * before[group].std() / 10
 
 
 @pytest.mark.rotates(long=True)

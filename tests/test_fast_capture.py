@@ -24,7 +24,8 @@ NORMAL = {"normalize_rewards": True, "normalize_observations": True}
 TAG = {"num_taggers": 2, "num_runners": 3, "num_other_agents_observed": 2, "max_episode_steps": 20}
 RUNS: dict[str, dict[str, Any]] = {
     "one agent": {"game": "CartPole-v1", "target_kl": 0.01, **NORMAL},
-    "population": {"game": "TagContinuous-v0", "config": TAG, "population": 2, **NORMAL},
+    "population": {"game": "TagContinuous-v0", "config": TAG, "population": 2, "random_opponents": {"runner": 0.5},
+                   **NORMAL},
     "central": {"game": "TagContinuous-v0", "config": TAG, "critic": "central",
                 "policies": {"tagger": "all", "runner": "all"}},
     "memory": {"game": "SimpleSpread-v0", "critic": "central", "memory": 4, "sequence": 4, **NORMAL},

@@ -13,10 +13,10 @@ from toys.herd import Herd
 from toys.nim import Nim
 from training import small
 
+from baselines import run
 from baselines.executors import choose
-from baselines.ppo import PPO
+from baselines.ppo import PPO, Args
 from baselines.report.checkpoint import load_run
-from baselines.run import train
 from baselines.train.rollout import shared_out
 
 AGENTS = {"wolf": [0, 1], "sheep": [2, 3, 4]}
@@ -130,14 +130,19 @@ def test_logged_returns_are_those_of_policies() -> None:
 def test_a_run_goes_on_to_the_same_bits(tmp_path: Path) -> None:
     whole = small(Herd, random_opponents=HALF, total_steps=8 * 16 * 4, anneal_lr=False, out=str(tmp_path / "whole"))
     parts = small(Herd, random_opponents=HALF, total_steps=8 * 16 * 2, anneal_lr=False, out=str(tmp_path / "parts"))
-    train(PPO, whole, quiet=True)
-    train(PPO, parts, quiet=True)
+    run.train(PPO, whole, quiet=True)
+    run.train(PPO, parts, quiet=True)
     parts.total_steps, parts.resume = whole.total_steps, True
-    train(PPO, parts, quiet=True)
+    run.train(PPO, parts, quiet=True)
     found = [load_run(tmp_path / name / "checkpoint.safetensors")[0] for name in ("whole", "parts")]
     assert found[0].keys() == found[1].keys()
     for name, x in found[0].items():
         assert (x == found[1][name]).all(), name
+
+
+def test_shares_on_the_command_line() -> None:
+    words = ["TagContinuous-v0", "--random-opponents", "runner=0.5,tagger=0.25"]
+    assert run.parse(Args, words).random_opponents == {"runner": 0.5, "tagger": 0.25}
 
 
 class Pair(Glide):

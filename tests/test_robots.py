@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import gymnasium
 import numpy as np
 import pytest
@@ -148,3 +150,23 @@ def test_nobody_pays_for_infos_that_are_not_wanted():
     envs.reset(seed=0)
     assert envs.step(envs.action_space.sample())[4] == {}
     envs.close()
+
+
+def test_pictures_without_mujoco(monkeypatch):
+    """Our canvas draws, unless MuJoCo's renderer is asked for by name."""
+    monkeypatch.setitem(sys.modules, "mujoco", None)
+    monkeypatch.setenv("MUJOCO_GL", "egl")
+    frames = {}
+    for picture in ("auto", "canvas"):
+        envs = gpuzoo.make_vec("Reacher-v5", 2, device="cpu", render_mode="rgb_array", picture=picture)
+        envs.reset(seed=0)
+        frames[picture] = envs.render()[0]
+        envs.close()
+    np.testing.assert_array_equal(frames["auto"], frames["canvas"])
+    envs = gpuzoo.make_vec("Reacher-v5", 2, device="cpu", render_mode="rgb_array", picture="mujoco")
+    envs.reset(seed=0)
+    with pytest.raises(ImportError, match=r"pip install 'gpuzoo\[mujoco\]'"):
+        envs.render()
+    envs.close()
+    with pytest.raises(ValueError, match="picture is not 'mujoko'; did you mean 'mujoco'"):
+        gpuzoo.make_vec("Reacher-v5", 2, device="cpu", picture="mujoko")

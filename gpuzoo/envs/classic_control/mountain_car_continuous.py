@@ -47,7 +47,7 @@ class MountainCarContinuous(EnvDef):
 
     **End.** The car is at `goal_position` or further, with at least `goal_velocity`. Time limit: 999 steps.
 
-    **Other than in Gymnasium.** An action out of range is clipped first, so it costs as much as the nearest one in
+    **Differences from Gymnasium.** An action out of range is clipped first, so it costs as much as the nearest one in
     range; theirs costs what it is.
     """
 

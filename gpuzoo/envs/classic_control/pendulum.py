@@ -45,8 +45,8 @@ class Pendulum(EnvDef):
 
     **End.** None. Time limit: 200 steps.
 
-    **Other than in Gymnasium.** The state's angle is kept in [-pi, pi], where theirs grows; an observation or a reward
-    does not depend on it.
+    **Differences from Gymnasium.** The state's angle is kept in [-pi, pi], where theirs grows. Observations and
+    rewards do not depend on it.
     """
 
     id = "Pendulum-v1"

@@ -36,8 +36,8 @@ class CoinGameConfig(Config):
 class CoinGame(EnvDef):
     """Two players collect coins; each pays when the other takes one of its colour.
 
-    A red and a blue player move on a board of 3 x 3 cells without borders: who leaves on one side comes
-    back on the other. There are a red and a blue coin. Any coin is worth 1 to who takes it, but a coin
+    A red and a blue player move on a board of 3 x 3 cells without borders: a player that leaves on one side
+    comes back on the other. There are a red and a blue coin. Any coin is worth 1 to who takes it, but a coin
     of the other's colour costs the other 2. Taking only one's own coins is to cooperate. Lerer and
     Peysakhovich, "Maintaining cooperation in complex social dilemmas using deep reinforcement learning"
     (2017). Players and coins may share a cell, and both players may take the same coin.

@@ -40,7 +40,7 @@ class MetaMaze(EnvDef):
     ``normalize_time`` 2 t / 100 - 1. The goal is not seen.
 
     **Reward.** ``reward`` when the agent is in the goal's cell after its move, and ``punishment`` for walking into a
-    wall. Who is in the goal's cell is put into an open cell drawn at random.
+    wall. An agent in the goal's cell moves to a random open cell.
 
     **Start.** The agent is in the centre, the goal in an open cell drawn at random. It stays there for the episode.
 

@@ -51,7 +51,7 @@ class Seaquest(MinAtar):
     of an enemy, fish, enemy submarine, air (in row 9, one cell from the left for each full 20 steps), divers on board
     (in row 9, columns 8, 7, ...), diver.
 
-    **Reward.** 1 for each enemy that is shot or runs into a bullet. Who comes up with six divers gets 1 for each cell
+    **Reward.** 1 for each enemy that is shot or runs into a bullet. Surfacing with six divers gives 1 for each cell
     of air.
 
     **End.** See above. There is no time limit, as in the original (Gymnax stops after 1,000 steps).

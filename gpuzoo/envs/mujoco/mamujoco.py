@@ -24,7 +24,7 @@ from gpuzoo.envs.mujoco.humanoid import Humanoid, HumanoidConfig
 from gpuzoo.envs.mujoco.humanoid_standup import HumanoidStandup, HumanoidStandupConfig
 from gpuzoo.envs.mujoco.pusher import Pusher, PusherConfig
 from gpuzoo.envs.mujoco.reacher import Reacher, ReacherConfig
-from gpuzoo.envs.mujoco.robot import Robot, check_ranges, check_varied
+from gpuzoo.envs.mujoco.robot import Robot, check_picture, check_ranges, check_varied
 from gpuzoo.envs.mujoco.swimmer import Swimmer, SwimmerConfig
 from gpuzoo.envs.mujoco.walker2d import Walker2d, Walker2dConfig
 from gpuzoo.render import Canvas
@@ -103,6 +103,7 @@ class Factored(EnvDef):
     def check(self, cfg: Any) -> None:
         check_ranges(self, cfg)
         check_varied(self.id, cfg)
+        check_picture(self.id, cfg)
 
     def agents(self, cfg: Any) -> dict[str, int]:
         return {f"agent_{k}": 1 for k in range(len(self.partition(cfg)))}

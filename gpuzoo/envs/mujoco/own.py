@@ -71,6 +71,7 @@ class Own(Robot):
     """What games about models of one's own have in common."""
 
     constants_: Model
+    mjcf_: str | Path | None
     rules: Path
     seen: tuple[_Seen, ...]
     own_fields: Mapping[str, Field]
@@ -81,6 +82,9 @@ class Own(Robot):
     @classmethod
     def constants_of_model(cls) -> Model:
         return cls.constants_
+
+    def mjcf(self) -> tuple[str | Path, str | None] | None:
+        return None if self.mjcf_ is None else (self.mjcf_, None)
 
     @classmethod
     def source(cls) -> Path:
@@ -221,6 +225,7 @@ def from_mjcf(
         "Config": config,
         "max_episode_steps": max_episode_steps,
         "constants_": found,
+        "mjcf_": None if isinstance(model, Model) or str(model).endswith(".json") else model,
         "rules": _HERE / "own.cuh" if rules is None else Path(rules).resolve(),
         "watch": unique,
         "seen": seen,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,10 +12,14 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from gpuzoo.core.definition import Config, EnvDef, Field, flat_size, param, unknown
+from gpuzoo.envs.mujoco import renderer
 from gpuzoo.envs.mujoco.drawing import draw
 from gpuzoo.physics.generate import shipped
 from gpuzoo.physics.model import BALL, FACTORS, FREE, Model, load
 from gpuzoo.render import Canvas
+
+#: who draws
+PICTURES = ("auto", "mujoco", "canvas")
 
 
 def check_ranges(env: EnvDef, cfg: Any) -> None:
@@ -34,12 +39,25 @@ def check_ranges(env: EnvDef, cfg: Any) -> None:
 class RobotConfig(Config):
     """Options that all robots have: constants of the model that may differ from env to env."""
 
+    picture: str = param(
+        "auto", doc="who draws: `mujoco`, its own renderer; `canvas`, without it; `auto`: mujoco where it can"
+    )
     randomize: str = param("", doc="what may differ from env to env: some of gravity, mass, friction, damping, gear")
     gravity_scale: float = param(1.0, doc="factor of gravity, if `randomize` has it")
     mass_scale: float = param(1.0, low=0.01, doc="factor of all masses and inertias, if `randomize` has it")
     friction_scale: float = param(1.0, low=0.01, doc="factor of all friction of contacts, if `randomize` has it")
     damping_scale: float = param(1.0, low=0.0, doc="factor of the joints' damping, if `randomize` has it")
     gear_scale: float = param(1.0, doc="factor of the actuators' gear, if `randomize` has it")
+
+
+def check_picture(owner: str, cfg: Any) -> None:
+    """Checks who draws.
+
+    Raises:
+        ValueError: there is no such choice.
+    """
+    if cfg.picture not in PICTURES:
+        raise ValueError(unknown(f"{owner}: picture is not", cfg.picture, PICTURES))
 
 
 def varied(cfg: Any) -> tuple[str, ...]:
@@ -105,6 +123,7 @@ class Robot(EnvDef):
     def check(self, cfg: Any) -> None:
         check_ranges(self, cfg)
         check_varied(self.id, cfg)
+        check_picture(self.id, cfg)
 
     def action_space(self, cfg: Any, group: str) -> spaces.Box:
         low, high = self.constants_of_model().actuator_ctrlrange.astype(np.float32).T
@@ -176,5 +195,31 @@ class Robot(EnvDef):
     def aspect(self, cfg: Any) -> float:
         return 1.6
 
+    def mjcf(self) -> tuple[str | Path, str | None] | None:
+        """The model's MJCF, or a file of it, and whose camera its pictures have; None: there is only our canvas."""
+        return renderer.mjcf_of(self.constants_of_model().source), self.id
+
     def render(self, cfg: Any, state: Mapping[str, NDArray[Any]], canvas: Canvas) -> None:
+        if (pixels := self._rendered(cfg, state["qpos"], canvas)) is not None:
+            canvas.view(0.0, 0.0, canvas.width_px, canvas.height_px, y_down=True)
+            canvas.image(pixels, 0.0, 0.0, canvas.width_px, canvas.height_px)
+            return
         draw(self.constants_of_model(), state, canvas, self.view_height, self.view_above)
+
+    def _rendered(self, cfg: Any, qpos: NDArray[Any], canvas: Canvas) -> NDArray[np.uint8] | None:
+        """The picture by MuJoCo's renderer, or None where our canvas shall draw."""
+        if cfg.picture == "canvas" or (cfg.picture == "auto" and (type(self) in _UNABLE or not renderer.available())):
+            return None
+        try:
+            if (found := self.mjcf()) is None:
+                raise RuntimeError(f"{self.id} has constants of a model, but no MJCF: choose picture='canvas'.")
+            return renderer.picture(*found, qpos, canvas.width_px, canvas.height_px)
+        except (ImportError, RuntimeError):
+            if cfg.picture == "mujoco":
+                raise
+            _UNABLE.add(type(self))
+            return None
+
+
+#: robots that MuJoCo's renderer could not draw here
+_UNABLE: set[type[Robot]] = set()

@@ -39,7 +39,8 @@ class PointRobot(EnvDef):
 
     **Start.** The goal is on the upper half of the circle of ``circle_radius`` around the origin, its angle uniform in
     [0, π], and stays there for the episode. The point begins at a radius uniform in [0, ``circle_radius``] and an angle
-    uniform in [0, π]; with ``center_init`` at the origin. Who reaches the goal begins so again, in place of its move.
+    uniform in [0, π]; with ``center_init`` at the origin. A robot that reaches the goal begins so again, in place of
+    its move.
 
     **End.** Never. Time limit: 100 steps.
 

@@ -101,8 +101,8 @@ class Pursuit(EnvDef):
 
     **Reward.** `urgency_reward` in every step; `catch_reward`, once, for a pursuer who was beside a caught evader
     (without `surround`: on its cell); and `tag_reward` times the number of evaders beside the pursuer. That number is
-    a mean over the n moves of the step: pursuer i is in its old place for i of them and in the new one for the other n
-    - i, while no evader has moved. With `shared_reward` everybody gets the mean over all pursuers.
+    a mean over the n moves of the step: pursuer i is in its old place for i of them and in the new one for the
+    other n - i, while no evader has moved. With `shared_reward` everybody gets the mean over all pursuers.
 
     **End.** All evaders are caught: termination, unless it is the last step of the time limit, 500 steps, which is
     truncation alone.
@@ -115,7 +115,7 @@ class Pursuit(EnvDef):
     - With an even `obs_range` the last row and the last column of an observation are always wall.
     - On a board of one column or one row, nobody can be surrounded: one side too many is wanted.
 
-    What is otherwise: `max_cycles` is `max_episode_steps`. Where the window has no cell that is left, or none at all,
+    Differences: `max_cycles` is `max_episode_steps`. Where the window has no cell that is left, or none at all,
     the original runs for ever or raises an error. Its moves of evaders can be replaced by a controller in Python; these
     cannot. The original's reward is computed in float64.
     """

@@ -80,7 +80,7 @@ class Blackjack(EnvDef):
 
     **End.** The player sticks, or is over 21. No time limit. An action out of range counts as 0.
 
-    **Other than in Gymnasium.** The observation is an array where theirs is a tuple.
+    **Differences from Gymnasium.** The observation is an array where theirs is a tuple.
     """
 
     id = "Blackjack-v1"

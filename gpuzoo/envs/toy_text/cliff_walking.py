@@ -35,7 +35,7 @@ class CliffWalking(EnvDef):
 
     **Movement.** One cell in the direction; at the edge of the map the player stays. With `is_slippery` (Gymnasium's
     CliffWalkingSlippery-v1) the direction is the wanted one or one of the two at right angles to it, with
-    probabilities 1/3. Who steps off the cliff is put back to the start, and the episode goes on.
+    probabilities 1/3. A step off the cliff leads back to the start, and the episode continues.
 
     **Reward.** -1 for each step, -100 for one off the cliff.
 

@@ -80,7 +80,7 @@ class FrozenLake(EnvDef):
     **End.** The player is in a hole or at the goal. Time limit: 100 steps; `FrozenLake8x8-v1` has 200. An action out of
     range counts as 0.
 
-    **Other than in Gymnasium.** A map is one text, and none is made at random; their function makes one:
+    **Differences from Gymnasium.** A map is one text, and none is made at random; their function makes one:
     `desc="/".join(generate_random_map())`.
     """
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 import torch
@@ -130,6 +132,9 @@ def learner_of(kind, config, env, folder):
     torch.manual_seed(0)
     models = {a: {"policy": Policy(env, a), "value": Value(env, a, kind is MAPPO)} for a in env.agents}
     config = config(rollouts=25, learning_epochs=4, mini_batches=4, learning_rate=1e-3, entropy_loss_scale=0.01)
+    for field in dataclasses.fields(config):
+        if getattr(config, field.name) == {}:  # skrl 2.1 refuses its own defaults here
+            setattr(config, field.name, {agent: {} for agent in env.agents})
     config.experiment.directory = str(folder)
     config.experiment.write_interval = config.experiment.checkpoint_interval = 0
     return kind(
