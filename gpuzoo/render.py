@@ -117,6 +117,12 @@ def _length(string: str, em: float) -> float:
     return float(_font(em)[0].getlength(string))
 
 
+@functools.lru_cache(maxsize=256)
+def _opacity(alpha: int) -> list[int]:
+    """A mask's values, from 0 to 255, where the colour has an opacity below 255."""
+    return [round(v * alpha / 255) for v in range(256)]
+
+
 def fade(colour: str, alpha: float) -> str:
     """Return ``colour`` as ``'#rrggbbaa'`` with opacity ``alpha`` (0 invisible .. 1 opaque)."""
     r, g, b, _ = _rgba(colour)
@@ -315,6 +321,13 @@ class Canvas:
         self._oy = (height + top) / 2 - self._sy * (y0 + y1) / 2
         self._place = (self._window, self._sx, self._sy, self._ox, self._oy)
 
+    def seen(self) -> tuple[float, float, float, float]:
+        """What of the world is in the picture, x0, y0, x1 and y1: the view, and what lies beside it."""
+        width, height = self._fine
+        xs = [(side - self._ox) / self._sx for side in (0, width)]
+        ys = [(side - self._oy) / self._sy for side in (0, height)]
+        return min(xs), min(ys), max(xs), max(ys)
+
     def cached(self, draw: Callable[..., None], *arguments: Hashable) -> None:
         """Call ``draw(canvas, *arguments)``, or repeat what it drew when this view last saw the same call.
 
@@ -374,7 +387,7 @@ class Canvas:
             fine = Image.new("L", (size[0] * ss, size[1] * ss))
             rasterise(ImageDraw.Draw(fine), dx, dy)
             mask = fine.reduce(ss) if ss > 1 else fine
-            return mask if rgba[3] == 255 else mask.point([round(v * rgba[3] / 255) for v in range(256)])
+            return mask if rgba[3] == 255 else mask._new(mask.im.point(_opacity(rgba[3]), None))
 
         key = (ss, size, box[0] + dx, box[1] + dy, rgba[3], *shape)
         self._strokes.append(_Stroke(rgba[:3], (left, top), key, size, make))

@@ -98,25 +98,28 @@ class Trajectory:
             before = np.array(simulator.arrays["observation"][0])
         return {name: np.stack(rows) for name, rows in out.items()}
 
-    def frames(self, size: int = 480, every: int = 1) -> Iterator[NDArray[np.uint8]]:
+    def frames(self, size: int = 480, aspect: float | None = None, every: int = 1) -> Iterator[NDArray[np.uint8]]:
         """Pictures (height, width, 3) uint8 of the first state and of that after each step, or each ``every``-th."""
         for k, simulator in enumerate(self.play()):
             if k % every == 0:
-                yield draw(simulator, 0, size)
+                yield draw(simulator, 0, size, aspect)
 
-    def film(self, path: str | os.PathLike[str], fps: float | None = None, size: int = 480) -> None:
+    def film(
+        self, path: str | os.PathLike[str], fps: float | None = None, size: int = 480, aspect: float | None = None
+    ) -> None:
         """Writes a .gif, .png (animated), .mp4, .webm, or a page .html with a player; see `render.save_animation`.
 
         Args:
             path: the file.
             fps: frames per second; by default the game's own rate, up to 50.
             size: pixels of the longer side.
+            aspect: width by height; the game's own by default.
 
         Raises:
             ValueError, ImportError: as `render.save_animation`.
             NotImplementedError: the game does not draw itself.
         """
-        save_animation(self.frames(size), path, fps or min(self.game.render_fps, 50), title=self.id)
+        save_animation(self.frames(size, aspect), path, fps or min(self.game.render_fps, 50), title=self.id)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes it as an .npz file, which holds numbers and JSON and no code. The file appears whole or not at all."""

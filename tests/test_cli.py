@@ -314,6 +314,15 @@ def test_record_writes_a_gif(tmp_path):
         assert image.n_frames > 1
 
 
+def test_record_takes_any_aspect(tmp_path):
+    path = tmp_path / "wide.png"
+    run("record", "SimpleTag-v0", "-o", path, "--num-envs", 1, "--steps", 1, "--size", 320, "--aspect", 2)
+    with Image.open(path) as image:
+        assert image.size == (320, 160)
+        pixels = np.asarray(image.convert("RGB"))
+    assert len(np.unique(pixels[120:, :20].reshape(-1, 3), axis=0)) > 1  # the plane goes on to the edges
+
+
 def test_record_depends_on_the_seed_alone(tmp_path):
     files = [tmp_path / f"{k}.gif" for k in range(3)]
     for path, seed in zip(files, (0, 0, 1), strict=True):

@@ -75,10 +75,21 @@ def _canvas(size: tuple[int, int]) -> Canvas:
     return canvas
 
 
-def draw(simulator: Simulator, index: int, side: int = 480) -> np.ndarray[Any, Any]:
-    """A picture of one env, (height, width, 3) uint8; its longer side has ``side`` pixels."""
+def draw(simulator: Simulator, index: int, side: int = 480, aspect: float | None = None) -> np.ndarray[Any, Any]:
+    """A picture of one env, (height, width, 3) uint8.
+
+    Args:
+        simulator: the batch.
+        index: of the env.
+        side: pixels of the longer side.
+        aspect: width by height; the game's own by default. In another one the drawing is centred.
+
+    Raises:
+        ValueError: ``aspect`` is not between 1/16 and 16.
+        NotImplementedError: the game does not draw itself.
+    """
     state = {name: simulator.backend.to_numpy(array)[0] for name, array in simulator.state(index).items()}
-    canvas = _canvas(picture_size(simulator.env.aspect(simulator.cfg), side))
+    canvas = _canvas(picture_size(aspect or simulator.env.aspect(simulator.cfg), side))
     simulator.env.render(simulator.config(index), state, canvas)
     return canvas.array()
 
@@ -358,9 +369,12 @@ class BatchEnv(Interface):
         found = global_state(self.simulator)
         return self._out(tensors.as_tensor(found) if self.output == "torch" else found)
 
-    def render(self, index: int = 0) -> np.ndarray[Any, Any]:
-        """A picture of env ``index``, (height, width, 3) uint8."""
-        return draw(self.simulator, index)
+    def render(self, index: int = 0, side: int = 480, aspect: float | None = None) -> np.ndarray[Any, Any]:
+        """A picture of env ``index``, (height, width, 3) uint8.
+
+        Its longer side has ``side`` pixels, and ``aspect`` is its width by its height, the game's own by default.
+        """
+        return draw(self.simulator, index, side, aspect)
 
     def close(self) -> None:
         """Frees the arrays. May be called again."""

@@ -402,6 +402,9 @@ def record(
     policy: Annotated[str, typer.Option(metavar="NAME", help="Who plays: as in gpuzoo view.")] = "random",
     seed: Annotated[int, typer.Option(min=0, help="Seed of the first env.")] = 0,
     size: Annotated[int, typer.Option(min=32, max=4096, help="Pixels of the longer side of an env's picture.")] = 240,
+    aspect: Annotated[
+        float | None, typer.Option(min=1 / 16, max=16, help="Width of a picture by its height.  [default: the game's]")
+    ] = None,
     fps: Annotated[float | None, typer.Option(help="Frames per second.  [default: the game's]")] = None,
     config: Annotated[
         list[str] | None, typer.Option("--config", "-c", metavar="NAME=VALUE", help="A parameter of the game.")
@@ -422,7 +425,7 @@ def record(
         if game.endswith(".npz"):
             saved = Trajectory.load(game)
             with console.status("Writing"):
-                saved.film(out, fps, size)
+                saved.film(out, fps, size, aspect)
             _wrote(out, f"{len(saved)} steps of {saved.id}")
             return
         env = registry.get(game)
@@ -458,7 +461,7 @@ def record(
                     recording = recording or recorder(live.envs)
                 recording.trajectory().save(out)
             else:
-                save_animation((live.picture(size) for live in states()), out, fps=rate, title=env.id)
+                save_animation((live.picture(size, aspect) for live in states()), out, fps=rate, title=env.id)
     _wrote(out, f"{steps} steps" if alone else f"{steps + 1} frames")
 
 

@@ -282,9 +282,9 @@ class Live:
         found: Array = self._host(name)[env]
         return found
 
-    def picture(self, side: int) -> Array:
-        """All envs, tiled, (height, width, 3) uint8; each one's longer side has ``side`` pixels."""
-        frames = [draw(self.simulator, k, side) for k in range(self.num_envs)]
+    def picture(self, side: int, aspect: float | None = None) -> Array:
+        """All envs, tiled, (height, width, 3) uint8; each as `interfaces.batch.draw` makes it."""
+        frames = [draw(self.simulator, k, side, aspect) for k in range(self.num_envs)]
         return frames[0] if self.num_envs == 1 else tile(frames)
 
     def close(self) -> None:

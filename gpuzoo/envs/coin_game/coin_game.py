@@ -104,18 +104,45 @@ class CoinGame(EnvDef):
 
     def render(self, cfg: CoinGameConfig, state: Mapping[str, NDArray[Any]], canvas: Canvas) -> None:
         canvas.background("paper")
-        canvas.view(-0.1, -0.1, 3.1, 3.1, y_down=True, hud=True)
-        canvas.rect(0, 0, 3, 3, fill="white", outline="line")
-        for k in (1, 2):
-            canvas.line(k, 0, k, 3, colour="line")
-            canvas.line(0, k, 3, k, colour="line")
+        canvas.view(-0.2, -0.2, 3.2, 3.2, y_down=True, hud=True)
+        canvas.cached(_board)
         for k, name in enumerate(("red_coin", "blue_coin")):
             row, column = divmod(int(state[name]), 3)
-            x, y = column + 0.28 + 0.44 * k, row + 0.74
-            canvas.circle(x, y, 0.13, fill="yellow", outline=COLOURS[k], width=3)
+            canvas.cached(_coin, column + 0.28 + 0.44 * k, row + 0.76, COLOURS[k])
         for k, name in enumerate(COLOURS):
             row, column = divmod(int(state[name]), 3)
-            canvas.circle(column + 0.3 + 0.4 * k, row + 0.32, 0.2, fill=name, outline="white")
+            canvas.cached(_player, column + 0.28 + 0.44 * k, row + 0.3, name)
         t = int(state["elapsed_steps"])
-        coins = f"own coins {int(state['own_coins'])}, the other's {int(state['other_coins'])}"
+        own, other = int(state["own_coins"]), int(state["other_coins"])
+        if own + other:  # how far they cooperate: the share of coins that were taken by whom they belong to
+            canvas.rect(0, 3.07, 3, 3.13, fill="rose", radius=0.03)
+            canvas.rect(0, 3.07, 3 * own / (own + other), 3.13, fill="green", radius=0.03)
+        coins = f"own coins {own}, the other's {other}"
         canvas.hud(left="Coin game", right=f"{coins}   round {t // cfg.num_inner_steps + 1} of {cfg.num_outer_steps}")
+
+
+def _board(canvas: Canvas) -> None:
+    """Nine cells, and marks where who leaves comes back on the other side."""
+    for cell in range(9):
+        row, column = divmod(cell, 3)
+        canvas.rect(
+            column + 0.02, row + 0.02, column + 0.98, row + 0.98, radius=0.08, outline="line",
+            fill="white" if cell % 2 else "#fbfcfd",
+        )  # fmt: skip
+    for k in range(3):
+        middle = k + 0.5
+        for x, y, angle in ((-0.1, middle, 180), (3.1, middle, 0), (middle, -0.1, 270)):
+            canvas.dart(x, y, np.radians(angle), 0.06, fill="line")
+
+
+def _coin(canvas: Canvas, x: float, y: float, colour: str) -> None:
+    """A coin with a rim, and the colour of the player to whom it belongs."""
+    canvas.circle(x + 0.012, y + 0.018, 0.16, fill="#1f293730")
+    canvas.circle(x, y, 0.16, fill="yellow", outline="#c9962b", width=2.0)
+    canvas.circle(x, y, 0.085, fill=colour)
+
+
+def _player(canvas: Canvas, x: float, y: float, colour: str) -> None:
+    """A figure: shoulders and a head."""
+    canvas.sector(x, y + 0.21, 0.21, np.pi, 2 * np.pi, fill=colour)
+    canvas.circle(x, y - 0.06, 0.125, fill=colour, outline="white", width=2.0)

@@ -10,7 +10,7 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from gpuzoo.core.definition import Field
-from gpuzoo.envs.mpe.world import World, WorldConfig, draw_agent, draw_landmark, draw_plane, seen
+from gpuzoo.envs.mpe.world import World, WorldConfig, draw_agent, draw_goal, draw_plane, seen
 from gpuzoo.render import Canvas
 
 
@@ -65,7 +65,7 @@ class Simple(World):
         draw_plane(canvas, [position, landmark], 0.05)
         canvas.line(*position, *landmark, colour="line", width=1.2)
         draw_agent(canvas, position, velocity, 0.05, "blue")
-        draw_landmark(canvas, landmark, 0.05, "ink")
+        draw_goal(canvas, landmark, 0.1, "slate")
         canvas.hud(
             left=f"Simple   distance {np.hypot(*(position - landmark)):.2f}",
             right=f"step {int(state['elapsed_steps'])}",

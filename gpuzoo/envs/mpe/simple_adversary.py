@@ -11,7 +11,7 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from gpuzoo.core.definition import Field, param
-from gpuzoo.envs.mpe.world import BODIES, PartialConfig, World, draw_agent, draw_landmark, draw_plane, seen
+from gpuzoo.envs.mpe.world import BODIES, PartialConfig, World, draw_agent, draw_goal, draw_landmark, draw_plane, seen
 from gpuzoo.render import Canvas
 
 RADIUS, LANDMARK_RADIUS = 0.15, 0.08
@@ -86,7 +86,10 @@ class SimpleAdversary(World):
         for a, xy in enumerate(agents):
             draw_agent(canvas, xy, state["velocity"][a], RADIUS, "red" if a == 0 else "blue")
         for k, xy in enumerate(landmarks):
-            draw_landmark(canvas, xy, LANDMARK_RADIUS, "green" if k == state["goal"] else "slate")
+            if k == state["goal"]:
+                draw_goal(canvas, xy, 1.8 * LANDMARK_RADIUS, "green")
+            else:
+                draw_landmark(canvas, xy, LANDMARK_RADIUS, "slate")
         canvas.hud(
             left=f"Simple Adversary   to the goal: adversary {gaps[0]:.2f}, agents {gaps[1:].min():.2f}",
             right=f"step {int(state['elapsed_steps'])}",

@@ -10,7 +10,7 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from gpuzoo.core.definition import Field
-from gpuzoo.envs.mpe.world import BODIES, World, WorldConfig, draw_agent, draw_landmark, draw_plane, seen
+from gpuzoo.envs.mpe.world import BODIES, World, WorldConfig, draw_agent, draw_goal, draw_landmark, draw_plane, seen
 from gpuzoo.render import Canvas
 
 RADIUS = 0.05
@@ -74,7 +74,7 @@ class SimplePush(World):
         agents, landmarks = np.asarray(state["position"], np.float64), np.asarray(state["landmark"], np.float64)
         goal = landmarks[int(state["goal"]) % 2]
         draw_plane(canvas, np.concatenate([agents, landmarks]), RADIUS)
-        draw_landmark(canvas, goal, 0.1, "#f2c14b60")
+        draw_goal(canvas, goal, 0.13, "orange")
         for a, xy in enumerate(agents):
             canvas.line(*xy, *goal, colour="rose" if a == 0 else "mist", width=2.0)
         for k, xy in enumerate(landmarks):

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from gpuzoo.core.definition import Field, param
 from gpuzoo.envs.mpe.speech import action_space, draw_bubble, spoken
-from gpuzoo.envs.mpe.world import BODIES, World, WorldConfig, draw_agent, draw_plane, seen
+from gpuzoo.envs.mpe.world import BODIES, World, WorldConfig, draw_agent, draw_goal, draw_plane, seen
 from gpuzoo.render import Canvas, fade
 
 MOVES, WORDS, LANDMARKS = 5, 10, 3
@@ -89,8 +89,8 @@ class SimpleReference(World):
         agents = np.asarray(state["position"], np.float64)
         landmarks = np.asarray(state["landmark"], np.float64)
         draw_plane(canvas, np.concatenate([agents, landmarks]), 0.2)
-        for k, (x, y) in enumerate(landmarks):
-            canvas.circle(x, y, 0.05, fill=COLOURS[k])
+        for k, xy in enumerate(landmarks):
+            draw_goal(canvas, xy, 0.1, COLOURS[k])
         for a, (x, y) in enumerate(agents):
             goal = min(int(state["goal"][1 - a]), LANDMARKS - 1)
             canvas.line(x, y, *landmarks[goal], colour=fade(COLOURS[goal], 0.5), width=1.5)

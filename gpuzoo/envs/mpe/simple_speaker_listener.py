@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from gpuzoo.core.definition import Field
 from gpuzoo.envs.mpe.speech import action_space, draw_bubble, spoken
-from gpuzoo.envs.mpe.world import BODIES, World, WorldConfig, draw_agent, draw_plane, seen
+from gpuzoo.envs.mpe.world import BODIES, World, WorldConfig, draw_agent, draw_goal, draw_plane, seen
 from gpuzoo.render import Canvas, fade
 
 MOVES, WORDS, LANDMARKS = 5, 3, 3
@@ -91,9 +91,10 @@ class SimpleSpeakerListener(World):
         goal = min(int(state["goal"]), LANDMARKS - 1)
         draw_plane(canvas, np.concatenate([state["position"], landmarks]), 0.2)
         for k, (x, y) in enumerate(landmarks.tolist()):
-            canvas.circle(x, y, 0.05, fill=COLOURS[k])
             if k == goal:
-                canvas.circle(x, y, 0.09, outline=COLOURS[k])
+                draw_goal(canvas, landmarks[k], 0.13, COLOURS[k])
+            else:
+                canvas.circle(x, y, 0.05, fill=COLOURS[k])
         x, y = speaker.tolist()
         canvas.circle(x, y, 0.075, fill=fade("grey", 0.28), outline="grey")
         canvas.circle(x, y, 0.03, fill=COLOURS[goal])

@@ -11,10 +11,10 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from gpuzoo.core.definition import Field, param
-from gpuzoo.envs.mpe.world import BODIES, PartialConfig, World, draw_agent, draw_plane, seen
+from gpuzoo.envs.mpe.world import BODIES, PartialConfig, World, draw_agent, draw_goal, draw_plane, seen
 from gpuzoo.render import Canvas
 
-RADIUS, LANDMARK_RADIUS, COVERED = 0.15, 0.05, 0.1
+RADIUS, COVERED = 0.15, 0.1
 
 
 @dataclasses.dataclass(frozen=True)
@@ -88,19 +88,15 @@ class SimpleSpread(World):
         landmarks = np.asarray(state["landmark"], np.float64)
         speeds = np.asarray(state["velocity"], np.float64)
         apart = np.linalg.norm(agents[:, None] - landmarks[None], axis=-1)
-        nearest, covered = apart.argmin(axis=0), apart.min(axis=0) < COVERED
+        covered = apart.min(axis=0) < COVERED
         touching = np.linalg.norm(agents[:, None] - agents[None], axis=-1) < 2 * RADIUS
         np.fill_diagonal(touching, False)
 
         draw_plane(canvas, np.concatenate([agents, landmarks]), RADIUS)
-        for k, (x, y) in enumerate(landmarks):
-            if not covered[k]:
-                canvas.line(x, y, *agents[nearest[k]], colour="line", width=1.2)
         for a in range(cfg.N):
             draw_agent(canvas, agents[a], speeds[a], RADIUS, "red" if touching[a].any() else "blue")
-        for k, (x, y) in enumerate(landmarks):
-            canvas.circle(x, y, COVERED, outline="green" if covered[k] else "grey", width=1.0)
-            canvas.circle(x, y, LANDMARK_RADIUS, fill="green" if covered[k] else "ink")
+        for k, xy in enumerate(landmarks):
+            draw_goal(canvas, xy, COVERED, "green" if covered[k] else "slate")
         collisions = int(touching.sum()) // 2
         canvas.hud(
             left=f"Simple Spread   {int(covered.sum())} of {cfg.N} covered",

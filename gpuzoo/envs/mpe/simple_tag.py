@@ -11,7 +11,7 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from gpuzoo.core.definition import Field, param
-from gpuzoo.envs.mpe.world import BODIES, PartialConfig, World, draw_agent, draw_plane, seen
+from gpuzoo.envs.mpe.world import BODIES, PartialConfig, World, draw_agent, draw_landmark, draw_plane, seen
 from gpuzoo.render import Canvas
 
 ADVERSARY_RADIUS, PREY_RADIUS, OBSTACLE_RADIUS = 0.075, 0.05, 0.2
@@ -111,7 +111,8 @@ class SimpleTag(World):
         touching = apart < ADVERSARY_RADIUS + PREY_RADIUS
 
         draw_plane(canvas, np.concatenate([agents, obstacles]), OBSTACLE_RADIUS)
-        canvas.circles(obstacles, OBSTACLE_RADIUS, "slate")
+        for xy in obstacles:
+            draw_landmark(canvas, xy, OBSTACLE_RADIUS, "slate")
         for a, xy in enumerate(hunters):
             draw_agent(canvas, xy, state["velocity"][a], ADVERSARY_RADIUS, "red")
         for a, xy in enumerate(prey):

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from gpuzoo.core.definition import Field, param
 from gpuzoo.envs.mpe.speech import action_space, draw_bubble, spoken
-from gpuzoo.envs.mpe.world import BODIES, World, WorldConfig, draw_agent, draw_plane, seen
+from gpuzoo.envs.mpe.world import BODIES, World, WorldConfig, draw_agent, draw_goal, draw_landmark, draw_plane, seen
 from gpuzoo.render import Canvas, fade
 
 MOVES, WORDS = 5, 4
@@ -139,8 +139,10 @@ class SimpleWorldComm(World):
 
         draw_plane(canvas, np.concatenate([agents, landmarks]), FOREST_RADIUS)
         canvas.circles(forests, FOREST_RADIUS, "#4cae7238", outline="#4cae7290")
-        canvas.circles(obstacles, OBSTACLE_RADIUS, "slate")
-        canvas.circles(food, FOOD_RADIUS, "blue")
+        for xy in obstacles:
+            draw_landmark(canvas, xy, OBSTACLE_RADIUS, "slate")
+        for xy in food:
+            draw_goal(canvas, xy, 2.5 * FOOD_RADIUS, "blue")
         for a, xy in enumerate(hunters):
             draw_agent(canvas, xy, state["velocity"][a], ADVERSARY_RADIUS, "purple" if a == 0 else "red")
         for a, xy in enumerate(prey):

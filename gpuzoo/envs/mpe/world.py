@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -11,7 +12,7 @@ from gymnasium import spaces
 from numpy.typing import ArrayLike, NDArray
 
 from gpuzoo.core.definition import Config, EnvDef, Field, param
-from gpuzoo.render import Canvas, fade
+from gpuzoo.render import Canvas, fade, mix
 
 #: the state of the agents' bodies
 BODIES = {
@@ -69,22 +70,47 @@ def draw_plane(canvas: Canvas, xy: ArrayLike, margin: float = 0.0) -> None:
     edge = 1.25 + 0.5 * max(0.0, np.ceil((reach - 1.25) / 0.5))  # in steps, so that a film does not flicker
     canvas.background("paper")
     canvas.view(-edge, -edge, edge, edge, hud=True)
-    canvas.rect(-1, -1, 1, 1, fill="white", outline="line", radius=0.04)
+    canvas.cached(_plane)
+
+
+def _plane(canvas: Canvas) -> None:
+    """The square, and a grid over all that is in the picture: what moves is seen to move."""
+    x0, y0, x1, y1 = canvas.seen()
+    for x in np.arange(np.ceil(x0 / 0.5), np.floor(x1 / 0.5) + 1) * 0.5:
+        canvas.line(x, y0, x, y1, colour="mist", width=1.0)
+    for y in np.arange(np.ceil(y0 / 0.5), np.floor(y1 / 0.5) + 1) * 0.5:
+        canvas.line(x0, y, x1, y, colour="mist", width=1.0)
+    canvas.rect(-1, -1, 1, 1, fill="#ffffffc0", outline="line", radius=0.04)
 
 
 def draw_agent(canvas: Canvas, xy: NDArray[Any], velocity: NDArray[Any], radius: float, colour: str) -> None:
-    """Draws a disc with an arrow in the direction of its motion."""
+    """Draws a disc that looks where it goes, with a wake as long as the way of three steps at this speed."""
     x, y = (float(v) for v in xy)
-    canvas.circle(x, y, radius, fill=fade(colour, 0.28), outline=colour)
-    speed = float(np.hypot(*velocity))
-    if speed > 0.05:
-        angle = float(np.arctan2(velocity[1], velocity[0]))
-        canvas.arrow(x, y, angle, min(speed, 2.0) * 0.25, colour=colour, width=2.0)
+    vx, vy = (float(v) for v in velocity)
+    speed = math.hypot(vx, vy)
+    moves = speed > 0.05
+    if moves:
+        cos, sin, far = vx / speed, vy / speed, radius + 0.3 * min(speed, 2.0)
+        side = 0.8 * radius
+        canvas.polygon(
+            [(x - sin * side, y + cos * side), (x + sin * side, y - cos * side), (x - cos * far, y - sin * far)],
+            fill=fade(colour, 0.22),
+        )
+    canvas.circle(x, y, radius, fill=colour, outline="white", width=1.0)
+    if moves:
+        canvas.circle(x + 0.5 * radius * cos, y + 0.5 * radius * sin, 0.3 * radius, fill="white")
 
 
 def draw_landmark(canvas: Canvas, xy: NDArray[Any], radius: float, colour: str) -> None:
-    """Draws a solid disc."""
-    canvas.circle(float(xy[0]), float(xy[1]), radius, fill=colour)
+    """Draws a solid disc with a rim."""
+    canvas.circle(float(xy[0]), float(xy[1]), radius, fill=colour, outline=mix(colour, "black", 0.25))
+
+
+def draw_goal(canvas: Canvas, xy: NDArray[Any], radius: float, colour: str) -> None:
+    """Draws a place to go to: a dot with a ring of a radius around it."""
+    x, y = float(xy[0]), float(xy[1])
+    canvas.circle(x, y, radius, fill=fade(colour, 0.16), outline=colour, width=1.5)
+    canvas.circle(x, y, 0.4 * radius, fill=colour)
 
 
 # ---- worlds in which each agent has a place of its own to go to ----

@@ -162,17 +162,33 @@ class TagContinuous(EnvDef):
         size = length * (0.016 if len(xy) <= 200 else 0.011)
         canvas.background("paper")
         canvas.view(-size, -size, length + size, length + size, pad=6, hud=True)
-        canvas.rect(-size, -size, length + size, length + size, fill="white", outline="line")
+        canvas.cached(_field, length, size)
         runners, reach = xy[taggers:], cfg.tagging_distance * length
-        canvas.circles(xy[:taggers], reach, fade("red", 0.15))
+        canvas.circles(xy[:taggers], reach, fade("red", 0.15), outline=fade("red", 0.5), width=1.0)
         canvas.circles(runners[left], 0.5 * size, fade("grey", 0.45))
+        way = np.stack([np.cos(heading), np.sin(heading)], 1) * np.asarray(state["speed"])[:, None]
+        here = np.ones(len(xy), bool)
+        here[taggers:] = ~left
+        for k in np.flatnonzero(here & (np.asarray(state["speed"]) > 0.3 * size)).tolist():
+            colour = "red" if k < taggers else "blue"  # where it was in the last two steps, at this speed
+            canvas.line(*xy[k], *np.clip(xy[k] - 2 * way[k], 0, length), colour=fade(colour, 0.22), width=2.5)
         for k in np.flatnonzero(tagged & (np.asarray(state["speed"])[taggers:] > 0)).tolist():
             x, y = xy[int(state["tagged_by"][k])]
             canvas.line(runners[k, 0], runners[k, 1], x, y, colour="yellow", width=2)
             canvas.circles(runners[[k]], 1.3 * size, fade("yellow", 0.6))
         canvas.darts(runners[~left], heading[taggers:][~left], size, "blue")
         canvas.darts(xy[:taggers], heading[:taggers], 1.4 * size, "red")
+        share = 1 - float(left.mean())  # of the runners are in the game
+        canvas.rect(0, length + 0.35 * size, share * length, length + 0.8 * size, fill="blue", radius=0.2 * size)
         canvas.hud(
             left=f"taggers {taggers}, runners {int((~left).sum())} of {cfg.num_runners}",
             right=f"step {int(state['elapsed_steps'])}",
         )
+
+
+def _field(canvas: Canvas, length: float, margin: float) -> None:
+    """The field, with lines at each tenth of its side."""
+    canvas.rect(-margin, -margin, length + margin, length + margin, fill="white", outline="line")
+    for place in np.linspace(0, length, 11)[1:-1].tolist():
+        canvas.line(place, 0, place, length, colour="mist", width=0.8)
+        canvas.line(0, place, length, place, colour="mist", width=0.8)

@@ -31,8 +31,12 @@ function open(id) {
   ask({ do: "open", game: id, envs: Number($("wall").value) });
 }
 
+function plural(noun) {
+  return noun.endsWith("y") ? `${noun.slice(0, -1)}ies` : `${noun}s`;
+}
+
 function agentsOf(one) {
-  return Object.entries(one.agents).map(([group, n]) => (group === "agent" && n === 1 ? "1 agent" : `${n} ${group}${n > 1 ? "s" : ""}`)).join(" + ");
+  return Object.entries(one.agents).map(([group, n]) => (group === "agent" && n === 1 ? "1 agent" : `${n} ${n > 1 ? plural(group) : group}`)).join(" + ");
 }
 
 function showGames() {
