@@ -375,6 +375,8 @@ def _scripted(policy: str) -> dict[str, Any]:
     from gpuzoo.tools import live
 
     if ":" in policy:
+        if "" not in sys.path:  # as with --import, a file of the present folder is found
+            sys.path.insert(0, "")
         return {policy: live.imported(policy)}
     if policy not in live.POLICIES:
         raise ValueError(f"there is no policy {policy!r}: use {', '.join(live.POLICIES)}, or module:function.")
