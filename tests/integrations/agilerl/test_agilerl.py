@@ -1,18 +1,13 @@
-"""AgileRL's vectorized PettingZoo env over one batch: what it returns, and that AgileRL's IPPO learns on it."""
+"""AgileRL's vectorized PettingZoo env over one batch: what it returns."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-import torch
-from agilerl.algorithms.ippo import IPPO
-from agilerl.training.train_multi_agent_on_policy import train_multi_agent_on_policy
 from agilerl.vector.pz_vec_env import PettingZooVecEnv
 
 import gpuzoo
 from gpuzoo.wrappers.agilerl import AgileRLVecEnv
-
-torch.set_num_threads(1)
 
 
 def test_the_same_as_the_simulator():
@@ -67,12 +62,9 @@ def test_masks_are_in_infos():
     observations, infos = env.reset(seed=0)
     assert {x.shape for x in observations.values()} == {(3, 12)}
     assert {info["action_mask"].shape for info in infos.values()} == {(3, 6)}
-    learner = ippo(env)
-    for _ in range(20):
-        action, *_ = learner.get_action(obs=observations, infos=infos)
-        for agent, info in infos.items():
-            assert info["action_mask"][range(3), np.asarray(action[agent]).astype(int)].all()
-        observations, _, _, _, infos = env.step(action)
+    for agent, info in infos.items():
+        k = env.agents.index(agent)
+        np.testing.assert_array_equal(info["action_mask"], env.simulator.arrays["action_mask"][:, k])
 
 
 def test_mistakes():
@@ -80,48 +72,3 @@ def test_mistakes():
         AgileRLVecEnv("CartPole-v1", 2, device="cpu")
     with pytest.raises(TypeError, match="chooses copy itself"):
         AgileRLVecEnv("SimpleSpread-v0", 2, copy=False, device="cpu")
-
-
-def ippo(env, **kwargs):
-    torch.manual_seed(0)
-    return IPPO(
-        [env.single_observation_space(agent) for agent in env.agents],
-        [env.single_action_space(agent) for agent in env.agents],
-        env.agents,
-        device="cpu",
-        **kwargs,
-    )
-
-
-def trained(env, steps):
-    """Mean reward per step and env in the first and in the last eighth of a training run."""
-    rewards, step = [], env.step
-
-    def watched(actions):
-        out = step(actions)
-        rewards.append(float(np.mean([x.mean() for x in out[1].values()])))
-        return out
-
-    env.step = watched
-    learner = ippo(env, batch_size=256, lr=1e-3, learn_step=25 * env.num_envs)
-    train_multi_agent_on_policy(
-        env,
-        "SimpleSpread",
-        "IPPO",
-        [learner],
-        max_steps=steps,
-        evo_steps=25 * env.num_envs,
-        eval_steps=1,
-        verbose=False,
-    )
-    return np.mean(rewards[: len(rewards) // 8]), np.mean(rewards[-len(rewards) // 8 :])
-
-
-def test_one_update():
-    assert np.isfinite(trained(AgileRLVecEnv("SimpleSpread-v0", 8, device="cpu"), 200)).all()
-
-
-@pytest.mark.rotates
-def test_ippo_learns_to_spread():
-    first, last = trained(AgileRLVecEnv("SimpleSpread-v0", 64, device="cpu"), 150_000)
-    assert last > first + 0.1
