@@ -84,6 +84,8 @@ class Solver:
         #: whether contacts spin or roll: their edges are nearly parallel, so float32 leaves an error in a step, which
         #: one more takes away.
         self._rolls = any(x.condim > 3 for group in problem.contacts.groups for x in group.members)
+        #: whether forces are summed up over the constraints
+        self._summed = m.opt_integrator != RK4
         self._residuals: list[Variable] = []
 
     def _array(self, name: str) -> list[Variable]:
@@ -94,12 +96,13 @@ class Solver:
     def force(self) -> list[Number]:
         """The generalised force of the constraints (``qfrc_constraint``), once `write` was called.
 
-        At the minimum it is what the acceleration needs beside the smooth forces. Where an env has no constraint it is
-        0, and not -0, which the solver's code makes of it for a neighbour's sake.
+        At the minimum it is what the acceleration needs beside the smooth forces. Where it is integrated with implicit
+        damping that loses digits, so it is summed up over the constraints. Where an env has no constraint it is 0, and
+        not -0, which the solver's code makes of it for a neighbour's sake.
         """
         if self.hit is None:
             return [0.0] * self.m.nv
-        return [self.t.select(self.hit, x.get(), 0.0) for x in self._array("inertial")]
+        return [self.t.select(self.hit, x.get(), 0.0) for x in self._array("force" if self._summed else "inertial")]
 
     def write(self, warm: list[Variable], wrenches: bool = False) -> None:
         """Replaces ``warm``, where the search starts, by the constrained acceleration.
@@ -114,6 +117,8 @@ class Solver:
         if self.hit is None:
             return
         t.write(f"Vec inertial[{nv}] = {{}};")
+        if self._summed:
+            t.write(f"Vec force[{nv}] = {{}};")
         for x in [*p.mass.values(), *p.smooth, *(x for s in p.cdof for x in s)]:
             t.name(x)
         for x in p.rows:
@@ -123,7 +128,7 @@ class Solver:
             done = t.variable("done", "PackMask(false)" if self.solves_all else t.invert(self.hit), "PackMask")
             if self._rolls:
                 t.write("PackMask settled_before = PackMask(false);")
-            if wrenches:
+            if wrenches or self._summed:
                 t.write("PackMask done_before = done;")
             t.write(f"Vec step[{nv}], alpha = num(0.0);")
             if self._joined:
@@ -134,12 +139,14 @@ class Solver:
             for variable, x, smooth in zip(self._array("inertial"), multiply(p.mass, qacc), p.smooth, strict=True):
                 variable.set(x - smooth)
             with t.within("for (int iteration = 1;; ++iteration)", loop=True):
-                self._iteration(warm, done, wrenches)
+                self._iteration(warm, done, wrenches or self._summed)
+            if self._summed:
+                self._sum_forces()
             if wrenches:
                 with t.within("if (s.watched)"):
                     self._contact_forces()
 
-    def _iteration(self, warm: list[Variable], done: Variable, wrenches: bool) -> None:
+    def _iteration(self, warm: list[Variable], done: Variable, ends: bool) -> None:
         t, p = self.t, self.p
         residuals: list[Number] = [x.get() for x in self._residuals]
         active = [row.active(t, x) for row, x in zip(p.rows, residuals, strict=True)]
@@ -156,7 +163,7 @@ class Solver:
         if self._rolls:
             now = t.both(settled, t.read("settled_before", "PackMask"))
             t.write(f"settled_before = {t.name(settled)};")
-        if wrenches:
+        if ends:
             t.write(f"done_before = {t.name(frozen)};")
         done.set(t.either(frozen, now))
         t.write(f"if (all(done) || iteration == {STEPS}) break;")
@@ -240,6 +247,34 @@ class Solver:
     def _rows(self, group: Group) -> list[Number]:
         """A contact's residuals where the search is."""
         return [group.load(f"row{a}") for a in range(1 + group.tangents)]
+
+    def _sum_forces(self) -> None:
+        """Forces of the constraints, from the residuals at the minimum."""
+        t, m, p = self.t, self.m, self.p
+        frozen, size, force = t.read("done_before", "PackMask"), t.read("alpha"), self._array("force")
+        if self._grounded:
+            t.write(f"Vec wrench[{len(self._live)}][{len(self._grounded)}] = {{}};")
+        for group in p.contacts.each():
+            if group.grounded:
+                pushed = self._wrench(group, self._pushes(group, self._moved(group, frozen, size)))
+                for n, i in enumerate(self._live):
+                    Variable(t, f"wrench[{n}][{group.place(self._grounded)}]").add(pushed[i])
+        forces = [zeros(6) for _ in range(m.nbody)]
+        for k, body in enumerate(self._grounded):
+            for n, i in enumerate(self._live):
+                forces[body][i] = t.read(f"wrench[{n}][{k}]")
+        total = joint_forces(m, p.cdof, forces)
+        for row, residual in zip(p.rows, self._residuals, strict=True):
+            total[row.dof] = total[row.dof] - row.sign * (row.violation(t, residual.get()) * row.weight)
+        for variable, value in zip(force, total, strict=True):
+            variable.set(value)
+        for group in p.contacts.each():
+            if not group.grounded:
+                pushes = self._pushes(group, self._moved(group, frozen, size))
+                for x in pushes:
+                    t.name(x)
+                for dof in group.dofs():
+                    Variable(t, f"force[{dof.index}]").add(dot(group.jacobian(dof), pushes))
 
     def _contact_forces(self) -> None:
         """Spatial forces of contacts on the bodies."""
