@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import copy
 import io
 import re
 from typing import Any
@@ -44,9 +45,11 @@ def test_every_interface_shows_itself(make: Any) -> None:
     assert len(pictures(envs._repr_html_(), "png")) == 1
 
 
-def test_text_of_parameters_is_escaped() -> None:
+def test_text_of_parameters_is_escaped(monkeypatch: pytest.MonkeyPatch) -> None:
     envs = gpuzoo.make("SimpleSpread-v0", 1, device="cpu", N=2)
-    vars(envs.simulator.cfg)["N"] = "<script>"
+    cfg = copy.copy(envs.simulator.cfg)  # the other one is remembered with the compiled program
+    vars(cfg)["N"] = "<script>"
+    monkeypatch.setattr(envs.simulator, "cfg", cfg)
     assert "<script>" not in envs._repr_html_()
     assert "&lt;script&gt;" in envs._repr_html_()
 

@@ -32,8 +32,8 @@ def program(env: EnvDef, cfg: Config, per_env: PerEnv, *options: Any) -> Program
     if made is None or [_stamp(path) for path, _, _ in stamps] != stamps:
         stamps = [_stamp(path) for path in dict.fromkeys(p.path for p in inline_includes(type(env).source()))]
         made = codegen.program(env, cfg, per_env, *options)
-        while len(_made) >= _MOST:
-            _made.pop(next(iter(_made)), None)
+        if len(_made) >= _MOST:
+            _made.clear()
         _made[key] = stamps, made
     return _changed(made, env=env)
 
