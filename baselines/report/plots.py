@@ -70,7 +70,7 @@ def population_curves(steps: NDArray[Any], returns: Mapping[str, NDArray[Any]], 
         axis.plot(np.asarray(steps)[some], middle, color=colour, linewidth=2, label=f"median of {members} members")
         axis.set_title(f"{title}: {group}", fontsize=11, loc="left")
         axis.set_ylabel("mean return of an agent")
-        axis.legend(fontsize=8, frameon=False, reverse=True)
+        axis.legend(fontsize=8, frameon=False, reverse=True, loc="upper left")  # to look for the best place takes long
         finish(axis)
         axis.set_xlabel("steps of a member")
     write(figure, path)
