@@ -33,7 +33,7 @@ from typing import Any
 
 import pytest
 from gymnasium import spaces
-from rotation import LONG, TURNS, Rotation, rotation
+from rotation import LONG, ROOT, TURNS, Rotation, rotation
 from toys.glide import Glide
 from toys.herd import Herd
 from toys.lamps import Lamps
@@ -194,7 +194,8 @@ def is_about_a_change(item: pytest.Item, chosen: Rotation) -> bool:
     if game := game_of(item):
         return game.__module__ in chosen.names and game not in ALIKE
     given = [value for value in arguments(item).values() if isinstance(value, Path)]
-    return chosen.changed(item.path, *given)
+    own = item.path.relative_to(ROOT).as_posix() in chosen.files
+    return own or chosen.changed(*(given or [item.path]))
 
 
 def by_turns(items: list[pytest.Item], chosen: Rotation) -> set[str]:

@@ -164,6 +164,10 @@ def test_a_page_or_program_that_a_test_is_given_concerns_it():
     turn = next(t for t in range(TURNS) if not any(Rotation(t).comes(item.nodeid) for item in items))
     changed = Rotation(turn, files=frozenset({"docs/training.md"}))
     assert by_turns(items, changed) == {items[0].nodeid}
+    named = frozenset({"CartPole-v1"})
+    assert "CartPole-v1" in items[0].path.read_text()
+    assert "CartPole-v1" not in pages[1].read_text()
+    assert items[1].nodeid not in by_turns(items, Rotation(turn, names=named)), "the file names it, and not the page"
 
 
 # ---- as pytest runs it ----
