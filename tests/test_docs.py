@@ -95,7 +95,7 @@ for part in sorted(Path("blocks").iterdir()):
 """
 
 
-FIRST = [ROOT / "README.md", DOCS / "quickstart.md", DOCS / "new_env.md"]  # what users copy first: always
+FIRST = [ROOT / "README.md"]  # what users copy first: always
 RUN = [page for page in PAGES if any(block.language == "python" for block in blocks(page))]
 
 

@@ -168,6 +168,7 @@ def test_curves_are_drawn_once(writer: Any, tmp_path: Path) -> None:
 
 # The gradients of a population's parameters lie apart from each other, so that those of a member are neighbours.
 @pytest.mark.filterwarnings("ignore:grad and param do not obey the gradient layout contract")
+@pytest.mark.one_case
 @pytest.mark.parametrize("env_id", ["SimpleSpread-v0", "ConnectFour-v0"])
 def test_makes_results(env_id: str, maker: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(maker, "tree_search", lambda *_: {})

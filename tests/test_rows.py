@@ -51,6 +51,7 @@ def moved(sim, name, bytes_behind):
     return raw, start
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("name", GAMES)
 def test_rows_are_those_of_a_cpu(name):
     cpu, simt = sims = list(both(name, autoreset_mode="next_step"))
