@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from test_compile import nvrtc_missing
 
+import gpuzoo
 from gpuzoo.core import nvrtc, occupancy
 from gpuzoo.core.backend import KERNELS
 from gpuzoo.core.definition import split_config
@@ -195,3 +196,16 @@ def test_the_table_is_rendered(monkeypatch):
     assert "| `CartPole-v1` | default | 1 | " in made["kernels_step"]
     assert made["kernels_rollout"].count("| `CartPole-v1` |") == 2
     assert "| `Ant-v5` | " in made["kernels_exceptions"]
+
+
+def test_exceptions_have_their_reason(kernel_report):
+    """Every kernel in the table with local memory, and every step below half occupancy; and nobody else is exempt."""
+    rows = kernel_report.read()
+    wanted = {
+        "no_spills": {row["id"] for row in rows if row["stack"] or row["spills"]},
+        "half_occupancy": {row["id"] for row in rows if row["kernel"] == "step" and row["occupancy"] < 0.5},
+    }
+    for test, of_games in wanted.items():
+        exempt = {env_id for env_id in gpuzoo.ids() if test in gpuzoo.get(env_id).exempt}
+        assert of_games <= exempt, test
+    assert not [row for row in rows if row["generic"]]

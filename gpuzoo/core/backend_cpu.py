@@ -270,6 +270,21 @@ class CpuBackend:
     def put(self, array: Any, envs: Any, rows: Any) -> None:
         array[slice(None) if envs is None else envs] = rows
 
+    def copied(self, array: Any, dtype: Any = None) -> Any:
+        return np.array(array, dtype, order="C")
+
+    def write(self, target: Any, array: Any) -> None:
+        target[...] = array
+
+    def is_zero(self, array: Any) -> Any:
+        return array == 0
+
+    def either(self, one: Any, other: Any) -> Any:
+        return one | other
+
+    def any(self, array: Any, axis: int | None = None) -> Any:
+        return np.atleast_1d(np.any(array, axis))
+
     def to_numpy(self, array: Any) -> Any:
         return np.array(array)
 
