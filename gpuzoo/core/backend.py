@@ -94,6 +94,9 @@ class Backend(Protocol):
     def zeros(self, shape: tuple[int, ...], dtype: str) -> Any:
         """A new array of zeros on the device."""
 
+    def empty(self, shape: tuple[int, ...], dtype: Any) -> Any:
+        """A new array on the device, to be written in full."""
+
     def zeros_all(self, shapes: Shapes) -> tuple[list[Any], list[int]]:
         """Many new arrays of zeros, and the `address` of each."""
 

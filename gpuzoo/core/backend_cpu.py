@@ -233,6 +233,9 @@ class CpuBackend:
         block, start, _ = _zeros(math.prod(shape) * kind.itemsize)
         return np.ndarray(shape, kind, block, start)
 
+    def empty(self, shape: tuple[int, ...], dtype: Any) -> np.ndarray[Any, Any]:
+        return np.empty(shape, dtype)
+
     def zeros_all(self, shapes: Shapes) -> tuple[list[np.ndarray[Any, Any]], list[int]]:
         places, large, size = _places(shapes)
         block, start, address = _zeros(size)

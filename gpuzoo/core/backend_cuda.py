@@ -272,6 +272,9 @@ class CudaBackend:
     def zeros(self, shape: tuple[int, ...], dtype: str) -> Any:
         return self._new("zeros", shape, dtype)
 
+    def empty(self, shape: tuple[int, ...], dtype: Any) -> Any:
+        return self._new("empty", shape, dtype)
+
     def _new(self, contents: str, shape: tuple[int, ...], dtype: Any) -> Any:
         """An array of ``"zeros"``, or one that is ``"empty"``."""
         torch = sys.modules.get("torch")
@@ -326,7 +329,7 @@ class CudaBackend:
         return Moves(self)
 
     def take(self, array: Any, envs: Any) -> Any:
-        rows = self._new("empty", (array.shape[0] if envs is None else len(envs), *array.shape[1:]), array.dtype)
+        rows = self.empty((array.shape[0] if envs is None else len(envs), *array.shape[1:]), array.dtype)
         self._moves(rows, array, source_envs=envs)
         return rows
 
@@ -338,7 +341,7 @@ class CudaBackend:
         self._moves(array, rows, to_envs=envs)
 
     def copied(self, array: Any, dtype: Any = None) -> Any:
-        copy = self._new("empty", array.shape, dtype or array.dtype)
+        copy = self.empty(array.shape, dtype or array.dtype)
         self.write(copy, array)
         return copy
 
@@ -352,7 +355,7 @@ class CudaBackend:
         self._moves(target, array)
 
     def is_zero(self, array: Any) -> Any:
-        found = self._new("empty", array.shape, "bool")
+        found = self.empty(array.shape, "bool")
         self._moves(found, array, IS_ZERO)
         return found
 

@@ -35,7 +35,7 @@ def global_state(simulator: Simulator) -> Any:
         return simulator.global_state()
     n, backend, seen = simulator.num_envs, simulator.backend, simulator.arrays["observation"]
     sizes = {g: (count, flat_size(layout.observation_spaces[g])) for g, count in layout.groups.items()}
-    state, begin = backend.zeros((n, sum(count * size for count, size in sizes.values())), "float32"), 0
+    state, begin = backend.empty((n, sum(count * size for count, size in sizes.values())), "float32"), 0
     for group, (count, size) in sizes.items():
         place = state[:, begin : begin + count * size].reshape(n, count, size)
         first = layout.first[group]

@@ -181,7 +181,7 @@ class Opponents:
         if self._output == "numpy":
             return self._shaped(name, sim.backend.to_numpy(sim.arrays[name])[:, self._index])
         array = sim.arrays[name]
-        part, start = sim.backend.zeros((len(array), len(self._index), *array.shape[2:]), str(array.dtype)), 0
+        part, start = sim.backend.empty((len(array), len(self._index), *array.shape[2:]), array.dtype), 0
         for span, _ in self._slots:
             sim.backend.write(part[:, start : start + len(span)], array[:, span.start : span.stop])
             start += len(span)
