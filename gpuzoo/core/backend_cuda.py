@@ -318,7 +318,7 @@ class CudaBackend:
 
     @functools.cached_property
     def _moves(self) -> Unit:
-        text = [(DEVICE / name).read_text() for name in ("base.cuh", "moves.cuh")]
+        text = [(DEVICE / name).read_text(encoding="utf-8") for name in ("base.cuh", "moves.cuh")]
         return self.compile_unit("\n".join(["#define LANES 1", *text]), "moves", ("take", "put"))
 
     def _move(self, way: str, array: Any, envs: Any, rows: Any) -> None:

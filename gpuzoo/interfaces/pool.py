@@ -10,7 +10,7 @@ import functools
 import os
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, overload
 
 import gymnasium
 import numpy as np
@@ -555,6 +555,30 @@ def _count(name: str, value: Any, most: int | None) -> int:
 
 def _torch_kind(dtype: Any) -> str:
     return "f" if dtype.is_floating_point else "b" if str(dtype) == "torch.bool" else "i"
+
+
+@overload
+def make_pool(
+    env: str | EnvDef | type[EnvDef],
+    num_envs: int = 1,
+    batch_size: int | None = None,
+    num_threads: int | None = None,
+    *,
+    env_type: Literal["gymnasium"] = "gymnasium",
+    **kwargs: Any,
+) -> EnvPool: ...
+
+
+@overload
+def make_pool(
+    env: str | EnvDef | type[EnvDef],
+    num_envs: int = 1,
+    batch_size: int | None = None,
+    num_threads: int | None = None,
+    *,
+    env_type: Literal["dm"],
+    **kwargs: Any,
+) -> DmPool: ...
 
 
 def make_pool(

@@ -36,6 +36,7 @@ from gpuzoo.interfaces.batch import (
 )
 from gpuzoo.interfaces.infos import own_infos
 from gpuzoo.interfaces.opponents import Opponents, Policy
+from gpuzoo.interfaces.signatures import arguments_of
 from gpuzoo.interfaces.spaces import common_spaces, converted_dtype, plain_space
 
 #: what a step returns, in arrays that a caller may keep
@@ -54,7 +55,8 @@ class VectorEnv(BatchAttributes, gymnasium.vector.VectorEnv[Any, Any, Any]):
 
     Args:
         env: id or declaration of the game.
-        num_envs: number of rows; a multiple of the agents (see `make_vec` for counting envs instead).
+        num_envs: number of rows, 1 by default; a multiple of the agents.
+        num_worlds: number of envs, in place of ``num_envs``.
         device: ``"cpu"``, ``"cuda"``, ``"cuda:k"``, ``"auto"``, or a ``torch.device``.
         autoreset_mode: Gymnasium's three modes, as enum or name. In disabled mode a finished env stands still
             (reward 0) until it is reset by ``options={"reset_mask": ...}``.
@@ -82,7 +84,8 @@ class VectorEnv(BatchAttributes, gymnasium.vector.VectorEnv[Any, Any, Any]):
         num_worlds: number of envs: rows divided by the agents that are rows.
 
     Raises:
-        ValueError: ``num_envs`` is no multiple of the agents, an unknown game, group or option.
+        ValueError: ``num_envs`` is no multiple of the agents, or given together with ``num_worlds``; an unknown game,
+            group or option.
     """
 
     metadata: dict[str, Any] = {"render_modes": ["rgb_array", "rgb_array_list"], "render_fps": 30}  # noqa: RUF012
@@ -91,8 +94,9 @@ class VectorEnv(BatchAttributes, gymnasium.vector.VectorEnv[Any, Any, Any]):
     def __init__(
         self,
         env: str | EnvDef | type[EnvDef],
-        num_envs: int = 1,
+        num_envs: int | None = None,
         *,
+        num_worlds: int | None = None,
         device: Device = "auto",
         autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
         output: Output = "numpy",
@@ -114,7 +118,11 @@ class VectorEnv(BatchAttributes, gymnasium.vector.VectorEnv[Any, Any, Any]):
         tensors.start(output, device)
         shape_of = _layout_of(definition, kwargs)
         self._first, self._count, groups = _rows(definition, shape_of, group)
-        worlds = _worlds(definition, num_envs, self._count)
+        if num_worlds is not None:
+            if num_envs is not None:
+                raise ValueError("give either num_envs (rows) or num_worlds (envs), not both.")
+            num_envs = num_worlds * self._count
+        worlds = _worlds(definition, 1 if num_envs is None else num_envs, self._count)
         tensors.start(output, device)
         self.simulator = sim = Simulator(
             definition,
@@ -125,7 +133,7 @@ class VectorEnv(BatchAttributes, gymnasium.vector.VectorEnv[Any, Any, Any]):
             **kwargs,
         )
         check_output(output, sim.device)
-        self.num_envs, self.num_worlds = int(num_envs), worlds
+        self.num_envs, self.num_worlds = worlds * self._count, worlds
         self.render_mode = render_mode
         self.metadata = {**self.metadata, "autoreset_mode": sim.autoreset_mode, "render_fps": definition.render_fps}
         self.autoreset_mode = sim.autoreset_mode
@@ -537,22 +545,11 @@ def _worlds(definition: EnvDef, num_envs: int, count: int) -> int:
     return int(num_envs) // count
 
 
-def make_vec(
-    env: str | EnvDef | type[EnvDef], num_envs: int | None = None, *, num_worlds: int | None = None, **kwargs: Any
-) -> VectorEnv:
-    """A `VectorEnv`, counted in rows (``num_envs``) or in envs (``num_worlds``, multiplied by the agents).
+@arguments_of(VectorEnv)
+def make_vec(*args: Any, **kwargs: Any) -> VectorEnv:
+    """A `VectorEnv`, counted in rows (``num_envs``) or in envs (``num_worlds``): see there for the arguments.
 
     Raises:
-        ValueError: both numbers are given.
+        ValueError: as `VectorEnv`.
     """
-    if num_worlds is not None:
-        if num_envs is not None:
-            raise ValueError("give either num_envs (rows) or num_worlds (envs), not both.")
-        definition = registry.get(env)
-        config = {k: v for k, v in kwargs.items() if k not in _VECTOR_ARGUMENTS}
-        _, count, _ = _rows(definition, _layout_of(definition, config), kwargs.get("group"))
-        num_envs = num_worlds * count
-    return VectorEnv(env, 1 if num_envs is None else num_envs, **kwargs)
-
-
-_VECTOR_ARGUMENTS = frozenset(VectorEnv.__init__.__kwdefaults__ or {})
+    return VectorEnv(*args, **kwargs)

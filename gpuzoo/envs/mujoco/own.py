@@ -133,7 +133,7 @@ def _text(
         column += s.last - s.first
     words = _WORDS.replace("//KEEP", "\n".join(keep)).replace("//START", "\n".join(zero))
     words = words.replace("//NONE", "\n".join(none)).replace("//SEE", "\n".join(see))
-    return generate(m, watch, True, vary) + vary_text(vary) + (_HERE / "mujoco.cuh").read_text() + words
+    return generate(m, watch, True, vary) + vary_text(vary) + (_HERE / "mujoco.cuh").read_text(encoding="utf-8") + words
 
 
 def from_mjcf(
