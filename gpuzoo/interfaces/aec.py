@@ -70,7 +70,7 @@ class TurnBasedEnv(ViewedEnv, AECEnv[str, Any, Any]):
 def aec_env(env: str | EnvDef | type[EnvDef], **kwargs: Any) -> AECEnv[str, Any, Any]:
     """One env as a PettingZoo ``AECEnv``, with the arguments of `parallel_env`.
 
-    A turn-based game is one natively. For the others PettingZoo converts the parallel env.
+    Turn-based games implement it directly. For other games PettingZoo converts the parallel env.
 
     Raises:
         ValueError: an argument is out of range.

@@ -252,10 +252,10 @@ def parallel_env(env: str | EnvDef | type[EnvDef], **kwargs: Any) -> GpuzooParal
         env: id or declaration of a game.
         render_mode: ``"rgb_array"``, ``"human"`` or None.
         max_cycles: time limit in steps; by default the game's own, None or -1 for none.
-        device: where it runs; one env is fastest on the CPU.
-        masks: where a game's action masks are: ``"observation"`` puts them into the observation, which is then a
-            dictionary, and into infos; ``"info"`` into infos alone.
-        infos: adds what the game itself has for infos, the same for all agents.
+        device: the device; a single env is fastest on the CPU.
+        masks: where to put a game's action masks. ``"observation"`` puts them into the observation, which becomes a
+            dictionary, and into infos; ``"info"`` into infos only.
+        infos: adds the game's own infos, the same for all agents.
         **kwargs: the game's parameters.
 
     Raises:
