@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 .DEFAULT_GOAL := help
 
-.PHONY: help demo test test-integrations test-all bench docs lint clean
+.PHONY: help demo test test-integrations test-all bench docs dist lint clean
 
 help:  ## what there is
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/ -/'
@@ -41,10 +41,15 @@ bench: .venv/base  ## steps per second of every game
 docs: .venv/dev  ## build the documentation into docs/_build/html
 	$(BIN)/python -m sphinx -W --keep-going -j auto -b html docs docs/_build/html
 
+dist: .venv/dev  ## sdist and wheel into dist/, and the wheel tried with each Python on the PATH, where no compiler is
+	rm -rf dist
+	$(BIN)/hatchling build -d dist
+	$(BIN)/python scripts/smoke_wheel.py
+
 lint: .venv/dev  ## format check, lint, types
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
 clean:  ## remove what the other commands made
-	rm -rf .venv .venvs out docs/_build docs/games docs/_static/games docs/notebooks/*.md
+	rm -rf .venv .venvs out dist docs/_build docs/games docs/_static/games docs/notebooks/*.md

@@ -10,6 +10,7 @@ from typing import Any
 
 import charts
 import films
+import numpy as np
 from markdown_text import number, raw, table, write
 
 import gpuzoo
@@ -259,6 +260,8 @@ def _one(game: str, name: str, found: dict[str, Any], pictures: Mapping[str, str
 def draw(games: Iterable[str], folder: Path) -> dict[str, str]:
     """Draws the learning curves that are not there yet, and removes the pictures of others.
 
+    In self-play of a zero-sum game the mean return is always the same, so there is nothing to draw.
+
     Args:
         games: ids.
         folder: of the pictures.
@@ -268,9 +271,11 @@ def draw(games: Iterable[str], folder: Path) -> dict[str, str]:
     """
     folder.mkdir(parents=True, exist_ok=True)
     files = {name: f"{name}-{_digest(name)}.svg" for game in games for name in results(game)}
-    for name, file in files.items():
-        if not (folder / file).exists():
-            steps, returns = curves.read(RESULTS / f"{name}.csv")
+    for name, file in list(files.items()):
+        steps, returns = curves.read(RESULTS / f"{name}.csv")
+        if all(np.nanmin(x) == np.nanmax(x) for x in returns.values()):
+            del files[name]
+        elif not (folder / file).exists():
             write(folder / file, charts.learning_curves(steps, returns, f"Learning curves of {name}", _levels(name)))
     for path in folder.iterdir():
         if path.name not in files.values():

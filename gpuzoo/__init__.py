@@ -12,6 +12,7 @@ from gpuzoo.interfaces.aec import aec_env
 from gpuzoo.interfaces.batch import BatchEnv
 from gpuzoo.interfaces.parallel import parallel_env
 from gpuzoo.interfaces.pool import EnvPool, make_pool
+from gpuzoo.interfaces.signatures import arguments_of
 from gpuzoo.interfaces.single import SingleEnv
 from gpuzoo.interfaces.vector import VectorEnv, make_vec
 from gpuzoo.notebook import show
@@ -53,13 +54,14 @@ __all__ = [
 ]
 
 
-def make(env: str | EnvDef | type[EnvDef], num_envs: int = 1, **kwargs: Any) -> BatchEnv:
+@arguments_of(BatchEnv)
+def make(*args: Any, **kwargs: Any) -> BatchEnv:
     """The batched multi-agent interface: see `BatchEnv` for the arguments.
 
     Raises:
         ValueError: no such game (close matches are named), or an argument out of range.
     """
-    return BatchEnv(env, num_envs, **kwargs)
+    return BatchEnv(*args, **kwargs)
 
 
 def __getattr__(name: str) -> Any:

@@ -94,18 +94,17 @@ class Moving:
 
 
 def show(envs: Any, steps: int = 100, *, policy: str = "random", seed: int = 0, envs_shown: int = 4) -> Moving:
-    """A moving picture of a game, or of the game and parameters of some envs, which stay as they are. For notebooks.
+    """An animation of a game for notebooks. Given envs, it shows their game and parameters, and does not step them.
 
     Args:
-        envs: id or declaration of a game; envs of gpuzoo, whose game and parameters are shown; or a `Trajectory`, which
-            is shown as it was.
+        envs: id or declaration of a game; envs of gpuzoo; or a `Trajectory`, which is played as it was recorded.
         steps: number of steps.
         policy: ``"random"``, ``"trained"`` (agents that come with the package), ``"still"`` or ``"in turn"``.
         seed: of the first env.
-        envs_shown: envs side by side.
+        envs_shown: number of envs side by side.
 
     Raises:
-        TypeError: no game and no envs.
+        TypeError: ``envs`` is neither a game nor envs.
         ValueError: as `gpuzoo.make`, or no such policy.
         ImportError: Pillow is missing, or torch for trained agents.
         NotImplementedError: the game does not draw itself.

@@ -26,7 +26,7 @@ def register(env: type[EnvDef]) -> type[EnvDef]:
     """Adds a game: to `gpuzoo.make`, `gymnasium.make_vec` and `pettingzoo.make`. Usable as a class decorator.
 
     Raises:
-        ValueError: the declaration is faulty, or another game has the id already.
+        ValueError: the declaration is faulty, or another game already has the id.
     """
     games = (env, *env.variant_classes)
     for game in games:
@@ -96,12 +96,12 @@ def module_of(env_id: str) -> str:
 def get(env: str | EnvDef | type[EnvDef]) -> EnvDef:
     """The game with an id: ``"CartPole-v1"``, ``"gpuzoo/CartPole-v1"``, or without version for the newest one.
 
-    The names that other libraries have for games are understood, too: ``"simple_spread_v3"`` is SimpleSpread-v0, and
-    ``"rware-tiny-4ag-v2"`` is RobotWarehouse-v0 with four robots by default. A declaration, registered or not, stands
-    for itself.
+    Names of other libraries work, too: ``"simple_spread_v3"`` is SimpleSpread-v0, and
+    ``"rware-tiny-4ag-v2"`` is RobotWarehouse-v0 with four robots by default. A declaration, registered or not, is
+    returned as it is.
 
     Raises:
-        ValueError: no such game; close matches are named.
+        ValueError: there is no such game. The message names close matches.
     """
     if isinstance(env, EnvDef):
         return env

@@ -27,10 +27,11 @@ def _torch() -> Any:
 
 
 def as_tensor(array: Any) -> torch.Tensor:
-    """A tensor over the memory of a NumPy or CuPy array.
+    """A tensor that shares memory with a NumPy or CuPy array.
 
     Args:
-        array: an array of any shape and strides; unsigned 32 and 64 bit integers come as torch has them.
+        array: an array of any shape and strides. Unsigned 32 and 64 bit integers get the types that torch has for
+            them.
 
     Raises:
         ImportError: torch is missing.
@@ -67,9 +68,9 @@ def converted(array: Any, dtype: Any) -> Any:
 
 
 def views(simulator: Simulator) -> dict[str, torch.Tensor]:
-    """Tensors over all arrays of a simulator, by name; see `Simulator.arrays`.
+    """Tensors that share memory with all arrays of a simulator, by name; see `Simulator.arrays`.
 
-    Made once and valid until ``close()``: each step writes into the same memory. Clone what is to be kept.
+    They are valid until ``close()``. Each step writes into the same memory, so clone values that you keep.
 
     Raises:
         ImportError: torch is missing.

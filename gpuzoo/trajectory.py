@@ -28,12 +28,12 @@ _TOLD = ("observation", "reward", "terminated", "truncated", "action_mask")
 
 
 class Trajectory:
-    """What an env did, step by step. It is played again on the CPU, with the same bits.
+    """The recorded steps of an env. It can be played again on the CPU, with the same bits.
 
     Attributes:
         game: the declaration.
         id: its id.
-        segments: its parts; within one nobody interfered with the env.
+        segments: its parts. Within a segment nobody changed the env from outside.
     """
 
     def __init__(self, game: type[EnvDef], segments: list[Segment]) -> None:
@@ -48,12 +48,13 @@ class Trajectory:
         return f"Trajectory({self.id}, {len(self)} steps)"
 
     def play(self) -> Iterator[Simulator]:
-        """Plays it: yields a simulator with one env before the first step of each segment, and after each step.
+        """Plays the trajectory.
 
-        Its arrays hold what they held then; the next step overwrites them.
+        Yields a simulator with one env before the first step of each segment, and after each step. Its arrays have the
+        recorded values. The next step overwrites them.
 
         Raises:
-            ValueError: the game is not what it was when this was recorded.
+            ValueError: the game has changed since the recording.
         """
         for segment in self.segments:
             simulator = Simulator(
@@ -82,8 +83,8 @@ class Trajectory:
 
         Returns:
             ``action`` (steps, agents, action_size), ``reward``, ``terminated``, ``truncated`` (steps, agents), and
-            ``observation`` (steps, agents, size) with what was seen after each step; ``action_mask`` where the game has
-            masks. ``before``, (steps, agents, size), is what was seen before each step.
+            ``observation`` (steps, agents, size), the observations after each step; ``action_mask`` if the game has
+            masks. ``before``, (steps, agents, size), holds the observations before each step.
         """
         out: dict[str, list[NDArray[Any]]] = {}
         before: NDArray[Any] | None = None
@@ -99,7 +100,7 @@ class Trajectory:
         return {name: np.stack(rows) for name, rows in out.items()}
 
     def frames(self, size: int = 480, aspect: float | None = None, every: int = 1) -> Iterator[NDArray[np.uint8]]:
-        """Pictures (height, width, 3) uint8 of the first state and of that after each step, or each ``every``-th."""
+        """Pictures (height, width, 3) uint8 of the first state and after each step, or every ``every``-th."""
         for k, simulator in enumerate(self.play()):
             if k % every == 0:
                 yield draw(simulator, 0, size, aspect)
@@ -122,7 +123,7 @@ class Trajectory:
         save_animation(self.frames(size, aspect), path, fps or min(self.game.render_fps, 50), title=self.id)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes it as an .npz file, which holds numbers and JSON and no code. The file appears whole or not at all."""
+        """Writes an .npz file of numbers and JSON, without code. The file appears complete or not at all."""
         arrays: dict[str, NDArray[Any]] = {}
         parts = []
         for k, segment in enumerate(self.segments):
@@ -136,14 +137,14 @@ class Trajectory:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], game: EnvDef | type[EnvDef] | None = None) -> Trajectory:
-        """Reads what `save` wrote.
+        """Reads a file that `save` wrote.
 
         Args:
             path: the file.
-            game: the declaration, where the game is not registered.
+            game: the declaration, if the game is not registered.
 
         Raises:
-            ValueError: another file, or there is no such game.
+            ValueError: the file has another format, or there is no such game.
             OSError: it cannot be read.
         """
         try:
@@ -171,10 +172,10 @@ class Trajectory:
 
 
 class Recorder(Recording):
-    """A recording that goes on; ``with`` ends it."""
+    """A recording in progress. Leaving its ``with`` block ends it."""
 
     def trajectory(self) -> Trajectory:
-        """What was recorded so far. The recording goes on until `stop`."""
+        """The steps recorded so far. The recording goes on until `stop`."""
         return Trajectory(self.game, self.segments())
 
     def __enter__(self) -> Recorder:
@@ -187,7 +188,8 @@ class Recorder(Recording):
 def record(envs: Any, env: int = 0) -> Recorder:
     """Records one env of a running batch, from now on.
 
-    A step of the batch costs one more copy, of that env's actions; all else is computed when the trajectory is played.
+    A step of the batch costs one more copy, of that env's actions. Everything else is computed when the trajectory is
+    played.
 
     ``with gpuzoo.record(envs, env=7) as recording: ...`` and then ``recording.trajectory().film("seven.gif")``.
 
@@ -196,7 +198,7 @@ def record(envs: Any, env: int = 0) -> Recorder:
         env: index of the env. (In a `VectorEnv` envs are counted, not rows.)
 
     Raises:
-        TypeError: no envs of gpuzoo, or a pool, whose steps are of some envs at a time.
+        TypeError: ``envs`` are not envs of gpuzoo, or are a pool, which steps only some envs at a time.
         IndexError: there is no such env.
         RuntimeError: the envs were not reset yet.
     """

@@ -41,7 +41,7 @@ def library() -> Entries:
     """Compiled at the first call."""
     folder = Path(__file__).with_name("cpu")
     parts = (DEVICE / "base.cuh", DEVICE / "threads.cuh", folder / "products.h", folder / "networks.cpp")
-    code = "\n".join(f'#line 1 "{part.name}"\n{part.read_text()}' for part in parts)
+    code = "\n".join(f'#line 1 "{part.name}"\n{part.read_text(encoding="utf-8")}' for part in parts)
     found = ctypes.CDLL(str(compile_host(code, "networks", ("-ffp-contract=fast", UNIT_SPINS))))
     entries = Entries(found.mlp_forward, found.mlp_backward, found.mlp_whole)
     for function in entries:

@@ -67,7 +67,7 @@ def unit_code(*files: str, constants: str = "") -> str:
     """
 
     def text(path: Path) -> str:
-        return f'#line 1 "{path.name}"\n{path.read_text()}'
+        return f'#line 1 "{path.name}"\n{path.read_text(encoding="utf-8")}'
 
     parts = ["#define LANES 1", text(DEVICE / "base.cuh"), "#ifdef GZ_SIMT", text(DEVICE / "simt.cuh"), "#endif"]
     parts += [text(DEVICE / "math.cuh"), text(DEVICE / "rng.cuh"), "#if !defined(GZ_CUDA) && !defined(GZ_SIMT)"]

@@ -23,7 +23,7 @@ def of_game(kind: type[Any], game: str | type[EnvDef]) -> dict[str, Any]:
     if not path.is_file():
         return {}
     options = {field.name for field in dataclasses.fields(kind)}
-    return _options(kind, {k: v for k, v in json.loads(path.read_text()).items() if k in options}, path)
+    return _options(kind, {k: v for k, v in json.loads(path.read_text(encoding="utf-8")).items() if k in options}, path)
 
 
 def read(kind: type[Any], game: str | type[EnvDef], source: str) -> dict[str, Any]:
@@ -46,7 +46,7 @@ def read(kind: type[Any], game: str | type[EnvDef], source: str) -> dict[str, An
         return {k: v for k, v in of_game(kind, source).items() if k != "config"}
     path = Path(source)
     try:
-        found = json.loads(path.read_text())
+        found = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise ValueError(f"cannot read the options in {path}: {error.strerror or error}.") from error
     except ValueError as error:

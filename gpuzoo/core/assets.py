@@ -20,19 +20,19 @@ STALE = 6 * 3600.0  # seconds after which an unfinished file is what a killed pr
 
 @dataclasses.dataclass(frozen=True)
 class Asset:
-    """A file that a game needs, in the package or behind a URL, and how it is known to be whole.
+    """A file that a game needs, in the package or behind a URL, with its size and checksum.
 
-    A file of the package lies beside the declaration. One behind a URL is fetched when it is first asked for, and kept
-    in the cache. Size and checksum are compared before anybody sees the content.
+    A file of the package lies beside the declaration. A file behind a URL is fetched at its first use, and kept in the
+    cache. Size and checksum are checked before the content is used.
 
     Args:
         source: ``Path(__file__).with_name("levels.txt")``, or a URL (http, https or file).
-        size: its bytes; no more are fetched.
+        size: its size in bytes; no more are fetched.
         sha256: its checksum, as 64 hexadecimal digits.
-        licence: under which it may be used, such as ``"CC-BY-4.0"``, and by whom it is.
+        licence: its licence, such as ``"CC-BY-4.0"``, and its author.
 
     Raises:
-        ValueError: a size, checksum, licence or URL that is none.
+        ValueError: the size, checksum, licence or URL is not valid.
     """
 
     source: str | Path
@@ -51,13 +51,13 @@ class Asset:
             raise ValueError(f"{self.source}: say under which licence the asset may be used.")
 
     def path(self) -> Path:
-        """Where the whole file lies on this machine. It is fetched if that was not done before.
+        """The path of the file on this machine. The first call fetches it.
 
         Raises:
             FileNotFoundError: a file of the package is missing.
-            ConnectionError: the URL cannot be reached, or its answer does not end in time.
+            ConnectionError: the URL cannot be reached, or does not answer in time.
             OSError: the cache cannot be written.
-            RuntimeError: the file is not the one that was declared.
+            RuntimeError: the file is not the declared one.
         """
         if isinstance(self.source, Path):
             if not self.source.is_file():

@@ -96,7 +96,7 @@ def find_compiler() -> list[str]:
 def _machine() -> str:
     """What -march=native depends on."""
     try:
-        text = Path("/proc/cpuinfo").read_text()
+        text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
         return next((line for line in text.splitlines() if line.startswith(("flags", "Features"))), platform.machine())
     except OSError:
         return platform.machine() + platform.processor()
@@ -130,10 +130,10 @@ def compile_host(code: str, name: str, flags: tuple[str, ...] = (), suffix: str 
 
     def build(folder: Path) -> bytes:
         source, result = folder / "unit.cpp", folder / "unit.out"
-        source.write_text(code)
+        source.write_text(code, encoding="utf-8")
         command = [*compiler, "-x", "c++", str(source), *options, "-o", str(result), "-lpthread", "-lm"]
         try:
-            done = subprocess.run(command, capture_output=True, text=True)
+            done = subprocess.run(command, capture_output=True, encoding="utf-8", errors="replace")
         except OSError as error:
             raise RuntimeError(f"The C++ compiler {compiler[0]!r} cannot be started ({error}): check CXX.") from error
         if done.returncode != 0:

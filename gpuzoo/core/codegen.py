@@ -117,7 +117,7 @@ class Program:
 
 @cache
 def _header(name: str) -> str:
-    return f'#line 1 "{name}"\n' + (DEVICE / name).read_text()
+    return f'#line 1 "{name}"\n' + (DEVICE / name).read_text(encoding="utf-8")
 
 
 def _defined(text: str) -> dict[str, int]:
@@ -131,7 +131,7 @@ def _defined(text: str) -> dict[str, int]:
 @cache
 def _taken() -> frozenset[str]:
     """Names that the engine defines, on any machine."""
-    return frozenset(_defined("\n".join(path.read_text() for path in DEVICE.glob("*.cuh"))))
+    return frozenset(_defined("\n".join(path.read_text(encoding="utf-8") for path in DEVICE.glob("*.cuh"))))
 
 
 def _check_names(rules: Sequence[Piece]) -> None:

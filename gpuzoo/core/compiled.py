@@ -67,7 +67,7 @@ def _is_whole(path: Path) -> bool:
     if path in _found:
         return path.exists()
     try:
-        whole = hashlib.sha256(path.read_bytes()).hexdigest() == _sum(path).read_text()
+        whole = hashlib.sha256(path.read_bytes()).hexdigest() == _sum(path).read_text(encoding="utf-8")
     except (OSError, ValueError):
         return False
     if whole:

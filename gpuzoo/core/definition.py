@@ -54,7 +54,7 @@ _LARGEST = float(np.finfo(np.float32).max)
 
 @dataclasses.dataclass(frozen=True)
 class Field:
-    """A named array of an env: of its state, or a scratch array that rules work with.
+    """An array of an env: part of its state, or a scratch array for the rules.
 
     Args:
         dtype: one of float32, int32, uint32, uint64, int16, int8, uint8, bool.
@@ -62,8 +62,8 @@ class Field:
             with an ``s`` (``"taggers"``), an integer of the configuration, or one of `EnvDef.constants`. ``()`` is one
             value per env.
         doc: one line for the documentation.
-        scratch: not part of the state. Its contents are undefined whenever `reset`, `step` or `observe` begins; it is
-            in no snapshot, and takes no memory per env on a CPU.
+        scratch: not part of the state. Its contents are undefined whenever `reset`, `step` or `observe` begins.
+            Snapshots leave it out, and on a CPU it takes no memory per env.
     """
 
     dtype: str
@@ -73,7 +73,7 @@ class Field:
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """The shape, once `resolve_fields` has put numbers for names."""
+        """The shape, after `resolve_fields` has replaced names by numbers."""
         return tuple(int(k) for k in self.shape)
 
     def __post_init__(self) -> None:
@@ -85,11 +85,11 @@ def param(default: Any, *, low: float | None = None, high: float | None = None, 
     """A field of a ``Config`` with a range and a line of documentation.
 
     Integers, booleans and ``Literal`` strings become compile-time constants of the kernel. Floats are run-time values:
-    they may be changed at any time and may differ from env to env. A free text (``str``) does not reach the kernel:
-    `EnvDef.constants`, `EnvDef.tables` and the spaces say what follows from it.
+    they may change at any time and may differ between envs. A free text (``str``) does not reach the kernel;
+    `EnvDef.constants`, `EnvDef.tables` and the spaces may depend on it.
 
     Args:
-        default: the value when none is given; its type is the type of the parameter.
+        default: the default value; its type is the type of the parameter.
         low: smallest value accepted.
         high: largest value accepted.
         doc: one line for the documentation.
@@ -114,14 +114,14 @@ class EnvDef:
     Config: ClassVar[type[Config]] = Config
     #: time limit in steps, or None; it can be changed when an env is made
     max_episode_steps: ClassVar[int | None] = None
-    #: what replaces an action that is out of range, not a number or masked; the rules see no other illegal value
+    #: replaces an action that is out of range, NaN or masked; the rules see no other illegal value
     invalid_action: ClassVar[int] = 0
     #: whether agents have action masks, written by `observe` together with the observation
     action_mask: ClassVar[bool] = False
     #: whether episodes are so short that a CPU had better reset many envs together; results do not depend on it, but a
     #: game with one agent and scalar fields is faster then, and takes longer to compile
     short_episodes: ClassVar[bool] = False
-    #: whether the rules are packed, that is of several envs at once: see "Packed rules" in docs/dialect.md
+    #: whether the rules are packed, which means written for several envs at once: see "Packed rules" in docs/dialect.md
     packed: ClassVar[bool] = False
     #: turn-based games: the name of the scalar int32 field with the index of the agent to move
     turn: ClassVar[str | None] = None
@@ -130,7 +130,7 @@ class EnvDef:
     #: names that other libraries give this game, as regular expressions; `gpuzoo.get` takes them, and the last word of
     #: `reference`. `config_of` says what one of them stands for.
     aliases: ClassVar[tuple[str, ...]] = ()
-    #: names of other libraries' games that this one is not, but may stand in for: `gpuzoo.get` suggests it
+    #: names of different games of other libraries that this game can replace: `gpuzoo.get` suggests it
     similar: ClassVar[tuple[str, ...]] = ()
     #: configurations that `gpuzoo bench` times beside the default one: name -> arguments of `Simulator`, which may
     #: hold ``num_envs`` (otherwise a good number is searched)
@@ -141,7 +141,7 @@ class EnvDef:
     render_fps: ClassVar[int] = 30
     #: return at which the game counts as solved, where the field has agreed on one
     reward_threshold: ClassVar[float | None] = None
-    #: what agents want of each other: all the same (cooperative), the opposite (competitive), or some of both (mixed)
+    #: whether agents share a goal (cooperative), oppose each other (competitive), or both (mixed)
     interaction: ClassVar[Literal["", "cooperative", "competitive", "mixed"]] = ""
     #: the original and its papers, name -> address; those of base classes count as well
     links: ClassVar[Mapping[str, str]] = {}
@@ -162,26 +162,26 @@ class EnvDef:
         """More ids that this class declares, such as one for each map.
 
         Returns:
-            id -> what is different by default: parameters, ``max_episode_steps``, ``reward_threshold``, ``reference``.
-            A literal can be read without importing the game, so a start of gpuzoo does not wait for it. Subclasses do
-            not inherit these ids.
+            id -> its different defaults: parameters, ``max_episode_steps``, ``reward_threshold``, ``reference``. If
+            this is a literal, gpuzoo reads it without importing the game, so it starts faster. Subclasses do not
+            inherit these ids.
         """
         return {}
 
     @staticmethod
     def config_of(name: str) -> dict[str, Any]:
-        """The parameters that one of `aliases` stands for, as far as they are not the defaults.
+        """The parameters that an alias of `aliases` stands for, if they differ from the defaults.
 
         Raises:
-            ValueError: the name looks like one of them, and is none.
+            ValueError: the name looks like an alias, but is not one.
         """
         return {}
 
     def agents(self, cfg: Any) -> dict[str, int]:
-        """Ordered groups of agents and how many each has. A game with one agent does not override this.
+        """Groups of agents, in order, with their sizes. A game with one agent does not override this.
 
-        An agent is called after its group, with its number: ``runner_0``. A group of one whose name ends in a number,
-        ``agent_3``, is an agent by that name.
+        An agent's name is its group's with a number: ``runner_0``. In a group of one whose name ends in a number, such
+        as ``agent_3``, the agent has the group's name.
         """
         return {"agent": 1}
 
@@ -197,9 +197,9 @@ class EnvDef:
         raise NotImplementedError(f"{type(self).__name__} must define observation_space(cfg, group)")
 
     def state_space(self, cfg: Any) -> spaces.Box | None:
-        """Space of the global state that ``state`` of the rules writes; None: it is all observations together.
+        """Space of the global state that the rules write in ``state``, or None for all observations together.
 
-        It is what a central critic sees, PettingZoo's ``state()``.
+        A central critic and PettingZoo's ``state()`` read it.
         """
         return None
 
@@ -208,15 +208,15 @@ class EnvDef:
         raise NotImplementedError(f"{type(self).__name__} must define action_space(cfg, group)")
 
     def observation_names(self, cfg: Any, group: str) -> Mapping[str, int]:
-        """What the numbers of an observation are, in their order, for tables: name -> how many numbers it is for.
+        """Names of the numbers of an observation, in order, for tables: name -> how many numbers it covers.
 
-        They add up to the size of the observation. Of a Box with several axes they may be the names of its channels
-        instead, and add up to the length of its last or its first axis. Without names a table has ranges alone.
+        The counts add up to the size of the observation. For a Box with several axes they may name its channels
+        instead, and add up to the length of its last or first axis. Without names a table has only ranges.
         """
         return {}
 
     def action_names(self, cfg: Any, group: str) -> Mapping[str, int]:
-        """What the actions of a Discrete space are, or else the parts of an action: name -> how many it is for."""
+        """Names of the actions of a Discrete space, or of the parts of an action: name -> how many it covers."""
         return {}
 
     def fields(self, cfg: Any) -> dict[str, Field]:
@@ -226,43 +226,43 @@ class EnvDef:
     def constants(self, cfg: Any) -> dict[str, int]:
         """Integers that follow from the configuration, compile-time constants of the rules under these names.
 
-        They may be sizes of fields as well: ``Field("int8", ("SHELVES", 2))``. Names are in upper case.
+        They may also be sizes of fields: ``Field("int8", ("SHELVES", 2))``. Names are in upper case.
         """
         return {}
 
     def tables(self, cfg: Any) -> dict[str, NDArray[Any]]:
-        """Constant arrays that all envs share, read-only in the kernel, which reads them flat: ``e.name[k]``."""
+        """Constant arrays that all envs share. Rules read them with a flat index: ``e.name[k]``."""
         return {}
 
     def generated(self, cfg: Any) -> str:
-        """Device code in front of the rules, which a program has made, such as the equations of a robot's motion.
+        """Generated device code that comes before the rules, such as the equations of a robot's motion.
 
-        It stands in the namespace of the rules. It is not checked as they are: whoever generates it keeps the dialect.
+        It is in the namespace of the rules. The checker does not read it, so its generator must keep to the dialect.
         """
         return ""
 
     def infos(self, cfg: Any, state: Mapping[str, Any]) -> Mapping[str, Any]:
-        """What an interface with ``infos=True`` tells of the state, beside the observation: name -> (num_envs,).
+        """Infos about the state, for an interface with ``infos=True``: name -> (num_envs,).
 
         Args:
             cfg: the configuration.
-            state: the fields of a batch by name, (num_envs, ...) each: arrays of NumPy or CuPy, or torch tensors. What
-                is computed of them takes operators, so that it suits all three.
+            state: the fields of a batch by name, (num_envs, ...) each, as NumPy or CuPy arrays or torch tensors. Use
+                operators only, which work on all three.
         """
         return {}
 
     def step_infos(self, cfg: Any, state: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The same of the last step. An env that has just been reset has none."""
+        """Infos about the last step. An env that has just been reset has none."""
         return {}
 
     def check(self, cfg: Any) -> None:
-        """Raises ValueError where values of the configuration do not fit together.
+        """Raises ValueError if values of the configuration do not fit together.
 
-        Where parameters are given per env it is asked about the values of each env, also before they are changed.
+        If parameters are given per env, it is called with the values of each env, also before they change.
         """
 
     def aspect(self, cfg: Any) -> float:
-        """Width of a picture of the game by its height; pictures are square by default."""
+        """Width of a picture divided by its height. Pictures are square by default."""
         return 1.0
 
     def render(self, cfg: Any, state: Mapping[str, NDArray[Any]], canvas: Any) -> None:
@@ -279,12 +279,12 @@ class EnvDef:
 
     @classmethod
     def single(cls) -> bool:
-        """Whether the game has one agent by its nature (`agents` is not overridden)."""
+        """Whether the game always has one agent (`agents` is not overridden)."""
         return cls.agents is EnvDef.agents
 
     @classmethod
     def module_name(cls) -> str:
-        """The PettingZoo habit of naming: ``SimpleSpread-v0`` is ``simple_spread_v0``."""
+        """The name in PettingZoo's style: ``SimpleSpread-v0`` is ``simple_spread_v0``."""
         words = re.findall(r"[A-Z]+(?![a-z])[0-9]*|[A-Z]?[a-z0-9]+", cls.id)
         return "_".join(words).lower()
 

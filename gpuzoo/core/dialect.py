@@ -77,7 +77,7 @@ def inline_includes(path: Path, seen: set[Path] | None = None) -> list[Piece]:
     seen.add(path)
     pieces: list[Piece] = []
     start, lines = 1, []
-    for number, line in enumerate(path.read_text().split("\n"), 1):
+    for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), 1):
         found = _INCLUDE.match(line)
         if not found:
             lines.append(line)

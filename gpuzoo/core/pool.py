@@ -95,7 +95,7 @@ def _check_landed(queue: Queue) -> None:
 
 @functools.cache
 def _functions() -> dict[str, Any]:
-    code = "\n".join(f'#line 1 "{name}"\n' + (DEVICE / name).read_text() for name in _HEADERS)
+    code = "\n".join(f'#line 1 "{name}"\n' + (DEVICE / name).read_text(encoding="utf-8") for name in _HEADERS)
     library = ctypes.CDLL(str(compile_host(code, "pool", (_SPINS,))))
     pointer, number = ctypes.c_void_p, ctypes.c_longlong
     types: dict[str, tuple[Any, list[Any]]] = {

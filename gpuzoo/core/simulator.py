@@ -85,7 +85,7 @@ def host_seed(seed: Any) -> Any:
 
 @dataclasses.dataclass(frozen=True)
 class Snapshot:
-    """The whole state of some envs, from which their episodes go on with the same bits, on any device.
+    """The complete state of some envs. Their episodes continue from it with the same bits, on any device.
 
     Attributes:
         id: the game.
@@ -125,30 +125,30 @@ class Simulator:
     """``num_envs`` copies of a game on one device.
 
     Args:
-        env: the game, an `EnvDef` or a subclass of it.
+        env: the game, an instance or a subclass of `EnvDef`.
         num_envs: number of envs.
         device: ``"cpu"``, ``"cuda"``, ``"cuda:k"``, ``"auto"``, or a ``torch.device``.
         autoreset_mode: when an env whose episode is over begins the next one (Gymnasium's three modes).
         max_episode_steps: time limit; ``"default"`` takes the game's own, None or -1 means no limit.
         threads: CPU threads; all by default.
         lanes: overrides the game's number of lanes; results do not depend on it.
-        debug: raise ValueError at once on actions that are out of range or not numbers, and IndexError where the rules
-            use an index that is out of range, with file and line. Results are the same, and slower.
-        backend: a ready backend in place of ``device``.
-        **config: the game's parameters; a float parameter may be an array with a value per env, or a `gpuzoo.Uniform`
-            from which every episode draws its own.
+        debug: raise ValueError for actions that are out of range or NaN, and IndexError if the rules use an index out
+            of range, with file and line. The results are the same; steps are slower.
+        backend: a backend to use instead of ``device``.
+        **config: the game's parameters. A float parameter may be an array with a value per env, or a `gpuzoo.Uniform`
+            from which every episode draws a value.
 
     Attributes:
         arrays: every array by name, on the device, with the envs along the first axis. ``observation``,
             ``reward``, ``terminated``, ``truncated``, ``alive``, ``episode_return``, ``final_return``, ``final_length``
             (num_envs, agents, ...); ``ended``, ``waiting``, ``elapsed_steps``, ``seed``, ``episode`` (num_envs,);
             ``action`` (num_envs, agents, action_size), to be written before `step`; and the game's fields.
-        recordings: those of single envs that are going on.
-        in_use: held while a kernel of this batch is launched, which on a CPU is while it runs. `close` waits for it.
+        recordings: the recordings of single envs that are in progress.
+        in_use: a lock, held while a kernel of this batch is launched; on a CPU, while it runs. `close` waits for it.
 
     Raises:
         ValueError, TypeError: arguments out of range or of the wrong type.
-        RuntimeError: no GPU, no compiler, or rules that do not compile.
+        RuntimeError: there is no GPU or no compiler, or the rules do not compile.
         ImportError: CuPy is missing for a CUDA device.
     """
 
@@ -324,7 +324,7 @@ class Simulator:
 
     @property
     def params(self) -> dict[str, Any]:
-        """Copies of the run-time parameters: arrays of shape (1,), or (num_envs,) where given per env or drawn."""
+        """Copies of the run-time parameters: arrays (1,), or (num_envs,) for parameters given per env or drawn."""
         return {name: self.backend.to_numpy(array) for name, array in self._params.items()}
 
     def config(self, env: int) -> Any:
@@ -334,10 +334,10 @@ class Simulator:
         return dataclasses.replace(self.cfg, **own)
 
     def param(self, name: str) -> Any:
-        """A parameter as it is now: its value, or a float32 array (num_envs,) where envs may differ in it.
+        """The current value of a parameter, or a float32 array (num_envs,) if it may differ between envs.
 
         Raises:
-            AttributeError: there is none of this name.
+            AttributeError: there is no such parameter.
         """
         array = self._params.get(name)
         shared = array is None or (array.shape == (1,) and name not in self._drawn)
@@ -345,27 +345,26 @@ class Simulator:
 
     @property
     def drawn(self) -> Mapping[str, Uniform]:
-        """By name, the parameters that every episode draws, with what it draws them from."""
+        """The parameters that every episode draws, by name, with their distributions."""
         return dict(self._drawn)
 
     def set_params(self, envs: Any = None, **values: Any) -> None:
-        """Changes run-time (float) parameters: all of them, or on an error none.
+        """Changes run-time (float) parameters. After an error none has changed.
 
-        Spaces stay as they were made, and keep their word: a value with which an observation or an action would leave
-        them is refused. Make the batch with the value that needs the widest space, or with an array whose smallest and
-        largest values do.
+        Spaces do not change, so a value that would let observations or actions leave them is refused. Make the batch
+        with the value that needs the widest space, or with an array that has the extreme values.
 
         Args:
-            envs: indices or a bool mask of the envs concerned; all by default. Only parameters that were given per env
-                when the batch was made can differ from env to env.
-            **values: a number, or an array with a value for each env concerned. Of a parameter that every episode draws
-                a `gpuzoo.Uniform`, from which the episodes that begin from now on draw; or a number, which it then has.
+            envs: indices or a bool mask of the envs to change; all by default. Only parameters that were given per env
+                when the batch was made can differ between envs.
+            **values: a number, or an array with a value for each of these envs. A parameter that every episode draws
+                takes a `gpuzoo.Uniform`, which later episodes draw from, or a number, which fixes it.
 
         Raises:
-            TypeError: an unknown parameter, one that is a compile-time constant, or a dictionary in place of ``envs``.
-            ValueError: out of range or not finite; per-env values for a parameter that is shared, or as many as there
-                are not envs; an env that is named twice; values that do not fit together in one of the envs, with those
-                that stay as they are; or a value that needs a wider space.
+            TypeError: a parameter is unknown or a compile-time constant, or ``envs`` is a dictionary.
+            ValueError: a value is out of range or not finite; per-env values are given for a shared parameter, or their
+                number is wrong; an env is named twice; the values of an env do not fit together; or a value needs a
+                wider space.
         """
         self.check_usable()
         if isinstance(envs, Mapping):
@@ -392,7 +391,7 @@ class Simulator:
 
     @property
     def was_reset(self) -> bool:
-        """Whether there has been a first `reset`, without which there is no state."""
+        """Whether there was a first `reset`. Before it there is no state."""
         return self._seeded
 
     @property
@@ -401,7 +400,7 @@ class Simulator:
         return self._closed
 
     def check_usable(self) -> None:
-        """Raises RuntimeError after `close`, and in another process than the one that made this batch."""
+        """Raises RuntimeError after `close`, and in a process that did not make this batch."""
         if self._closed:
             raise RuntimeError(self._closed_message())
         if self._born != _generation:
@@ -410,7 +409,7 @@ class Simulator:
             )
 
     def check_begun(self, call: str) -> None:
-        """As `check_usable`, and raises RuntimeError before the first `reset`; ``call`` is what it must come before."""
+        """As `check_usable`, and raises RuntimeError before the first `reset`; the message names the ``call``."""
         self.check_usable()
         if not self._seeded:
             raise RuntimeError(f"{self.env.id}: call reset() before {call}().")
@@ -430,19 +429,19 @@ class Simulator:
             self._kernels.launches[kernel](self._store, argument, count, self._kernels.threads)
 
     def reset(self, seed: int | Any | None = None, mask: Any = None, params: Mapping[str, Any] | None = None) -> None:
-        """Begins new episodes, or on an error changes nothing.
+        """Begins new episodes. After an error nothing has changed.
 
         Args:
-            seed: env ``i`` is seeded ``seed + i``; or a sequence or array of ``num_envs`` seeds; None goes on with the
-                next episode of each env's own sequence (a fresh random seed the first time).
-            mask: bool array (num_envs,) of the envs to reset; all by default. The first reset must be of all.
+            seed: env ``i`` gets the seed ``seed + i``; or a sequence or array of ``num_envs`` seeds. None begins the
+                next episode of each env's own sequence (with a fresh random seed the first time).
+            mask: bool array (num_envs,) of the envs to reset; all by default. The first reset must reset all.
             params: run-time parameters of these envs, as in `set_params`.
 
         Raises:
-            TypeError: a mask that is no bool array, a seed that is no integer, or as `set_params`.
+            TypeError: the mask is not a bool array, a seed is not an integer, or as `set_params`.
             ValueError: a mask or seeds of the wrong shape, a mask in host memory without a True, a negative seed, or as
                 `set_params`.
-            RuntimeError: the first reset is not of all envs.
+            RuntimeError: the first reset leaves out envs.
         """
         self.check_usable()
         seed = host_seed(seed)
@@ -491,18 +490,20 @@ class Simulator:
         return np.array([s % 2**64 for s in seeds], np.uint64)
 
     def step(self, envs: Any = None) -> None:
-        """One step with the actions in ``arrays["action"]``: one launch, without allocation or waiting for all envs.
+        """One step with the actions in ``arrays["action"]``.
+
+        A step of all envs is one launch. It allocates nothing, and does not wait for the device.
 
         Args:
-            envs: index, indices or a bool mask of the envs to step; the others stay as they are, with their time and
-                random numbers. All by default.
+            envs: index, indices or a bool mask of the envs to step; all by default. The others do not change, nor do
+                their time and their random numbers.
 
         Raises:
             RuntimeError: not reset yet, closed, or used after a fork.
-            ValueError: an env that is named twice; with ``debug``, an action that is out of range or not a number.
-            IndexError, TypeError: ``envs`` are no indices of envs.
-            IndexError: with ``debug``, an index of the rules that is out of range. The step is finished: what it read
-                there was 0, and what it wrote there is lost.
+            ValueError: an env is named twice; with ``debug``, an action is out of range or NaN.
+            IndexError, TypeError: ``envs`` are not indices of envs.
+            IndexError: with ``debug``, the rules use an index out of range. The step is complete: the index read 0, and
+                writes to it were dropped.
         """
         if self._closed or self._born != _generation:  # a call less where all is well
             self.check_usable()
@@ -529,7 +530,7 @@ class Simulator:
     def rollout(self, steps: int, policy: str = "random") -> None:
         """``steps`` steps in one launch, with random legal actions drawn in the kernel.
 
-        The arrays then hold what the last of these steps left, ``action`` included. The result is the same as that of
+        The arrays then hold the results of the last step, and its ``action``. The result is the same as calling
         `random_actions` and `step` in turn.
         """
         self.check_begun("rollout")
@@ -542,7 +543,7 @@ class Simulator:
         self._launch("rollout", self.num_envs, steps)
 
     def random_actions(self) -> None:
-        """Fills ``arrays["action"]`` with random legal actions, the ones that `rollout` would take next."""
+        """Fills ``arrays["action"]`` with random legal actions, the same that `rollout` would take next."""
         self.check_begun("random_actions")
         self._launch("act", self.num_envs)
 
@@ -554,12 +555,12 @@ class Simulator:
             raise ValueError(f"{self.env.id}: {message}")
 
     def check_indices(self) -> None:
-        """Looks for indices of the rules that were out of range, as every launch does with ``debug``.
+        """Checks for indices of the rules that were out of range, as every launch does with ``debug``.
 
-        For whoever has kernels called by other means than this class.
+        Use it if something other than this class calls the kernels.
 
         Raises:
-            IndexError: the first one of the lowest env.
+            IndexError: the first such index of the lowest env.
         """
         if isinstance(self._kernels, CheckedKernels):
             self._kernels.check()
@@ -640,10 +641,10 @@ class Simulator:
             return {name: self.backend.take(self.arrays[name], where) for name in names}
 
     def global_state(self) -> Any:
-        """The game's own global state now (`EnvDef.state_space`), in memory that the next call writes again.
+        """The game's own global state (`EnvDef.state_space`), in memory that the next call overwrites.
 
         Returns:
-            An array ``(num_envs, *state_space.shape)`` on the device. It costs one launch, and nothing is waited for.
+            An array ``(num_envs, *state_space.shape)`` on the device. It costs one launch, and does not wait.
 
         Raises:
             ValueError: the game declares no ``state_space``.
@@ -661,7 +662,9 @@ class Simulator:
         return self._told
 
     def set_state(self, values: Mapping[str, Any], envs: Any = None) -> None:
-        """Writes fields of the state, and observes these envs anew, with those agents acting that are alive now.
+        """Writes fields of the state, and recomputes the observations of these envs.
+
+        The agents that are alive now act next.
 
         Args:
             values: new values by name of a field, ``elapsed_steps`` or ``alive``, with the envs along the first axis.
@@ -669,9 +672,9 @@ class Simulator:
 
         Raises:
             KeyError: no such field.
-            TypeError: values that are no numbers.
-            ValueError: the wrong shape, a number that the field's dtype cannot hold, or an env that is named twice.
-                After any error nothing is changed.
+            TypeError: values are not numbers.
+            ValueError: a shape is wrong, a number does not fit the field's dtype, or an env is named twice. After any
+                error nothing has changed.
         """
         self.check_usable()
         known = [*self.program.fields, *_STATE]
@@ -690,7 +693,7 @@ class Simulator:
         self._launch("reset", self.num_envs, _NO_RESET)
 
     def snapshot(self, envs: Any = None) -> Snapshot:
-        """The whole state of some envs (all by default), on the device."""
+        """The complete state of some envs (all by default), on the device."""
         self.check_usable()
         with self.backend.ordered():
             where = None if envs is None else self._index(envs)
@@ -710,25 +713,24 @@ class Simulator:
         return {name: getattr(self.cfg, name) for name in config_types(self.env.Config) if name not in self._params}
 
     def restore(self, snapshot: Snapshot, envs: Any = None, seed: int | Any | None = None) -> None:
-        """Puts envs into the state of a snapshot; their episodes go on from there with the same bits.
+        """Sets envs to the state of a snapshot. Their episodes continue from there with the same bits.
 
-        With ``seed`` the state is the same, and chance is not: what the rules draw from then on follows from the new
-        seeds. So ``restore(sim.snapshot(3), seed=0)`` makes as many games as there are envs, which all begin from what
-        env 3 was.
+        With ``seed`` the state is the same, but later random numbers follow from the new seeds. So
+        ``restore(sim.snapshot(3), seed=0)`` begins a different game in each env, all from the state of env 3.
 
         Args:
             snapshot: from `snapshot`, of any batch of the same game on any device.
-            envs: index, indices or a bool mask of the envs to overwrite; all by default. As many as the snapshot has,
-                or any number if it has one.
-            seed: the ``k``-th of these envs is seeded ``seed + k``; or a sequence with a seed for each; None keeps the
-                snapshot's seeds.
+            envs: index, indices or a bool mask of the envs to overwrite; all by default. There must be as many as in
+                the snapshot, unless it has one env.
+            seed: the ``k``-th of these envs gets the seed ``seed + k``; or a sequence with a seed for each. None keeps
+                the snapshot's seeds.
 
         Raises:
-            TypeError: envs that are no indices, or a seed that is no integer.
-            ValueError: a snapshot of another game, configuration or number of envs; one that lacks an array, or has one
-                of another shape or dtype; an env that is named twice; parameters that `set_params` would refuse; seeds
-                that are too few or negative. After any error nothing is changed.
-            RuntimeError: a restore of some envs while the others were never reset.
+            TypeError: ``envs`` are not indices, or a seed is not an integer.
+            ValueError: the snapshot has another game, configuration or number of envs, lacks an array, or has one of
+                another shape or dtype; an env is named twice; `set_params` would refuse its parameters; seeds are too
+                few or negative. After any error nothing has changed.
+            RuntimeError: some envs are restored while the others were never reset.
         """
         self.check_usable()
         if snapshot.id != self.env.id or snapshot.constants != self.constants():
@@ -791,7 +793,7 @@ class Simulator:
         return _copied, (arguments, Change(self.cfg, self.params, self._drawn), arrays, self._seeded)
 
     def close(self) -> None:
-        """Frees the arrays, after a step of another thread is through. May be called again."""
+        """Frees the arrays, after a running step of another thread has finished. May be called again."""
         if self._born != _generation:  # a thread that is not in this process may have left `in_use` locked
             self._free()
             return

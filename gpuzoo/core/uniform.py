@@ -15,17 +15,17 @@ class Uniform:
 
     ``gpuzoo.make_vec("CartPole-v1", 4096, gravity=gpuzoo.Uniform(5.0, 15.0))``
 
-    What an env draws follows from its seed and the number of the episode, as all chance does: it is the same on every
-    device. The kernel draws, so that it costs no launch and no copy. The text ``"5:15"`` (or ``"log:0.1:10"``) means
-    the same wherever a parameter is given.
+    Like all random numbers, the values follow from the env's seed and the number of the episode, so they are the same
+    on every device. The kernel draws them, which costs no launch and no copy. Wherever a parameter is given as text,
+    ``"5:15"`` (or ``"log:0.1:10"``) means the same.
 
     Args:
         low: the smallest value.
         high: the largest value.
-        log: draw the logarithm uniformly, for a parameter whose order of magnitude is what varies.
+        log: draw the logarithm uniformly, for a parameter that varies over orders of magnitude.
 
     Raises:
-        ValueError: ends that are not finite or in the wrong order, or a logarithm of what is not positive.
+        ValueError: the ends are not finite or in the wrong order, or not positive with ``log``.
     """
 
     low: float

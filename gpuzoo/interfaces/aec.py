@@ -11,6 +11,7 @@ from pettingzoo.utils.wrappers import OrderEnforcingWrapper
 from gpuzoo import registry
 from gpuzoo.core.definition import EnvDef
 from gpuzoo.interfaces.parallel import AgentView, ViewedEnv, parallel_env
+from gpuzoo.interfaces.signatures import arguments_of
 
 
 class TurnBasedEnv(ViewedEnv, AECEnv[str, Any, Any]):
@@ -65,12 +66,14 @@ class TurnBasedEnv(ViewedEnv, AECEnv[str, Any, Any]):
             self.render()
 
 
+@arguments_of(AgentView)
 def aec_env(env: str | EnvDef | type[EnvDef], **kwargs: Any) -> AECEnv[str, Any, Any]:
-    """One env as a PettingZoo ``AECEnv``: natively for turn-based games, by PettingZoo's conversion for the others.
+    """One env as a PettingZoo ``AECEnv``, with the arguments of `parallel_env`.
 
-    Args:
-        env: id or declaration of a game.
-        **kwargs: ``render_mode``, ``max_cycles``, ``device``, ``masks`` and the game's parameters.
+    Turn-based games implement it directly. For other games PettingZoo converts the parallel env.
+
+    Raises:
+        ValueError: an argument is out of range.
     """
     definition = registry.get(env)
     if definition.turn is None:

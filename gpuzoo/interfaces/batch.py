@@ -104,19 +104,19 @@ def draw_or_show(simulator: Simulator, window: Window | None) -> np.ndarray[Any,
 
 
 class BatchEnv(Interface):
-    """Many copies of a game at once, for trainers that think in groups of agents.
+    """Many copies of a game at once, with arrays by group of agents.
 
     Observations, rewards and so on are dictionaries from group to array. By default the arrays are the simulator's own
-    memory: they are valid until the next `step` or `reset`, and nothing is copied. Nothing waits for the device.
+    memory, without a copy: they are valid until the next `step` or `reset`, and no call waits for the device.
 
-    As that memory is what the kernels use, Discrete and MultiDiscrete observations are int32 here.
+    The kernels use this memory, so Discrete and MultiDiscrete observations are int32 here.
 
     Args:
         env: id or declaration of the game.
-        num_envs: number of envs, whatever their number of agents. (`VectorEnv` counts agents.)
+        num_envs: number of envs, however many agents each has. (`VectorEnv` counts agents.)
         device: ``"cpu"``, ``"cuda"``, ``"cuda:k"``, ``"auto"``, or a ``torch.device``.
         output: ``"numpy"`` (copied from a GPU), ``"torch"`` or ``"cupy"``; by default torch on a GPU, NumPy on a CPU.
-        copy: whether returned arrays are fresh ones that stay as they are.
+        copy: whether to return copies, which later steps do not change.
         autoreset_mode: ``"same_step"`` (default: the learner's usual choice), ``"next_step"`` or ``"disabled"``.
         **kwargs: further arguments of `Simulator` and the game's parameters.
 
@@ -126,7 +126,7 @@ class BatchEnv(Interface):
         observation_spaces: one agent's observation, by group.
         action_spaces: one agent's action, by group.
         state_space: of an env's global state.
-        simulator: the engine below, with every array by name.
+        simulator: the simulator that runs the envs, with every array by name.
     """
 
     def __init__(
@@ -320,16 +320,17 @@ class BatchEnv(Interface):
         Args:
             actions: an array (num_envs, agents, ...) for all agents, or a dictionary with an array
                 (num_envs, agents of the group, ...) for each group. Discrete actions have no last axis. NumPy, CuPy and
-                torch are taken; a group that is left out repeats its last actions.
+                torch are accepted. A group that is left out repeats its last actions.
 
         Returns:
             Observations, rewards (float32), terminations (bool), truncations (bool), each by group with shape
-            (num_envs, agents, ...), and infos: ``alive`` by group (who acts next), ``ended`` (num_envs,) whether the
-            episode ended in this step, ``final_obs`` by group (valid where an agent was terminated or truncated, in
-            same-step mode), ``episode`` with the return ``r`` and length ``l`` of each agent's last finished episode.
+            (num_envs, agents, ...), and infos: ``alive`` by group (whether an agent acts next), ``ended`` (num_envs,)
+            (whether the episode ended in this step), ``final_obs`` by group (valid where an agent was terminated or
+            truncated, in same-step mode), and ``episode`` with the return ``r`` and length ``l`` of each agent's last
+            finished episode.
 
         Raises:
-            ValueError, TypeError: actions of the wrong shape or kind, or an unknown group.
+            ValueError, TypeError: actions have the wrong shape or kind, or a group is unknown.
         """
         if isinstance(actions, Mapping):
             self._check_groups(actions)
@@ -362,8 +363,8 @@ class BatchEnv(Interface):
     def state(self) -> Any:
         """The global state of each env, of shape ``(num_envs, *state_space.shape)``, as a central critic sees it.
 
-        It is the game's own where it declares one; it is computed by this call, and valid until the next one. Otherwise
-        it is the observations of all agents, one after the other, float32.
+        If the game declares a global state, this call computes it, and it is valid until the next call. Otherwise it is
+        the observations of all agents, concatenated, float32.
         """
         found = global_state(self.simulator)
         return self._out(tensors.as_tensor(found) if self.output == "torch" else found)
@@ -371,7 +372,8 @@ class BatchEnv(Interface):
     def render(self, index: int = 0, side: int = 480, aspect: float | None = None) -> np.ndarray[Any, Any]:
         """A picture of env ``index``, (height, width, 3) uint8.
 
-        Its longer side has ``side`` pixels, and ``aspect`` is its width by its height, the game's own by default.
+        ``side`` is the length of its longer side in pixels. ``aspect`` is width divided by height, by default the
+        game's own.
         """
         return draw(self.simulator, index, side, aspect)
 

@@ -25,14 +25,14 @@ class Players(NamedTuple):
 
 
 class State(NamedTuple):
-    """What is observed.
+    """The observation of some envs.
 
     Attributes:
         env_id: int32 (envs,), to be sent back with the actions.
-        players: of each row.
+        players: the ``env_id`` of each row.
         obs: (rows, ...).
         elapsed_step: int32 (envs,).
-        action_mask: int8 (rows, choices), or None where the game has no masks.
+        action_mask: int8 (rows, choices), or None if the game has no masks.
     """
 
     env_id: Any
@@ -48,8 +48,8 @@ class TimeStep(NamedTuple):
     Attributes:
         step_type: int32 (envs,): 0 first, 1 mid, 2 last.
         reward: float32 (rows,).
-        discount: float32 (rows,): 0 where an agent was terminated, also at a last step that is truncated for others,
-            and for as long as it is out of the game; else 1.
+        discount: float32 (rows,): 0 for an agent that was terminated, as long as it is out of the game and even if the
+            last step is truncated for others; otherwise 1.
         observation: a `State`.
     """
 
@@ -75,7 +75,7 @@ class DmPool:
     """An `EnvPool` with dm_env's time steps, in NumPy arrays; ``make_pool(..., env_type="dm")`` makes one.
 
     A truncated episode ends with discount 1 and a terminated one with 0, as in dm_env. (EnvPool has 0 for both.) The
-    step after an end is a first one: its action is ignored and its reward is 0.
+    step after the end of an episode is a first step: its action is ignored and its reward is 0.
 
     Args:
         pool: an `EnvPool` with NumPy output whose rows have `COLUMNS`; it is closed with this one.

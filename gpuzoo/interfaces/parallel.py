@@ -17,6 +17,7 @@ from gpuzoo.interfaces.batch import Masks, apply_options, check_masks, check_ren
 from gpuzoo.interfaces.global_state import global_state, global_state_space
 from gpuzoo.interfaces.infos import infos_of_one
 from gpuzoo.interfaces.interface import OneEnv
+from gpuzoo.interfaces.signatures import arguments_of
 from gpuzoo.interfaces.spaces import agent_observation_space, plain_space
 from gpuzoo.render import Window
 
@@ -26,20 +27,13 @@ _OPTIONS = ("params", "options")  # the second is what PettingZoo's own tests gi
 class AgentView(OneEnv):
     """One env of a simulator, agent by agent: what the parallel and the AEC interface have in common.
 
-    Args:
-        env: id or declaration.
-        render_mode: ``"rgb_array"``, ``"human"`` or None.
-        max_cycles: time limit in steps; by default the game's own, None or -1 for none.
-        device: where it runs; one env is fastest on the CPU.
-        masks: where a game's action masks are: ``"observation"``, which is then a dictionary, and infos, or ``"info"``
-            for infos alone.
-        infos: adds what the game itself has for infos, the same for all agents.
-        **kwargs: the game's parameters.
+    `parallel_env` describes the arguments.
     """
 
     def __init__(
         self,
         env: str | EnvDef | type[EnvDef],
+        *,
         render_mode: str | None = None,
         max_cycles: int | Literal["default"] | None = "default",
         device: Device = "cpu",
@@ -250,12 +244,19 @@ class GpuzooParallelEnv(ViewedEnv, ParallelEnv[str, Any, Any]):
         )
 
 
+@arguments_of(AgentView)
 def parallel_env(env: str | EnvDef | type[EnvDef], **kwargs: Any) -> GpuzooParallelEnv:
     """One env as a PettingZoo ``ParallelEnv``.
 
     Args:
         env: id or declaration of a game.
-        **kwargs: ``render_mode``, ``max_cycles``, ``device``, ``masks``, ``infos`` and the game's parameters.
+        render_mode: ``"rgb_array"``, ``"human"`` or None.
+        max_cycles: time limit in steps; by default the game's own, None or -1 for none.
+        device: the device; a single env is fastest on the CPU.
+        masks: where to put a game's action masks. ``"observation"`` puts them into the observation, which becomes a
+            dictionary, and into infos; ``"info"`` into infos only.
+        infos: adds the game's own infos, the same for all agents.
+        **kwargs: the game's parameters.
 
     Raises:
         ValueError: the game is turn-based, or an argument is out of range.

@@ -10,7 +10,7 @@ import functools
 import os
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, overload
 
 import gymnasium
 import numpy as np
@@ -60,22 +60,22 @@ class PoolSpec:
 class EnvPool(BatchAttributes, gymnasium.vector.VectorEnv[Any, Any, Any]):
     """A batch of a game with EnvPool's interface; `make_pool` makes one.
 
-    An env is in flight from `send`, `async_reset` or `reset` until `recv` returns it. In between its actions are
-    copied, native threads step it, and the caller does something else. What an env does depends on its seed and its
-    actions alone, not on when or with whom it is stepped.
+    An env is in flight from `send`, `async_reset` or `reset` until `recv` returns it. Meanwhile native threads step it,
+    and the caller is free to do other work. An env's results depend on its seed and its actions only, not on when it is
+    stepped or together with which envs.
 
-    Autoreset is Gymnasium's next-step mode, as EnvPool's: the send after an end begins the next episode, its action is
-    ignored, its reward is 0 and its ``elapsed_step`` 0. In the same way the first send of an env that was never reset
-    begins its first episode.
+    Autoreset is Gymnasium's next-step mode, as in EnvPool: the first send after the end of an episode begins the next
+    one. Its action is ignored, its reward is 0 and its ``elapsed_step`` 0. In the same way, the first send to an env
+    that was never reset begins its first episode.
 
     **Here `num_envs` counts envs**, as in EnvPool, and so does ``batch_size``. (`VectorEnv` counts rows.) A row is one
-    agent of one env, an env's rows together and in the order of its agents, as EnvPool's players; of a single-agent
-    game a row is an env. Where a game has action masks, observations are ``{"observation", "action_mask"}``. Discrete
-    and MultiDiscrete observations are int32, as EnvPool's.
+    agent of one env, like EnvPool's players. The rows of an env are adjacent, in the order of its agents. In a
+    single-agent game a row is an env. If a game has action masks, observations are ``{"observation", "action_mask"}``.
+    Discrete and MultiDiscrete observations are int32, as in EnvPool.
 
     Args:
         env: id or declaration of the game.
-        num_envs: as for `make_pool`, like all that follows.
+        num_envs: see `make_pool`, as for the next arguments.
         batch_size: see there.
         num_threads: see there.
         seed: see there.
@@ -83,13 +83,13 @@ class EnvPool(BatchAttributes, gymnasium.vector.VectorEnv[Any, Any, Any]):
         output: see there.
         max_episode_steps: see there.
         render_mode: see there.
-        extra_columns: names of further arrays of the simulator, one value per env or per agent, that `column` gives.
+        extra_columns: names of further arrays of the simulator, one value per env or per agent, which `column` returns.
         **kwargs: further arguments of `Simulator` (``debug``, ``lanes``) and the game's parameters.
 
     Attributes:
         simulator: the engine below.
         num_envs, num_worlds: number of envs, whatever their number of agents.
-        batch_size: how many envs `recv` waits for.
+        batch_size: number of envs that `recv` waits for.
         observation_space, action_space: of one row (``single_observation_space`` and ``single_action_space`` are
             the same).
         spec: a `PoolSpec`.
@@ -224,7 +224,7 @@ class EnvPool(BatchAttributes, gymnasium.vector.VectorEnv[Any, Any, Any]):
 
     @property
     def is_async(self) -> bool:
-        """Whether `recv` waits for some of the envs only."""
+        """Whether `recv` waits for only some of the envs."""
         return not self._whole
 
     # ---- rows ----
@@ -281,19 +281,19 @@ class EnvPool(BatchAttributes, gymnasium.vector.VectorEnv[Any, Any, Any]):
     # ---- send and receive ----
 
     def send(self, action: Any, env_id: Any = None) -> None:
-        """Has some envs stepped, and does not wait for them.
+        """Starts a step of some envs, and returns at once.
 
         Args:
             action: (envs, ...), or (envs * agents, ...) with an env's rows together; copied. Or EnvPool's dictionary
                 ``{"action": ..., "env_id": ...}``.
-            env_id: integers (envs,), as ``info["env_id"]`` has them, in any order; all envs by default.
+            env_id: integers (envs,) in any order, as in ``info["env_id"]``; all envs by default.
 
         Raises:
-            IndexError: an env that is out of range.
-            ValueError: one that is named twice, or actions of the wrong shape; with ``debug``, an illegal action.
-            TypeError: indices that are no integers, or actions of the wrong kind.
-            RuntimeError: an env that is in flight; a pool that was closed or comes from before a fork.
-                After any error nothing is changed.
+            IndexError: an env is out of range.
+            ValueError: an env is named twice, or actions have the wrong shape; with ``debug``, an illegal action.
+            TypeError: indices are not integers, or actions have the wrong kind.
+            RuntimeError: an env is in flight, or the pool was closed or made before a fork. After any error nothing has
+                changed.
         """
         sim = self.simulator
         if not self._queue.usable:
@@ -335,19 +335,19 @@ class EnvPool(BatchAttributes, gymnasium.vector.VectorEnv[Any, Any, Any]):
             raise ValueError(f"{self.simulator.env.id}: {message}")
 
     def recv(self) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
-        """Waits for the ``batch_size`` envs that are finished first, or for all in flight if these are fewer.
+        """Waits for the first ``batch_size`` envs to finish, or for all that are in flight if these are fewer.
 
-        On a CPU the thread that waits steps envs itself meanwhile. On a GPU the envs of a `send` are stepped in batches
-        of at most ``batch_size``, each on a stream, and the oldest finished batch is returned; the current stream waits
-        for it, not the host.
+        On a CPU the waiting thread steps envs itself. On a GPU the envs of a `send` are stepped in batches of at most
+        ``batch_size``, each on a stream, and the oldest finished batch is returned. The current stream waits
+        for it; the host does not.
 
         Returns:
-            Observations, rewards (float32), terminations, truncations (bool), each (rows, ...), in arrays of the
-            caller's own, and infos: ``env_id`` int32 (envs,), ``players`` with ``env_id`` of each row, ``elapsed_step``
-            int32 (envs,), and with several agents ``alive`` (rows,), whether an agent acts next.
+            Observations, rewards (float32), terminations, truncations (bool), each (rows, ...), in arrays that the
+            caller may keep, and infos: ``env_id`` int32 (envs,), ``players`` with the ``env_id`` of each row,
+            ``elapsed_step`` int32 (envs,), and with several agents ``alive`` (rows,), whether the agent acts next.
 
         Raises:
-            RuntimeError: nothing is in flight, so that this would wait forever; closed; or after a fork.
+            RuntimeError: nothing is in flight, so this would wait forever; the pool is closed; or after a fork.
             IndexError: with ``debug``, an index of the rules that is out of range.
         """
         return self._gymnasium(self.recv_rows())
@@ -386,7 +386,7 @@ class EnvPool(BatchAttributes, gymnasium.vector.VectorEnv[Any, Any, Any]):
         return rows[self._place[name]]
 
     def step(self, action: Any, env_id: Any = None) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
-        """`send` and `recv`; of all envs at once where ``batch_size`` is ``num_envs``.
+        """`send`, then `recv`. If ``batch_size`` is ``num_envs``, this steps all envs at once.
 
         Raises:
             As `send` and `recv`.
@@ -420,7 +420,7 @@ class EnvPool(BatchAttributes, gymnasium.vector.VectorEnv[Any, Any, Any]):
     # ---- reset ----
 
     def async_reset(self) -> None:
-        """Resets all envs, which are then in flight until `recv` returns them. The first episodes have the pool's seed.
+        """Resets all envs. They are in flight until `recv` returns them. The first episodes use the pool's seed.
 
         Raises:
             RuntimeError: an env is in flight.
@@ -459,12 +459,12 @@ class EnvPool(BatchAttributes, gymnasium.vector.VectorEnv[Any, Any, Any]):
             options: ``reset_mask``: bool (num_envs,) of the envs to reset, in place of ``env_id``.
 
         Returns:
-            Observations and infos of `recv`. In asynchronous mode these are of ``batch_size`` envs, and not
-            of those that were reset if others are in flight: there `async_reset` is the clearer call.
+            Observations and infos of `recv`. In asynchronous mode these belong to ``batch_size`` envs. If other envs
+            are in flight, they may not be the envs that were reset, so prefer `async_reset` there.
 
         Raises:
             RuntimeError: one of these envs is in flight.
-            IndexError, ValueError, TypeError: ``env_id``, ``seed`` or ``options`` that are none.
+            IndexError, ValueError, TypeError: invalid ``env_id``, ``seed`` or ``options``.
         """
         observations, _, _, _, infos = self._gymnasium(self.reset_rows(env_id, seed=seed, options=options))
         return observations, infos
@@ -489,16 +489,16 @@ class EnvPool(BatchAttributes, gymnasium.vector.VectorEnv[Any, Any, Any]):
     def xla(self) -> tuple[Any, Callable[..., Any], Callable[..., Any], Callable[..., Any]]:
         """The envs as functions of JAX, for loops inside ``jax.jit``: EnvPool's ``handle, recv, send, step``.
 
-        ``step(handle, action)`` returns the next handle and what `step` returns; ``send(handle, action)`` the next
-        handle, and ``recv(handle)`` the same handle and what its step told. The handle holds the envs as they are now,
-        in arrays of JAX: the functions are pure, an old handle can be stepped again, and this pool stays as it is.
-        Envs that are in flight are received first. `gpuzoo.jax` has more of this kind.
+        ``step(handle, action)`` returns the next handle and the results of `step`. ``send(handle, action)`` returns the
+        next handle, and ``recv(handle)`` returns the same handle and the results of its step. A handle holds the
+        current state of the envs in JAX arrays. The functions are pure: an old handle can be stepped again, and this
+        pool does not change. Envs in flight are received first. `gpuzoo.jax` has more functions for JAX.
 
         Raises:
             ImportError: JAX is missing.
             RuntimeError: not reset yet, closed, or used after a fork.
-            ValueError: a pool whose ``batch_size`` is not all of its envs, or with ``debug``.
-            NotImplementedError: a pool on a GPU.
+            ValueError: ``batch_size`` is less than ``num_envs``, or the pool has ``debug``.
+            NotImplementedError: the pool is on a GPU.
         """
         from gpuzoo.jax.pool import xla
 
@@ -514,8 +514,8 @@ class EnvPool(BatchAttributes, gymnasium.vector.VectorEnv[Any, Any, Any]):
             env_ids: an index or indices of envs; all by default.
 
         Raises:
-            IndexError, TypeError: ``env_ids`` that are none.
-            RuntimeError: a pool that was not made with ``render_mode="rgb_array"``, or an env that is in flight.
+            IndexError, TypeError: invalid ``env_ids``.
+            RuntimeError: the pool was made without ``render_mode="rgb_array"``, or an env is in flight.
         """
         if self.render_mode is None:
             raise RuntimeError("make the pool with render_mode='rgb_array' to render() it.")
@@ -526,7 +526,7 @@ class EnvPool(BatchAttributes, gymnasium.vector.VectorEnv[Any, Any, Any]):
         return np.stack([draw(self.simulator, int(env)) for env in ids])
 
     def close_extras(self, **kwargs: Any) -> None:
-        """Ends the threads and frees the arrays, whatever is in flight; `close` calls it once."""
+        """Ends the threads and frees the arrays, even if envs are in flight. `close` calls it once."""
         self._finalizer()
 
 
@@ -556,6 +556,30 @@ def _torch_kind(dtype: Any) -> str:
     return "f" if dtype.is_floating_point else "b" if str(dtype) == "torch.bool" else "i"
 
 
+@overload
+def make_pool(
+    env: str | EnvDef | type[EnvDef],
+    num_envs: int = 1,
+    batch_size: int | None = None,
+    num_threads: int | None = None,
+    *,
+    env_type: Literal["gymnasium"] = "gymnasium",
+    **kwargs: Any,
+) -> EnvPool: ...
+
+
+@overload
+def make_pool(
+    env: str | EnvDef | type[EnvDef],
+    num_envs: int = 1,
+    batch_size: int | None = None,
+    num_threads: int | None = None,
+    *,
+    env_type: Literal["dm"],
+    **kwargs: Any,
+) -> DmPool: ...
+
+
 def make_pool(
     env: str | EnvDef | type[EnvDef],
     num_envs: int = 1,
@@ -569,16 +593,16 @@ def make_pool(
 
     Args:
         env: id or declaration of the game.
-        num_envs: number of envs (of a game with several agents the rows are as many times more).
-        batch_size: how many envs `EnvPool.recv` waits for; by default all, which is the synchronous mode.
-        num_threads: native threads that step the envs, beside the one that waits; by default as many as there are
-            CPUs. On a GPU they do nothing.
+        num_envs: number of envs. (With several agents per env there are that many times more rows.)
+        batch_size: number of envs that `EnvPool.recv` waits for; by default all, which is the synchronous mode.
+        num_threads: native threads that step the envs, besides the thread that waits; by default one per CPU. On a GPU
+            they do nothing.
         env_type: ``"gymnasium"``, or ``"dm"`` for time steps as in dm_env.
         seed: env ``i`` is seeded ``seed + i``; or a sequence of seeds; None draws one. EnvPool's default, 42.
         device: ``"cpu"``, ``"cuda"``, ``"cuda:k"``, ``"auto"``, or a ``torch.device``.
         output: kind of the arrays: ``"numpy"`` (default on a CPU), ``"torch"`` (on a GPU) or ``"cupy"``.
         max_episode_steps: time limit; None or -1 means none.
-        render_mode: ``"rgb_array"``, or None, for which there are no pictures.
+        render_mode: ``"rgb_array"``, or None for no pictures.
         **kwargs: these, and the game's parameters.
 
     Raises:

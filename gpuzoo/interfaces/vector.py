@@ -36,6 +36,7 @@ from gpuzoo.interfaces.batch import (
 )
 from gpuzoo.interfaces.infos import own_infos
 from gpuzoo.interfaces.opponents import Opponents, Policy
+from gpuzoo.interfaces.signatures import arguments_of
 from gpuzoo.interfaces.spaces import common_spaces, converted_dtype, plain_space
 
 #: what a step returns, in arrays that a caller may keep
@@ -49,40 +50,42 @@ class VectorEnv(BatchAttributes, gymnasium.vector.VectorEnv[Any, Any, Any]):
     is one agent of one env (parameter sharing), ordered env by env: with ``W`` envs of ``A`` agents row ``w * A + a``
     is agent ``a`` of env ``w``. For a single-agent game a row is an env, and the two numbers are the same.
 
-    An agent that has left its env is reported as terminated once; until the env begins its next episode its row goes on
-    with reward 0, both flags False and ``infos["alive"]`` False. All agents of an env begin the next episode together.
+    An agent that leaves its env is reported as terminated once. Until the env begins its next episode, its row has
+    reward 0, both flags False and ``infos["alive"]`` False. All agents of an env begin the next episode together.
 
     Args:
         env: id or declaration of the game.
-        num_envs: number of rows; a multiple of the agents (see `make_vec` for counting envs instead).
+        num_envs: number of rows, 1 by default; a multiple of the agents.
+        num_worlds: number of envs, in place of ``num_envs``.
         device: ``"cpu"``, ``"cuda"``, ``"cuda:k"``, ``"auto"``, or a ``torch.device``.
-        autoreset_mode: Gymnasium's three modes, as enum or name. In disabled mode a finished env stands still
-            (reward 0) until it is reset by ``options={"reset_mask": ...}``.
+        autoreset_mode: Gymnasium's three modes, as enum or name. In disabled mode a finished env stays as it is (reward
+            0) until ``options={"reset_mask": ...}`` resets it.
         output: kind of the returned arrays: ``"numpy"``, ``"torch"`` or ``"cupy"``, the latter two on the device.
-        copy: True: returned arrays stay as they are. False: they are the simulator's memory, valid until the next call
-            (but for Discrete and MultiDiscrete observations, which are int32 there and returned as int64).
+        copy: True returns arrays that later steps do not change. False returns the simulator's memory, valid until the
+            next call (except for Discrete and MultiDiscrete observations, which are int32 there and returned as int64).
         group: only the agents of this group (or the one agent of this name) are rows.
-        opponents: who plays the agents that are no rows: ``"random"`` (random legal actions), or a function of the
+        opponents: the policy of the agents that are not rows: ``"random"`` (random legal actions), or a function of the
             batch ``f(observations, action_masks) -> actions`` with arrays (envs, other agents, ...) in ``output`` kind
-            (masks None where the game has none). In a turn-based game they reply within the step, so that it is always
-            the row's turn; a step's reward is the sum over these moves.
+            (masks are None if the game has none). In a turn-based game they reply within the step, so it is always the
+            row's turn, and a step's reward is the sum over these moves.
         statistics: adds ``infos["episode"]`` with return ``r`` and length ``l`` where an agent finished. (Gymnasium's
-            RecordEpisodeStatistics does the same and refuses to be used on top of it.)
-        masks: where a game's action masks are: ``"observation"``, which is then a dictionary, or ``"info"``, which has
-            ``action_mask``, (num_envs, choices) int8.
-        infos: adds what the game itself has for infos, such as the parts of a robot's reward, (num_envs,) each. In
-            same-step mode those of an episode's last step are lost.
+            RecordEpisodeStatistics does the same, and refuses envs that already do it.)
+        masks: where to put a game's action masks: into the ``"observation"``, which becomes a dictionary, or into
+            ``"info"`` as ``action_mask``, (num_envs, choices) int8.
+        infos: adds the game's own infos, such as the parts of a robot's reward, (num_envs,) each. In same-step mode
+            those of an episode's last step are lost.
         render_mode: ``"rgb_array"``, ``"rgb_array_list"`` (the pictures since the last `render`) or None.
         max_episode_steps: time limit; None or -1 means none.
         **kwargs: further arguments of `Simulator` (``threads``, ``debug``) and the game's parameters.
 
     Attributes:
-        simulator: the engine below, whose ``num_envs`` is `num_worlds`.
-        num_envs: number of rows: the length of observations, rewards, actions, masks and infos.
-        num_worlds: number of envs: rows divided by the agents that are rows.
+        simulator: the simulator that runs the envs; its ``num_envs`` is `num_worlds`.
+        num_envs: number of rows, which is the length of observations, rewards, actions, masks and infos.
+        num_worlds: number of envs, which is rows divided by the agents per env that are rows.
 
     Raises:
-        ValueError: ``num_envs`` is no multiple of the agents, an unknown game, group or option.
+        ValueError: ``num_envs`` is not a multiple of the agents, or given together with ``num_worlds``; or the game,
+            the group or an option is unknown.
     """
 
     metadata: dict[str, Any] = {"render_modes": ["rgb_array", "rgb_array_list"], "render_fps": 30}  # noqa: RUF012
@@ -91,8 +94,9 @@ class VectorEnv(BatchAttributes, gymnasium.vector.VectorEnv[Any, Any, Any]):
     def __init__(
         self,
         env: str | EnvDef | type[EnvDef],
-        num_envs: int = 1,
+        num_envs: int | None = None,
         *,
+        num_worlds: int | None = None,
         device: Device = "auto",
         autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
         output: Output = "numpy",
@@ -114,7 +118,11 @@ class VectorEnv(BatchAttributes, gymnasium.vector.VectorEnv[Any, Any, Any]):
         tensors.start(output, device)
         shape_of = _layout_of(definition, kwargs)
         self._first, self._count, groups = _rows(definition, shape_of, group)
-        worlds = _worlds(definition, num_envs, self._count)
+        if num_worlds is not None:
+            if num_envs is not None:
+                raise ValueError("give either num_envs (rows) or num_worlds (envs), not both.")
+            num_envs = num_worlds * self._count
+        worlds = _worlds(definition, 1 if num_envs is None else num_envs, self._count)
         tensors.start(output, device)
         self.simulator = sim = Simulator(
             definition,
@@ -125,7 +133,7 @@ class VectorEnv(BatchAttributes, gymnasium.vector.VectorEnv[Any, Any, Any]):
             **kwargs,
         )
         check_output(output, sim.device)
-        self.num_envs, self.num_worlds = int(num_envs), worlds
+        self.num_envs, self.num_worlds = worlds * self._count, worlds
         self.render_mode = render_mode
         self.metadata = {**self.metadata, "autoreset_mode": sim.autoreset_mode, "render_fps": definition.render_fps}
         self.autoreset_mode = sim.autoreset_mode
@@ -283,7 +291,8 @@ class VectorEnv(BatchAttributes, gymnasium.vector.VectorEnv[Any, Any, Any]):
         """Begins new episodes.
 
         Args:
-            seed: env ``w`` is seeded ``seed + w``, whatever the batch; a sequence has one seed per env; None goes on.
+            seed: env ``w`` gets the seed ``seed + w``, in every batch size. A sequence has one seed per env. None
+                continues each env's own sequence of episodes.
             options: ``reset_mask``: bool array (num_envs,), NumPy or on the device; an env is reset if any of its rows
                 is. ``params``: values for `Simulator.set_params`.
 
@@ -291,8 +300,8 @@ class VectorEnv(BatchAttributes, gymnasium.vector.VectorEnv[Any, Any, Any]):
             All observations, and infos.
 
         Raises:
-            TypeError: a mask that is no bool array.
-            ValueError: another option; a mask of the wrong shape or without a True.
+            TypeError: the mask is not a bool array.
+            ValueError: an unknown option; a mask of the wrong shape or without a True.
         """
         self.simulator.check_usable()
         check_options(self.simulator, options, ("params", "reset_mask"))
@@ -338,7 +347,7 @@ class VectorEnv(BatchAttributes, gymnasium.vector.VectorEnv[Any, Any, Any]):
         """One step of all rows.
 
         Args:
-            actions: (num_envs, ...) NumPy, CuPy or torch; int32 and int64 and, for Box, float32 and float64 are taken.
+            actions: (num_envs, ...) NumPy, CuPy or torch, as int32 or int64, or for Box as float32 or float64.
 
         Returns:
             Observations, rewards (float32), terminations, truncations (bool), infos. ``infos["final_obs"]`` (dense,
@@ -447,9 +456,9 @@ class VectorEnv(BatchAttributes, gymnasium.vector.VectorEnv[Any, Any, Any]):
 
     @property
     def prev_done(self) -> Any:
-        """Bool (num_envs,): rows whose last step was a reset in place of a transition, which learners leave out.
+        """Bool (num_envs,): rows whose last step was a reset instead of a transition. Learners ignore such steps.
 
-        Always False but in next-step mode.
+        Always False except in next-step mode.
         """
         counts = self._stepped and self.autoreset_mode == AutoresetMode.NEXT_STEP
         begun = self._begun_in_place()
@@ -488,10 +497,10 @@ class VectorEnv(BatchAttributes, gymnasium.vector.VectorEnv[Any, Any, Any]):
             frames[w] = [*([] if began[w] else frames[w]), draw(self.simulator, int(w))]
 
     def render(self) -> tuple[Any, ...] | None:
-        """A picture for each row, (height, width, 3) uint8; the rows of one env share theirs.
+        """A picture for each row, (height, width, 3) uint8. The rows of one env share a picture.
 
-        With ``"rgb_array_list"`` a list for each row, as Gymnasium's ``RenderCollection`` has them: the pictures of the
-        env's present episode that were not returned before.
+        With ``"rgb_array_list"`` a list for each row, as in Gymnasium's ``RenderCollection``: the pictures of the env's
+        current episode that were not returned before.
         """
         if self.render_mode is None:
             return None
@@ -549,22 +558,11 @@ def _worlds(definition: EnvDef, num_envs: int, count: int) -> int:
     return int(num_envs) // count
 
 
-def make_vec(
-    env: str | EnvDef | type[EnvDef], num_envs: int | None = None, *, num_worlds: int | None = None, **kwargs: Any
-) -> VectorEnv:
-    """A `VectorEnv`, counted in rows (``num_envs``) or in envs (``num_worlds``, multiplied by the agents).
+@arguments_of(VectorEnv)
+def make_vec(*args: Any, **kwargs: Any) -> VectorEnv:
+    """A `VectorEnv`, counted in rows (``num_envs``) or in envs (``num_worlds``): see there for the arguments.
 
     Raises:
-        ValueError: both numbers are given.
+        ValueError: as `VectorEnv`.
     """
-    if num_worlds is not None:
-        if num_envs is not None:
-            raise ValueError("give either num_envs (rows) or num_worlds (envs), not both.")
-        definition = registry.get(env)
-        config = {k: v for k, v in kwargs.items() if k not in _VECTOR_ARGUMENTS}
-        _, count, _ = _rows(definition, _layout_of(definition, config), kwargs.get("group"))
-        num_envs = num_worlds * count
-    return VectorEnv(env, 1 if num_envs is None else num_envs, **kwargs)
-
-
-_VECTOR_ARGUMENTS = frozenset(VectorEnv.__init__.__kwdefaults__ or {})
+    return VectorEnv(*args, **kwargs)

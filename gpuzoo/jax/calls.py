@@ -204,7 +204,7 @@ class Program:
         }
         lines = [f"// of {hashlib.sha256(self._program.code.encode()).hexdigest()}, jaxlib {jax.lib.__version__}"]
         lines += [f"constexpr int {name} = {number};" for name, number in numbers.items()]
-        lines.append((Path(__file__).parent / "handler.cpp").read_text())
+        lines.append((Path(__file__).parent / "handler.cpp").read_text(encoding="utf-8"))
         for kernel, (operands, results) in self._members.items():
             names = [f"field_{name}" if name in self._program.fields else name for name in (*operands, *results)]
             places = ", ".join(str(store.index(name)) for name in names)

@@ -53,7 +53,8 @@ def generate(m: Model, watch: tuple[str, ...] = (), look: bool = False, vary: tu
         ValueError: something of the model is not supported; the message names it.
     """
     watched = [(words.replace(" ", "_"), size) for words, size in sizes(m, watch).items()]
-    head = "".join(Path(__file__).with_name(name).read_text() for name in ("words.cuh", "matrix.cuh")) + _HEAD.format(
+    headers = (Path(__file__).with_name(name) for name in ("words.cuh", "matrix.cuh"))
+    head = "".join(path.read_text(encoding="utf-8") for path in headers) + _HEAD.format(
         source=m.source,
         version=m.version,
         nq=m.nq,
@@ -67,7 +68,7 @@ def generate(m: Model, watch: tuple[str, ...] = (), look: bool = False, vary: tu
     text = _runge_kutta(m, watch, vary) if m.opt_integrator == RK4 else _euler(m, watch, vary)
     if vary:
         text = _derive(m, vary) + text
-    convex = Path(__file__).with_name("convex.cuh").read_text() if "convex::" in text else ""
+    convex = Path(__file__).with_name("convex.cuh").read_text(encoding="utf-8") if "convex::" in text else ""
     return head + convex + text + (_look(m, watch) if look else "")
 
 

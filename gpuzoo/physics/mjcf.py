@@ -121,7 +121,7 @@ def read(model: str | Path | Model, source: str | None = None) -> Model:
         return model
     text = str(model)
     if text.endswith(".json"):
-        return Model.from_json(Path(text).read_text())
+        return Model.from_json(Path(text).read_text(encoding="utf-8"))
     try:
         import mujoco
     except ImportError as error:

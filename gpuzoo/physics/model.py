@@ -252,4 +252,4 @@ def _ints(x: Any) -> Ints:
 @functools.cache
 def load(name: str) -> Model:
     """One of the models that are shipped: ``"half_cheetah"``."""
-    return Model.from_json((Path(__file__).parent / "models" / f"{name}.json").read_text())
+    return Model.from_json((Path(__file__).parent / "models" / f"{name}.json").read_text(encoding="utf-8"))

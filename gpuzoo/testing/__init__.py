@@ -31,7 +31,7 @@ def check_env(env: EnvLike, **config: Any) -> None:
         **config: the game's parameters.
 
     Raises:
-        AssertionError: a promise that is not kept, with the check's name.
+        AssertionError: a check fails; the message names it.
     """
     definition = registry.get(env)
     for name, check in CHECKS.items():

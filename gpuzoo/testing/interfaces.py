@@ -57,11 +57,11 @@ def check_vector_env(env: Any, steps: int = 120, seed: int = SEED, copies: bool 
     """Checks a ``gymnasium.vector.VectorEnv`` of any library: spaces, dtypes, autoreset, infos, seeds, fresh arrays.
 
     Args:
-        env: the vector env; ``metadata["autoreset_mode"]`` says which of the three modes is checked. It is left in the
-            midst of episodes. Several rows may belong to one env if it has the attribute ``num_worlds``.
-        steps: how many steps are taken; episodes should end within them.
+        env: the vector env. ``metadata["autoreset_mode"]`` chooses which of the three modes is checked. Afterwards it
+            is in the middle of episodes. Several rows may belong to one env if it has the attribute ``num_worlds``.
+        steps: number of steps; episodes should end within them.
         seed: of the resets.
-        copies: whether returned arrays must stay as they are.
+        copies: whether later steps must not change returned arrays.
 
     Raises:
         AssertionError: the first fault.
@@ -164,10 +164,10 @@ def _sample(env: Any, observations: Mapping[str, Any], infos: Mapping[str, Any])
 
 
 def check_parallel_env(make: Callable[[], Any], episodes: int = 3, max_steps: int = 10_000) -> None:
-    """Plays whole episodes of a PettingZoo ``ParallelEnv`` and checks who is in which dictionary, spaces and types.
+    """Plays whole episodes of a PettingZoo ``ParallelEnv``, and checks the keys of its dictionaries, spaces and types.
 
-    The keys of all five dictionaries are the agents that were in the game when the step began; who is done leaves
-    ``agents`` at once; an episode ends when nobody is left.
+    The keys of all five dictionaries are the agents that were in the game when the step began. A finished agent leaves
+    ``agents`` at once. An episode ends when no agent is left.
 
     Args:
         make: makes the env.
@@ -225,8 +225,7 @@ def _check_agents(env: Any, agents: Sequence[str], observations: Any, where: str
 def strong_seed_test(make: Callable[[], Any], episodes: int = 3, max_steps: int = 10_000) -> None:
     """Checks that a PettingZoo ``ParallelEnv`` repeats itself to the last bit, over whole episodes.
 
-    (PettingZoo 1.27's own ``parallel_seed_test`` looks at the first step only.) The first episode is seeded, the later
-    ones go on from it.
+    (PettingZoo 1.27's own ``parallel_seed_test`` checks the first step only.) Only the first episode is seeded.
 
     Args:
         make: makes the env.
@@ -234,7 +233,7 @@ def strong_seed_test(make: Callable[[], Any], episodes: int = 3, max_steps: int 
         max_steps: when an episode counts as endless.
 
     Raises:
-        AssertionError: two envs of one seed differ, or one env does at its second run.
+        AssertionError: two envs with one seed differ, or an env differs in its second run.
     """
     first, second = make(), make()
     stories = [_story(env, episodes, max_steps) for env in (first, second, second)]

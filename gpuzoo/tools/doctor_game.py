@@ -178,7 +178,8 @@ def read_opt_info(text: str) -> tuple[Loop, ...]:
     Args:
         text: its messages under ``-fopt-info-vec-optimized-missed-internals``.
     """
-    marks = {k: m[1] for k, line in enumerate(_WALK.read_text().splitlines(), 1) if (m := _MARK.search(line))}
+    lines = _WALK.read_text(encoding="utf-8").splitlines()
+    marks = {k: m[1] for k, line in enumerate(lines, 1) if (m := _MARK.search(line))}
     lengths: dict[str, int] = {}
     reasons: dict[str, str] = {}
     reason, inner = "", set()
@@ -238,7 +239,7 @@ def examine(env: EnvDef, **config: Any) -> GameReport:
             CpuBackend(threads=1, flags=flags).compile(made)
             seconds["cpu"] = time.perf_counter() - begin
             if gnu:
-                loops = read_opt_info(said.read_text()) if form.branchless else ()
+                loops = read_opt_info(said.read_text(encoding="utf-8")) if form.branchless else ()
     with contextlib.suppress(RuntimeError):
         nvrtc.load()
         begin = time.perf_counter()

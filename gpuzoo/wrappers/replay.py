@@ -15,14 +15,14 @@ __all__ = ["ReplayBuffer"]
 
 
 class ReplayBuffer:
-    """The last transitions of a batch of envs, in preallocated tensors, to draw n-step transitions from.
+    """A replay buffer: the last transitions of a batch of envs in preallocated tensors, for n-step samples.
 
-    It is a ring of steps: `add` stores one step of all envs, over the oldest one when the ring is full. The first step
-    says what a step is made of. Every tensor begins with the axis of the envs; what follows is free, so agents, action
-    masks and global states are fields like any other. Each field keeps its dtype. Nothing waits for the device.
+    It is a ring of steps. `add` stores one step of all envs, and overwrites the oldest when the ring is full. The first
+    step fixes the fields. The first axis of every tensor is the envs; the others are free, so agents, action masks and
+    global states are fields like any other. Each field keeps its dtype. No call waits for the device.
 
-    A field that is called ``next_NAME`` is what came after the step, and a sample has it from the end of the n-step
-    window. In same-step mode an env that ends its episode returns the first observation of the next one: give the final
+    A field ``next_NAME`` holds the value after the step. A sample takes it from the end of the n-step window. In
+    same-step mode an env that ends its episode returns the first observation of the next one: give the final
     observations as ``final_NAME`` too, and they replace ``next_NAME`` where the episode ended::
 
         buffer = ReplayBuffer(100_000, n_step=3, gamma=0.99)
@@ -31,15 +31,15 @@ class ReplayBuffer:
         batch = buffer.sample(256)
         target = batch["reward"] + batch["discount"] * value(batch["next_observation"])
 
-    An n-step window stops at the end of its episode and at the newest step, whatever comes first. With ``k`` steps in
+    An n-step window ends with its episode or at the newest step, whichever comes first. With ``k`` steps in
     it, ``reward`` is their discounted sum, and ``discount`` is ``gamma ** k``, or 0 where one of them terminated.
-    After a truncation ``discount`` is not 0, and ``next_NAME`` is what the episode came to.
+    After a truncation ``discount`` is not 0, and ``next_NAME`` is the last value of the episode.
 
-    With several agents, ``reward`` and the flags may be (num_envs, agents). The window goes on to the end of the env's
-    episode, ``ended``; an agent that terminates before has discount 0, and its rewards are 0 from then on.
+    With several agents, ``reward`` and the flags may be (num_envs, agents). The window extends to the end of the env's
+    episode, ``ended``. An agent that terminates earlier has discount 0, and its rewards are 0 from then on.
 
-    Transitions of agents that are not in the game, and of steps that were resets (``prev_done`` in next-step mode), are
-    stored like all others: store a mask as a field, and weigh the loss with it.
+    The buffer also stores transitions of agents that are not in the game, and of steps that were resets (``prev_done``
+    in next-step mode). Store a mask as a field, and weight the loss with it.
 
     `gpuzoo.make` returns the simulator's memory: clone the observation before the step that overwrites it.
 
@@ -53,7 +53,7 @@ class ReplayBuffer:
         capacity, n_step, gamma: as given.
 
     Raises:
-        ValueError: a capacity or n_step below 1, or a gamma outside of [0, 1].
+        ValueError: capacity or n_step is below 1, or gamma is outside [0, 1].
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class ReplayBuffer:
             truncated: likewise.
             ended: bool (num_envs,), the envs whose episode ended in this step (``infos["ended"]`` of `gpuzoo.make`);
                 where ``reward`` is (num_envs,), it is by default ``terminated | truncated``.
-            **fields: whatever else a step has, (num_envs, ...) tensors or NumPy arrays. They are copied.
+            **fields: the other fields of a step, (num_envs, ...) tensors or NumPy arrays. They are copied.
 
         Raises:
             ValueError: names, shapes or dtypes differ from those of the first step, or do not fit together; or the
@@ -127,7 +127,7 @@ class ReplayBuffer:
         self._filled = min(self._filled + 1, self._steps)
 
     def cut(self) -> None:
-        """Says that the next step does not follow the newest one: the envs were reset by hand, or are others."""
+        """Marks a break: the next step does not follow the newest one, as the envs were reset by hand or replaced."""
         if self._filled:
             self._fields["ended"][self._head - 1].fill_(True)
 
@@ -169,8 +169,8 @@ class ReplayBuffer:
 
         Returns:
             Each field as (B, ...), fresh tensors: ``next_NAME`` from the end of the window, ``reward`` (B,) or
-            (B, agents, ...) as the sum over it, all others from its first step. The flags are left out; ``discount``,
-            float32 of the shape of ``reward``, is the factor of the value of what comes after the window.
+            (B, agents, ...) as the sum over the window, all others from its first step. The flags are left out.
+            ``discount``, float32 of the shape of ``reward``, is the factor for the value after the window.
 
         Raises:
             RuntimeError: nothing is stored.
@@ -212,18 +212,18 @@ class ReplayBuffer:
     # ---- checkpoints ----
 
     def state_dict(self) -> dict[str, Any]:
-        """Copies of all that is stored, in the host's memory, for `load_state_dict` and ``torch.save``."""
+        """A copy of the whole buffer in host memory, for `load_state_dict` and ``torch.save``."""
         fields = {name: field[: self._filled].to("cpu", copy=True) for name, field in self._fields.items()}
         return {"fields": fields, "steps": self._steps, "head": self._head}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Goes on from what `state_dict` gave, on any device: the same draws give the same samples.
+        """Restores the result of `state_dict`, on any device. The same random numbers then give the same samples.
 
-        If the envs do not go on where they were, call `cut`.
+        If the envs do not continue where they were, call `cut`.
 
         Raises:
             KeyError: something is missing.
-            ValueError: the capacity was another one, or fields differ from those of this buffer's first step.
+            ValueError: the capacity differs, or fields differ from those of this buffer's first step.
             MemoryError: as `add`.
         """
         fields, steps, head = dict(state["fields"]), state["steps"], state["head"]

@@ -133,7 +133,7 @@ def _text(
         column += s.last - s.first
     words = _WORDS.replace("//KEEP", "\n".join(keep)).replace("//START", "\n".join(zero))
     words = words.replace("//NONE", "\n".join(none)).replace("//SEE", "\n".join(see))
-    return generate(m, watch, True, vary) + vary_text(vary) + (_HERE / "mujoco.cuh").read_text() + words
+    return generate(m, watch, True, vary) + vary_text(vary) + (_HERE / "mujoco.cuh").read_text(encoding="utf-8") + words
 
 
 def from_mjcf(
@@ -152,25 +152,25 @@ def from_mjcf(
     view_height: float = 2.0,
     view_above: bool = False,
 ) -> type[Robot]:
-    """A game about a model of your own, for `gpuzoo.make_vec`, `gpuzoo.Simulator` and all that takes a game.
+    """Makes a game from your own model, for `gpuzoo.make_vec`, `gpuzoo.Simulator` and all else that takes a game.
 
-    Its actions are the controls, within their ranges. Without ``rules`` it has no reward, and ends where the state
-    diverges.
+    The actions are the controls, within their ranges. Without ``rules`` the reward is 0, and an episode ends if the
+    state diverges.
 
     Args:
-        model: a file of MJCF (``robot.xml``), which needs the package ``mujoco``; the text of one; a file of constants
-            (``robot.json``, as ``python -m gpuzoo.physics.mjcf`` writes it); or those.
+        model: an MJCF file (``robot.xml``) or its text, which need the package ``mujoco``; or a file of constants
+            (``robot.json``, as ``python -m gpuzoo.physics.mjcf`` writes it), or the constants.
         rules: a file with ``reset``, ``step`` and ``observe``; see docs/physics.md.
         id: of the game, ``Name-vN``; by default it follows from the file's name.
-        observe: what is observed, one after the other: ``"qpos"``, ``"qvel[2:5]"``, ``"xpos torso"``, ``"site_xpos
+        observe: the parts of the observation, in order: ``"qpos"``, ``"qvel[2:5]"``, ``"xpos torso"``, ``"site_xpos
             tip"``, ``"qfrc_constraint knee"``, ``"cfrc_ext"``, or one of ``fields``. After a reset, only positions are
             known; velocities of bodies and forces are 0 until the first step, as in MuJoCo.
-        watch: more such quantities, for the rules.
+        watch: more such quantities, for the rules only.
         parameters: of the rules, with their defaults, as ``e.cfg.name``. Floats can be changed at run time.
-        fields: numbers that rules keep of each env, name -> how many. They are zero at first.
-        qpos: where episodes begin; the model's own position by default.
-        frame_skip: steps of time for each step of the env.
-        reset_noise_scale: width of the noise in first positions, which is uniform, and in velocities, normal.
+        fields: numbers that the rules keep for each env, name -> how many. They begin as zero.
+        qpos: the position at the beginning of an episode; by default the model's own.
+        frame_skip: time steps per step of the env.
+        reset_noise_scale: scale of the noise at the beginning: uniform in positions, normal in velocities.
         max_episode_steps: time limit, or None.
         view_height: metres from top to bottom of a picture.
         view_above: whether pictures are from above instead of from the side.
@@ -180,7 +180,7 @@ def from_mjcf(
 
     Raises:
         ImportError: MJCF is given, and the package ``mujoco`` is not installed.
-        ValueError: something of the model is not supported, or an argument does not fit it; the message names it.
+        ValueError: the model uses something that is not supported, or an argument does not fit; the message names it.
     """
     found = read(model)
     text = isinstance(model, Model) or str(model).lstrip().startswith("<")
