@@ -17,7 +17,8 @@ _AXES = 4
 
 def code() -> str:
     """The translation unit."""
-    return "\n".join(["#define LANES 1", *((DEVICE / name).read_text(encoding="utf-8") for name in ("base.cuh", "moves.cuh"))])
+    texts = [(DEVICE / name).read_text(encoding="utf-8") for name in ("base.cuh", "moves.cuh")]
+    return "\n".join(["#define LANES 1", *texts])
 
 
 class Moves:
