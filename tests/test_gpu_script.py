@@ -242,6 +242,17 @@ def test_headlines_on_a_cpu(monkeypatch, capsys):
     assert frames["frames"] == pytest.approx(frames["steps_per_second"] * frames["frames_seconds"])
 
 
+def test_what_is_compiled_first(monkeypatch):
+    """Compiling ahead may be cut off: then the headlines' kernels are there, and robots' are what is missing."""
+    work = script("gpu_work", monkeypatch)
+    cases = [(case.env.id, case.name) for case in work.urgent_first(bench.cases())]
+    headlines = {(env_id, name) for env_id, name, *_ in work.HEADLINES}
+    assert set(cases[: len(headlines)]) == headlines
+    assert len(cases) == len(list(bench.cases()))
+    robots = [k for k, (env_id, _) in enumerate(cases) if "half_occupancy" in gpuzoo.get(env_id).exempt]
+    assert robots == list(range(robots[0], len(cases)))
+
+
 def test_steps_in_a_graph_of_a_stand_in(monkeypatch, capsys):
     """Where there is a GPU, headlines and smoke take steps out of a CUDA graph; here the driver is a stand-in."""
     work = script("gpu_work", monkeypatch)

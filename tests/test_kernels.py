@@ -199,10 +199,10 @@ def test_the_table_is_rendered(monkeypatch):
 
 
 def test_exceptions_have_their_reason(kernel_report):
-    """Every kernel in the table with local memory, and every step below half occupancy; and nobody else is exempt."""
+    """Every kernel in the table with local memory, and every step below half occupancy."""
     rows = kernel_report.read()
     wanted = {
-        "no_spills": {row["id"] for row in rows if row["stack"] or row["spills"]},
+        "no_spills": {row["id"] for row in rows if row.get("stack") or row.get("spills")},
         "half_occupancy": {row["id"] for row in rows if row["kernel"] == "step" and row["occupancy"] < 0.5},
     }
     for test, of_games in wanted.items():
