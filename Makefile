@@ -32,6 +32,7 @@ test-integrations:  ## test the adapters of RLlib, TorchRL, ..., each in an envi
 
 test-all:  ## run everything, as before a release; what each test cost is in out/tests.xml (scripts/test_costs.py)
 	$(MAKE) test TEST_TURN=all PYTEST="--junitxml=out/tests.xml"
+	$(MAKE) docs
 	$(MAKE) test-integrations TEST_TURN=all
 
 bench: .venv/base  ## steps per second of every game

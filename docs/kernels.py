@@ -12,7 +12,7 @@ from markdown_text import table
 import gpuzoo
 
 FILE = Path(__file__).with_name("kernels.json")
-EXEMPTION = "half_occupancy"  #: the test that a game is exempt from
+OCCUPANCY, SPILLS = "half_occupancy", "no_spills"  #: the tests that a game may be exempt from
 
 
 def _by_bytes(instructions: Mapping[str, int]) -> str:
@@ -52,12 +52,21 @@ def substitutions() -> dict[str, str]:
     }
     rolled = dict.fromkeys(f"{row['id']} ({row['case']})" for row in rows if row.get("rolled"))
     local = [
-        [f"`{row['id']}`", row["kernel"], *(str(row[name]) for name in ("registers", "stack", "spills"))]
+        [
+            f"`{row['id']}`",
+            row["kernel"],
+            *(str(row[name]) for name in ("registers", "stack", "spills")),
+            gpuzoo.get(row["id"]).exempt[SPILLS],
+        ]
         for row in rows
         if row.get("stack") or row.get("spills")
     ]
     made["kernels_rolled"] = ", ".join(rolled) or "none"
-    made["kernels_local"] = table(["game", "kernel", "registers", "bytes of stack", "bytes spilled"], local)
-    exempt = {env_id: gpuzoo.get(env_id).exempt.get(EXEMPTION) for env_id in gpuzoo.ids()}
-    reasons = [[f"`{env_id}`", reason] for env_id, reason in exempt.items() if reason]
-    return {**made, "kernels_exceptions": table(["game", "reason"], reasons)}
+    heads_of_local = ["game", "kernel", "registers", "bytes of stack", "bytes spilled", "reason"]
+    made["kernels_local"] = table(heads_of_local, local)
+    below = [
+        [f"`{row['id']}`", row["case"], f"{row['occupancy']:.0%}", gpuzoo.get(row["id"]).exempt[OCCUPANCY]]
+        for row in rows
+        if row["kernel"] == "step" and row["occupancy"] < 0.5
+    ]
+    return {**made, "kernels_exceptions": table(["game", "case", "occupancy", "reason"], below)}

@@ -80,4 +80,4 @@ def views(simulator: Simulator) -> dict[str, torch.Tensor]:
 
 def is_tensor(value: Any) -> bool:
     """Whether a value is a torch tensor, without importing torch."""
-    return type(value).__module__.split(".")[0] == "torch" and hasattr(value, "data_ptr")
+    return hasattr(value, "data_ptr") and hasattr(value, "detach")

@@ -27,7 +27,7 @@ from gpu_figures import read_rows
 
 import gpuzoo
 from gpuzoo import Simulator
-from gpuzoo.core import nvrtc
+from gpuzoo.core import moves, nvrtc
 from gpuzoo.core.backend import make_backend
 from gpuzoo.core.codegen import program
 from gpuzoo.testing.tools import assert_same, read
@@ -189,6 +189,7 @@ def compile_all(args: argparse.Namespace) -> bool:
     start = time.perf_counter()
     cases = [(case.env.id, case.name, arch, driver) for case in bench.cases(args.only)]
     failed: list[str] = []
+    nvrtc.cached_cubin(moves.code(), "moves", arch, driver=driver)
     with concurrent.futures.ProcessPoolExecutor(args.jobs or os.cpu_count()) as pool:
         futures = {pool.submit(cubin, case): case for case in cases}
         for future in concurrent.futures.as_completed(futures):

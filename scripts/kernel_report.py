@@ -3,7 +3,7 @@
     python scripts/kernel_report.py [--only REGEX] [--jobs N]    # compiles and traces; writes docs/kernels.json
     python scripts/kernel_report.py --measured FILE              # adds what `gpuzoo bench --device cuda` measured
 
-It needs NVRTC and no GPU. Cases whose program is that of their rows are left out; `--anew` takes all of them.
+It needs NVRTC and no GPU. Cases whose kernels are those of their rows are left out; `--anew` takes all of them.
 Registers, local and shared memory are those of the cubin for compute capability 9.0. Kinds of loads and stores are
 those of its PTX. Sectors and bytes follow from the addresses of one step, which the host executes (tests/ptx).
 docs/kernels.md explains the columns and the model of a step's time.
@@ -12,6 +12,7 @@ docs/kernels.md explains the columns and the model of a step's time.
 from __future__ import annotations
 
 import argparse
+import ast
 import concurrent.futures
 import dataclasses
 import hashlib
@@ -43,6 +44,7 @@ Row = dict[str, Any]
 
 FILE = ROOT / "docs/kernels.json"
 ARCH = "sm_90"
+COLUMNS = 1  #: counted up when a row says something else of the same kernel; then all rows are made anew
 KERNELS = ("step", "rollout")
 BANDWIDTH = 4.3e12  #: bytes per second of an H200's memory
 SMS, CLOCK = 132, 1.755e9
@@ -57,10 +59,18 @@ def program_of(case: bench.Case) -> Program:
     return program(case.env, cfg, per_env)
 
 
+def rules(path: str) -> str:
+    """A module's code, without comments and docstrings."""
+    tree = ast.parse(Path(path).read_text())
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and ast.get_docstring(node) is not None:
+            node.body[0] = ast.Pass()
+    return ast.unparse(tree)
+
+
 def source(made: Program) -> str:
-    """What its rows depend on: the program, NVRTC, and how it is looked at."""
-    looks = [Path(__file__), Path(occupancy.__file__), Path(bench.__file__), *sorted((ROOT / "tests/ptx").glob("*.*"))]
-    parts = [made.code, nvrtc.version(), *(path.read_text() for path in looks)]
+    """What its kernels depend on: the program, NVRTC and its options, and the rules by which bounds are chosen."""
+    parts = [made.code, nvrtc.version(), *nvrtc.OPTIONS, rules(occupancy.__file__), str(COLUMNS)]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
 
 

@@ -3,12 +3,15 @@
     python scripts/make_results.py                                # all games, five seeds each
     python scripts/make_results.py CartPole-v1 --seeds 3 --out my_results
     python scripts/make_results.py --quick                        # a trial of a few seconds per game, to out/results
+    python scripts/make_results.py Humanoid-v5 --runs out/pretrained  # a run for each seed, which goes on if killed
 
 For each game: ``<ID>.json`` with the command, the hyper-parameters and the scores of each seed; ``<ID>.csv`` with the
 learning curves, which the documentation draws. What is trained, and what it is compared with, stands in
 ``baselines/configs/<ID>.json``, if there is one; its keys ``reference``, ``goal``, ``mappo`` and ``open_spiel`` are
 read here only. Its ``note``, which says what hinders a weak result, is read by the documentation only. With ``mappo``,
-the options that differ for a central critic (``{}`` if none), that is trained as well, to ``<ID>-MAPPO.*``. Where
+the options that differ for a central critic (``{}`` if none), that is trained as well, to ``<ID>-MAPPO.*``. Seeds learn
+as one population. With ``--runs`` each has a run of its own in a folder, named ``<ID>-<seed>``, which goes on where it
+was: for long trainings, and for ``make_pretrained.py``, which takes the best of them from ``out/pretrained``. Where
 ``open_spiel`` names a board game of OpenSpiel (``pip install open_spiel``), its Monte-Carlo tree search is an opponent,
 too.
 """
@@ -90,24 +93,24 @@ def about_game(game: str) -> dict[str, Any]:
     return found
 
 
-def arguments(game: str, seeds: int, quick: bool = False, **options: Any) -> list[Args]:
-    """The runs that train all seeds: one population, or a run for each where a pool of past selves wants it so."""
+def arguments(game: str, seeds: int, quick: bool = False, apart: bool = False, **options: Any) -> list[Args]:
+    """The runs that train all seeds: one population, or a run for each, ``apart`` or as a pool of past selves wants."""
     args = Args.of(game, seed=1, **options)
     if quick:
         args = dataclasses.replace(args, total_steps=QUICK_ITERATIONS * args.num_envs * args.num_steps)
-    if args.pool or seeds == 1:
+    if args.pool or apart or seeds == 1:
         return [dataclasses.replace(args, seed=1 + k) for k in range(seeds)]
     return [dataclasses.replace(args, population=seeds)]
 
 
-def command(args: Args, variant: str = "", **options: Any) -> str:
-    """What a user types for the same run; everything else is in the game's config."""
+def command(args: Args, variant: str = "", alone: bool = True, **options: Any) -> str:
+    """What a user types for the same run, ``alone`` or beside those of other seeds; the game's config has the rest."""
     words = ["python", "-m", "baselines.ppo", str(args.game), "--seed", str(args.seed)]
     words += ["--population", str(args.population)] if args.population > 1 else []
     for name, value in options.items():
         flag = name.replace("_", "-")
         words += [f"--{'' if value else 'no-'}{flag}"] if isinstance(value, bool) else [f"--{flag}", written(value)]
-    return shlex.join([*words, "--out", f"out/{args.game}{variant}" + (f"-{args.seed}" if args.pool else "")])
+    return shlex.join([*words, "--out", f"out/{args.game}{variant}" + ("" if alone else f"-{args.seed}")])
 
 
 def written(value: Any) -> str:
@@ -120,17 +123,16 @@ def hyperparameters(args: Args) -> dict[str, Any]:
     return {k: v for k, v in args.about().items() if k not in ASIDE}
 
 
-def train(runs: Sequence[Args], folder: Path, quiet: bool) -> Trained:
-    """Trains all seeds."""
+def train(runs: Sequence[Args], quiet: bool) -> Trained:
+    """Trains all seeds, each run in its own ``out``."""
     policies: list[dict[str, Policy]] = []
     returns: dict[str, list[NDArray[np.float64]]] = {}
     seconds, steps = 0.0, np.empty(0, np.int64)
     for args in runs:
-        out = folder / f"run-{args.seed}"
-        done = run.train(PPO, dataclasses.replace(args, out=str(out)), quiet)
+        done = run.train(PPO, args, quiet)
         seconds += done.seconds
         steps = np.array([row["steps"] for row in done.rows], np.int64)
-        members = run.stacked(run.load_members(out, len(done.rows))) if args.population > 1 else {}
+        members = run.stacked(run.load_members(Path(args.out), len(done.rows))) if args.population > 1 else {}
         for group in done.policies:
             alone = [[row.get(f"return/{group}", np.nan)] for row in done.rows]
             returns.setdefault(group, []).append(np.asarray(members.get(group, alone), np.float64))
@@ -253,7 +255,13 @@ def verdict(env: EnvDef, about: Mapping[str, Any], scores: Mapping[str, Any]) ->
 
 
 def make(
-    game: str, seeds: int, out: Path, quick: bool = False, quiet: bool = False, variant: str = ""
+    game: str,
+    seeds: int,
+    out: Path,
+    quick: bool = False,
+    quiet: bool = False,
+    variant: str = "",
+    folder: Path | None = None,
 ) -> dict[str, Any]:
     """Trains, scores and writes one game.
 
@@ -264,15 +272,18 @@ def make(
         quick: a few updates and episodes only, to see that it runs.
         quiet: no progress bar.
         variant: a key of `variants`.
+        folder: where each seed has a run of its own, which goes on if it was begun; None: seeds learn as a population.
 
     Returns:
         What the JSON file says.
     """
     env, about, options = registry.get(game), about_game(game), variants(game)[variant]
-    runs, episodes = arguments(game, seeds, quick, **options), QUICK_EPISODES if quick else EPISODES
-    numbers = list(range(1, seeds + 1))
-    with tempfile.TemporaryDirectory() as folder:
-        trained = train(runs, Path(folder), quiet)
+    runs, episodes = arguments(game, seeds, quick, bool(folder), **options), QUICK_EPISODES if quick else EPISODES
+    numbers, name = list(range(1, seeds + 1)), f"{game}{variant}"
+    with tempfile.TemporaryDirectory() as passing:
+        places = [str((folder or Path(passing)) / f"{name}-{args.seed}") for args in runs]
+        in_places = [dataclasses.replace(x, out=out, resume=bool(folder)) for x, out in zip(runs, places, strict=True)]
+        trained = train(in_places, quiet)
     each = [
         score(runs[0], policies, episodes, seed) | tree_search(runs[0], about, policies, episodes, seed)
         for seed, policies in zip(numbers, trained.policies, strict=True)
@@ -283,13 +294,13 @@ def make(
     device = next(iter(trained.policies[0].values())).flat.device
     machine = provenance.describe(make_backend(str(device), None))
     found = {
-        "game": game, "algorithm": runs[0].algorithm, "commands": [command(args, variant, **options) for args in runs],
+        "game": game, "algorithm": runs[0].algorithm,
+        "commands": [command(args, variant, len(runs) == 1, **options) for args in runs],
         "hyperparameters": hyperparameters(runs[0]), "seeds": numbers, "steps_per_seed": steps,
         "seconds": rounded(trained.seconds), "steps_per_second": rounded(steps * seeds / trained.seconds),
         "machine": {k: machine[k] for k in ("device", "cpu", "cores", "gpu")},
         "episodes": episodes, "scores": scores, "reference": about.get("reference"), "solved": solved, "goal": why,
     }  # fmt: skip
-    name = f"{game}{variant}"
     with replacing(out / f"{name}.json") as file:
         file.write((json.dumps(found, indent=1) + "\n").encode())
     curves.write(out / f"{name}.csv", trained.steps, trained.returns, numbers)
@@ -305,6 +316,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "--out", type=Path, help=f"folder (default: {RESULTS.relative_to(ROOT)}, of a trial out/results)"
     )
+    parser.add_argument("--runs", type=Path, help="folder for a run of each seed (default: one population, not kept)")
     chosen = parser.parse_args(argv)
     if chosen.seeds < 1:
         parser.error(f"--seeds must be positive, not {chosen.seeds}.")
@@ -314,7 +326,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     except (ValueError, TypeError) as error:
         parser.error(str(error))
     for game, variant in runs:
-        found = make(game, chosen.seeds, out, chosen.quick, variant=variant)
+        found = make(game, chosen.seeds, out, chosen.quick, variant=variant, folder=chosen.runs)
         said = "solved" if found["solved"] else "not solved" if found["goal"] else "no goal is stated"
         print(f"{game}{variant}: {said}" + (f"; the goal is {found['goal']}" if found["goal"] else ""))
         for scenario, measures in found["scores"].items():

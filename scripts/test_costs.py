@@ -33,35 +33,40 @@ class Test:
     game: str
     agents: str  # one, several
     complete: bool  # whether all tests by turns ran beside it
+    cases: int  # of the function
 
     @property
     def share(self) -> float:
         """Of its seconds, what a run costs where nothing changed lately."""
-        return self.seconds / {"rotates": TURNS, "by_kind": TURNS}.get(self.runs, 1)
+        return self.seconds / {"rotates": TURNS, "by_kind": TURNS, "one_case": self.cases}.get(self.runs, 1)
 
     @property
     def further(self) -> float:
         """Of its seconds, what a further game costs that is none of a new kind."""
-        if self.runs == "one_of_a_kind":
+        if self.runs in ("one_of_a_kind", "one_case"):
             return 0
         return self.seconds / (1 if self.runs == "always" else TURNS)
 
 
 def tests(path: Path) -> list[Test]:
     out = []
-    for case in ET.parse(path).getroot().iter("testcase"):
+    found = list(ET.parse(path).getroot().iter("testcase"))
+    functions = [(case.get("classname", ""), case.get("name", "").partition("[")[0]) for case in found]
+    cases = collections.Counter(functions)
+    for case, function in zip(found, functions, strict=True):
         values = {p.get("name"): p.get("value") or "" for p in case.iter("property")}
         if "cpu" not in values:
             continue  # skipped before it was set up
         out.append(
             Test(
-                file=case.get("classname", "").rpartition(".")[2],
-                function=case.get("name", "").partition("[")[0],
+                file=function[0].rpartition(".")[2],
+                function=function[1],
                 seconds=float(values["cpu"]),
                 runs=values["runs"],
                 game=values.get("game", ""),
                 agents=values.get("agents", ""),
                 complete=values["complete"] == "True",
+                cases=cases[function],
             )
         )
     return out
@@ -98,7 +103,7 @@ def main() -> None:
         return
 
     print("\nCPU seconds, and of them those of a run where nothing changed lately")
-    for runs in ("always", "first of a kind", "one_of_a_kind", "by_kind", "rotates"):
+    for runs in ("always", "first of a kind", "one_of_a_kind", "one_case", "by_kind", "rotates"):
         chosen = [test for test in all_tests if test.runs == runs]
         print(f"{sum(t.seconds for t in chosen):9.1f} {sum(t.share for t in chosen):9.1f}  {runs}: {len(chosen)} tests")
     print(f"{sum(t.seconds for t in all_tests):9.1f} {sum(t.share for t in all_tests):9.1f}  together")

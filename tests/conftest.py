@@ -5,11 +5,12 @@ same time; ``turn_game``: of several that act in turns; ``wide_game``: with more
 golden rollouts. The toys of tests/toys have what no game may have. A game that is exempt from a test says why in
 `EnvDef.exempt`, under the test's name without ``test_``.
 
-Three marks keep the cost of a further game small. A game that changed lately has all tests nevertheless (rotation.py).
+Four marks keep the cost of a further game small. A game that changed lately has all tests nevertheless (rotation.py).
 
 - ``rotates``: costs much and seldom finds anything. One in 32 of them runs each time. With ``together=True`` those of a
   file have the same turn, as they share what costs much. With ``long=True`` it takes long, as a learning run does: of
   those that run only because of what changed lately, not more than `LONG` do.
+- ``one_case``: its cases are much the same to the code under test. One of them runs each time, by turns.
 - ``by_kind``: is about the engine or an interface. One game of each kind always has it, the others by turns.
 - ``one_of_a_kind``: is about another library's wrappers. One game of each kind has it, the others never.
 
@@ -23,6 +24,7 @@ tests by turns; with the others these run at releases (``--turn all``) and by na
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 import os
 import signal
@@ -33,7 +35,7 @@ from typing import Any
 
 import pytest
 from gymnasium import spaces
-from rotation import LONG, ROOT, TURNS, Rotation, rotation
+from rotation import CASES, LONG, ROOT, TURNS, Rotation, rotation
 from toys.glide import Glide
 from toys.herd import Herd
 from toys.lamps import Lamps
@@ -73,6 +75,7 @@ CHOICES = {
 }
 
 
+@functools.cache
 def kind(game: Game) -> Hashable:
     """What games have in common that look alike from outside."""
     lay = layout(game(), game.Config())
@@ -91,6 +94,7 @@ def kind(game: Game) -> Hashable:
     )
 
 
+@functools.cache
 def observed(game: Game) -> int:
     """How many numbers all agents observe."""
     lay = layout(game(), game.Config())
@@ -118,6 +122,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     for name, chosen in CHOICES.items():
         if name in metafunc.fixturenames:
             games = [game for game in getattr(metafunc.module, "ONLY", (*GAMES, *TOYS)) if chosen(game)]
+            if metafunc.definition.get_closest_marker("gpu") and cuda_missing():
+                games = games[:1]  # to be skipped
             if metafunc.definition.get_closest_marker("one_of_a_kind"):
                 games = one_of_a_kind(games, metafunc.config.stash[ROTATION])
             metafunc.parametrize(name, games, ids=[game.id for game in games])
@@ -130,7 +136,7 @@ COST = pytest.StashKey[float]()
 #: seconds for a test that is marked as costly; pyproject.toml has the limit of all others
 TIMEOUT = 900
 #: classes of tests that run by turns
-BY_TURNS = ("rotates", "by_kind")
+BY_TURNS = ("rotates", "one_case", "by_kind")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -167,10 +173,11 @@ def game_of(item: pytest.Item) -> Game | None:
 
 
 def how_often(item: pytest.Item) -> str:
-    """A test's class: always, first of a kind (always, too), by_kind, one_of_a_kind, rotates."""
+    """A test's class: always, first of a kind (always, too), by_kind, one_of_a_kind, one_case, rotates."""
     game = game_of(item)
-    if item.get_closest_marker("rotates"):
-        return "rotates"
+    for mark in ("rotates", "one_case"):
+        if item.get_closest_marker(mark):
+            return mark
     if game is None:
         return "always"
     if item.get_closest_marker("by_kind"):
@@ -178,10 +185,16 @@ def how_often(item: pytest.Item) -> str:
     return "one_of_a_kind" if item.get_closest_marker("one_of_a_kind") else "always"
 
 
+def function_of(item: pytest.Item) -> str:
+    return item.nodeid.partition("[")[0]
+
+
+def is_called(item: pytest.Item) -> bool:
+    """Whether the command line has its name."""
+    return any("::" in word and item.nodeid.startswith(word) for word in item.config.args)
+
+
 def has_its_turn(item: pytest.Item, chosen: Rotation) -> bool:
-    """Whether it is a test's turn, or it is called by its name."""
-    if any("::" in word and item.nodeid.startswith(word) for word in item.config.args):
-        return True
     if chosen.turn is not None and game_of(item) in ALIKE:
         return False
     mark = item.get_closest_marker("rotates")
@@ -198,20 +211,29 @@ def is_about_a_change(item: pytest.Item, chosen: Rotation) -> bool:
     return own or chosen.changed(*(given or [item.path]))
 
 
+def first_cases(items: list[pytest.Item], most: int, chosen: Rotation) -> list[pytest.Item]:
+    """Of each function's cases those that are first in this turn."""
+    cases: dict[str, list[pytest.Item]] = {}
+    for item in sorted(items, key=lambda item: chosen.order(item.nodeid)):
+        cases.setdefault(function_of(item), []).append(item)
+    return [item for of_one in cases.values() for item in of_one[:most]]
+
+
 def by_turns(items: list[pytest.Item], chosen: Rotation) -> set[str]:
     """Ids of those tests by turns that run: it is their turn, or what they are about changed lately."""
-    runs: set[str] = set()
-    long: list[str] = []
-    for item in items:
-        mark = item.get_closest_marker("rotates")
-        if has_its_turn(item, chosen):
-            runs.add(item.nodeid)
-        elif is_about_a_change(item, chosen):
-            if mark and mark.kwargs.get("long"):
-                long.append(item.nodeid)
-            else:
-                runs.add(item.nodeid)
-    return runs | {*sorted(long, key=chosen.order)[:LONG]}
+    if chosen.turn is None:
+        return {item.nodeid for item in items}
+    one = [item for item in items if how_often(item) == "one_case"]
+    turn = [item for item in items if how_often(item) != "one_case" and has_its_turn(item, chosen)]
+    runs = {item.nodeid for item in [*filter(is_called, items), *turn, *first_cases(one, 1, chosen)]}
+
+    changed = [item for item in items if item.nodeid not in runs and is_about_a_change(item, chosen)]
+    long = [item for item in changed if (mark := item.get_closest_marker("rotates")) and mark.kwargs.get("long")]
+    short = [item for item in changed if item not in long]
+    games = [item for item in short if game_of(item)]
+    others = first_cases([item for item in short if not game_of(item)], CASES, chosen)
+    long = sorted(long, key=lambda item: chosen.order(item.nodeid))[:LONG]
+    return runs | {item.nodeid for item in [*games, *others, *long]}
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -267,6 +289,7 @@ def _exempt(request: pytest.FixtureRequest) -> None:
             pytest.skip(f"{game.id} is exempt: {game.exempt[test]}")
 
 
+@functools.cache
 def cuda_missing() -> str:
     """Why nothing can run on a GPU here, or nothing."""
     from gpuzoo.core.backend_cuda import available

@@ -6,8 +6,8 @@ tests. ``--turn 3`` or the variable ``TEST_TURN=3`` chooses another one, ``all``
 
 "Lately" is bounded, so that a change of many games costs no more than one of a few: the working tree and the last
 `COMMITS` commits count, small commits first, until there are `MODULES` modules of games. A commit of more than `SWEEP`
-files (a rename, a new engine) says nothing about anything else. Of the tests that take long, not more than `LONG` run
-only because of what changed lately; the turn chooses which.
+files (a rename, a new engine) says nothing about anything else. Of what runs only because of a change, not more than
+`LONG` tests take long, and not more than `CASES` of a function's cases are about no game; the turn chooses which.
 
 As a script it prints the environments of ``tests/integrations`` whose turn it is. It needs no package but Python's own.
 """
@@ -29,6 +29,7 @@ INTEGRATION_TURNS = 6
 COMMITS = 20
 MODULES = 4
 LONG = 4
+CASES = 1
 SWEEP = 50
 
 

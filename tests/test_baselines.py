@@ -156,6 +156,7 @@ def clock_targets(agent: int, member: int, begin: int, bootstrap: bool = True) -
     return slow_advantages(rewards, value, acting, dies, ends, final)
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("population", [1, 2])
 @pytest.mark.parametrize("form", ["separate", "shared", "central", "memory", "memory central"])
 def test_targets_of_a_rollout_are_exact(form: str, population: int) -> None:
@@ -296,6 +297,7 @@ def number(learner: Any) -> Any:
     return learner.valid.transpose(0, 1).flatten(1)
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("population", [1, 2])
 @pytest.mark.parametrize("form", FORMS)
 def test_minibatches_see_what_the_rollout_saw(form: str, population: int) -> None:
@@ -316,6 +318,7 @@ def test_minibatches_see_what_the_rollout_saw(form: str, population: int) -> Non
     trainer.close()
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("population", [1, 2])
 @pytest.mark.parametrize("form", FORMS)
 def test_minibatches_hold_each_transition_once(form: str, population: int) -> None:
@@ -404,6 +407,7 @@ def test_policies_draw_apart_from_each_other() -> None:
 # ---- runs ----
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("kind", [PPO, A2C])
 @pytest.mark.parametrize("toy_game", [Glide, Herd, Lamps, Nim], ids=lambda game: game.id)
 def test_every_kind_of_game_trains_and_is_deterministic(toy_game: Any, kind: Any) -> None:
@@ -426,6 +430,7 @@ def test_every_kind_of_game_trains_and_is_deterministic(toy_game: Any, kind: Any
         result.returns.values(), game().agents(game.Config()).values(), strict=True))  # fmt: skip
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("more", [{"clip_values": True}, {"normalize_observations": True, "normalize_rewards": True}])
 def test_numbers_do_not_depend_on_threads(more: dict[str, Any]) -> None:
     found = []

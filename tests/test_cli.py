@@ -842,6 +842,7 @@ def test_bench_peers_runs():
     assert any("gymnasium" in row["name"] for row in rows)
 
 
+@pytest.mark.rotates
 def test_bench_games_runs():
     words = ["--only", "SimpleSpread", "--originals", sys.executable, "--seconds", "0.05", "--rounds", "1"]
     done = python("-W", "ignore", "scripts/bench_games.py", *words)

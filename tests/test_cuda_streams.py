@@ -15,7 +15,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from gpu_stand_in import WORK, DriverError, driver, installed  # noqa: E402
+from gpu_stand_in import WORK, DriverError, driver, installed, kernels  # noqa: E402
 from ptx.host import load, ptx_of  # noqa: E402
 from toys.glide import Glide  # noqa: E402
 from toys.herd import Herd  # noqa: E402
@@ -25,6 +25,7 @@ from toys.nim import Nim  # noqa: E402
 import gpuzoo  # noqa: E402
 from gpuzoo import Simulator, VectorEnv, make_pool, make_vec  # noqa: E402
 from gpuzoo.core import nvrtc  # noqa: E402
+from gpuzoo.core.backend import make_backend  # noqa: E402
 from gpuzoo.core.backend_cuda import block_size  # noqa: E402
 from gpuzoo.core.host import to_host  # noqa: E402
 from gpuzoo.testing.tools import assert_same, leaves_of, read  # noqa: E402
@@ -63,6 +64,11 @@ def sent(output, actions):
         if output == "torch":
             return torch.as_tensor(actions).cuda()
         return sys.modules["cupy"].asarray(actions) if output == "cupy" else actions
+
+
+def ptx_kernels(code, name):
+    """NVRTC's PTX, in place of the thread form."""
+    return load(ptx_of(code, name), name)
 
 
 def seen(value):
@@ -140,6 +146,33 @@ def test_opponents(gpu, output, rules):
         want, got = env.step(sent(output, actions)), twin.step(sent(output, actions))
         assert_same("a copy", all_seen(want[:4]), all_seen(got[:4]))
     assert gpu.streams() == {own.cuda_stream}
+
+
+class Told(Herd):
+    """A game that computes infos from its state."""
+
+    def infos(self, cfg, state):
+        return {"first": state["cell"][:, 0] * 2}
+
+    def step_infos(self, cfg, state):
+        return {"caught": state["caught"] + 1}
+
+    @classmethod
+    def source(cls):
+        return Herd.source()
+
+
+@pytest.mark.parametrize("output", OUTPUTS)
+def test_infos_of_a_game(stream, output):
+    """Where they are computed, and what is repeated for the rows of an env."""
+    envs = [make_vec(Told, num_worlds=3, device=d, output=o, infos=True, max_episode_steps=3)
+            for d, o in (("cpu", "numpy"), ("cuda", output))]  # fmt: skip
+    told = [env.reset(seed=1)[1] for env in envs]
+    for step in range(5):
+        assert set(told[0]) >= {"first", "_first", "caught", "_caught"}
+        assert_same(f"step {step}", *({k: np.asarray(seen(x)) for k, x in infos.items()} for infos in told))
+        actions = np.ones(envs[0].num_envs, np.int64)
+        told = [env.step(given)[4] for env, given in zip(envs, (actions, sent(output, actions)), strict=True)]
 
 
 @pytest.mark.parametrize("output", OUTPUTS)
@@ -366,6 +399,97 @@ def test_no_upload_into_a_part_of_an_array_is_compiled(gpu):
     assert gpu.entries("compiled") == []
     assert_same("groups", *(read(env.simulator) for env in envs))
     np.testing.assert_array_equal(to_host(array), want)
+
+
+@pytest.mark.parametrize("output", OUTPUTS)
+@pytest.mark.parametrize("toy", [Glide, Herd, Lamps, Nim])  # Nim has turns, in which opponents reply
+def test_nothing_of_an_interface_is_compiled(gpu, toy, output):
+    """Whatever is copied, converted or repeated for a caller: rows, masks, infos, the global state."""
+    group = {Herd: {"group": "sheep"}, Nim: {"group": "player_0"}}.get(toy, {})
+    for mode in MODES:
+        for options in ({}, {"statistics": True, "masks": "info"}, group):
+            options = {"num_worlds": 3, "autoreset_mode": mode, "max_episode_steps": 4, "output": output, **options}
+            env = make_vec(toy, device="cuda", **options)
+            env.reset(seed=0)
+            actions = sent(output, env.action_space.sample())
+            for _ in range(6):
+                env.step(actions)
+                assert len(env.prev_done) == env.num_envs
+            env.reset(options={"reset_mask": sent(output, np.arange(env.num_envs) < env.num_envs // 2 + 1)})
+    for copies in (False, True):
+        batch = gpuzoo.make(toy, 3, device="cuda", output=output, copy=copies)
+        batch.reset(seed=0)
+        batch.step(batch.random_actions())
+        batch.state()
+    assert gpu.entries("compiled") == []
+
+
+@pytest.fixture(
+    params=[
+        "thread form",
+        pytest.param("PTX", marks=pytest.mark.skipif(sys.platform != "linux", reason="no NVRTC for other CPUs")),
+    ]
+)
+def backends(request):
+    """The CPU's, and the GPU's with kernels of either kind."""
+    with installed(build=ptx_kernels if request.param == "PTX" else kernels.thread_form) as driver:
+        yield make_backend("cpu"), make_backend("cuda")
+        assert driver.failures == []
+        assert {entry.what for entry in driver.entries("compiled")} <= {"astype"}  # of floats that are not float32
+
+
+NUMBERS = np.random.default_rng(0).integers(0, 2**64, (5, 4, 3, 6), np.uint64)
+PARTS = [np.s_[:, 1:3, :2], np.s_[1:, :, 1, ::2], np.s_[:, :, ::-1], np.s_[:, 2, 2, 3], np.s_[..., 2:3], np.s_[:]]
+INTEGERS = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
+
+
+@pytest.mark.parametrize("kind", [*INTEGERS, "bool", "float16", "float32", "float64"])
+def test_copies_and_conversions(backends, kind):
+    """Between arrays of any strides and dtypes a GPU does what NumPy does."""
+    cpu, gpu = backends
+    array = (NUMBERS >> 54).astype(kind) if kind == "float16" else (NUMBERS & 1).astype(kind)
+    if kind in (*INTEGERS, "float32"):  # any bits: NaN, infinities, numbers below the normal ones
+        array = NUMBERS.view(kind).reshape(5, 4, 3, -1)[..., :6].copy()
+    if kind == "float64":
+        array = NUMBERS * 1e-21 - 3
+    there = sent("cupy", array)
+    others = {"float16": {"float32"}, "float64": {"float32"}, "float32": set(), "bool": {"float32", "int32"}}
+    for part in PARTS:
+        for dtype in others.get(kind, {"float32", "int32", "int64"}) | ({kind} - {"float16"}):
+            want, got = cpu.copied(array[part], dtype), gpu.copied(there[part], dtype)
+            assert (got.dtype, got.shape, got.flags.c_contiguous) == (want.dtype, want.shape, True)
+            assert seen(got).tobytes() == want.tobytes(), (dtype, part)
+            places = np.full(array.shape, 7, dtype), sent("cupy", np.full(array.shape, 7, dtype))
+            cpu.write(places[0][part], array[part])
+            gpu.write(places[1][part], there[part])
+            assert seen(places[1]).tobytes() == places[0].tobytes(), (dtype, part)
+
+
+@pytest.mark.parametrize("kind", ["int32", "uint8", "uint64", "bool", "float32"])
+def test_what_is_zero(backends, kind):
+    cpu, gpu = backends
+    array = np.where(NUMBERS % 7 == 0, NUMBERS % 3 + 1, 0).astype(kind)
+    if kind == "float32":
+        array[..., 0] *= -1  # -0.0 is 0
+    there = sent("cupy", array)
+    for part in PARTS:
+        assert (seen(gpu.is_zero(there[part])) == cpu.is_zero(array[part])).all()
+        for axis in (None, *range(array[part].ndim)):
+            assert (seen(gpu.any(there[part], axis)) == cpu.any(array[part], axis)).all()
+    flags = NUMBERS % 7 == 0, NUMBERS % 3 == 0
+    assert (seen(gpu.either(*(sent("cupy", x) for x in flags))) == cpu.either(*flags)).all()
+
+
+def test_parts_of_some_envs(backends):
+    cpu, gpu = backends
+    array, where = NUMBERS.view(np.uint32).copy(), np.array([4, 0, 3])
+    there, where_there = sent("cupy", array), sent("cupy", where)
+    for rows in (array[1:4].copy(), array[:1].copy()):
+        cpu.put(array[..., 1:4], where, rows[..., 3:6])
+        gpu.put(there[..., 1:4], where_there, sent("cupy", rows)[..., 3:6])
+        assert seen(there).tobytes() == array.tobytes()
+        taken = cpu.take(array[:, 1:], where), gpu.take(there[:, 1:], where_there)
+        assert seen(taken[1]).tobytes() == taken[0].tobytes()
 
 
 @pytest.mark.parametrize("output", OUTPUTS)
@@ -628,11 +752,7 @@ def test_programs_are_compiled_for_the_driver(gpu, monkeypatch):
 @pytest.mark.skipif(sys.platform != "linux", reason="NVIDIA has no NVRTC for other systems' CPUs")
 def test_launches_of_what_nvrtc_makes():
     """With NVRTC's PTX in place of the thread form: arguments of its sizes, at its offsets, and the CPU's bits."""
-
-    def of_ptx(code, name):
-        return load(ptx_of(code, name), name)
-
-    with installed(build=of_ptx):
+    with installed(build=ptx_kernels):
         options = {"autoreset_mode": "same_step", "max_episode_steps": 5}
         sims = [Simulator(Nim, 40, device=device, **options) for device in ("cpu", "cuda")]
         for sim in sims:

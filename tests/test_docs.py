@@ -95,7 +95,7 @@ for part in sorted(Path("blocks").iterdir()):
 """
 
 
-FIRST = [ROOT / "README.md", DOCS / "quickstart.md", DOCS / "new_env.md"]  # what users copy first: always
+FIRST = [ROOT / "README.md"]  # what users copy first: always
 RUN = [page for page in PAGES if any(block.language == "python" for block in blocks(page))]
 
 
@@ -258,16 +258,17 @@ def test_files_of_a_step() -> None:
     assert one_step.substitutions()["files_of_a_step"] == str(len(step))
 
 
-@pytest.mark.rotates
-def test_documentation_builds(tmp_path: Path) -> None:
-    pytest.importorskip("sphinx")
-    command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html", "-d", str(tmp_path / "trees")]
-    done = subprocess.run([*command, str(DOCS), str(tmp_path / "html")], capture_output=True, text=True, timeout=600)
-    assert done.returncode == 0, done.stderr[-6000:]
-    trained = next(id for id in gpuzoo.ids() if (DOCS.parent / f"baselines/results/{id}.json").exists())
-    page = (tmp_path / "html" / "games" / f"{trained}.html").read_text()
-    assert "played by trained agents" in page
-    assert "Learning curves of" in page
+@pytest.mark.usefixtures("scripts")
+def test_pictures_of_a_game_say_who_plays_and_what_was_learnt(tmp_path: Path) -> None:
+    """`make docs` draws those of all games."""
+    import films
+    import gallery
+    import gen_results
+
+    for trained, who in ((True, "played by trained agents"), (False, "played by chance")):
+        assert who in gallery.figure(gpuzoo.get("CartPole-v1"), films.Shots("x.mp4", "x.png", trained, 1.5))
+    curve = gen_results.draw(["CartPole-v1"], tmp_path / "curves")["CartPole-v1"]
+    assert "Learning curves of CartPole-v1" in (tmp_path / curve).read_text()
 
 
 @pytest.mark.usefixtures("scripts")

@@ -94,6 +94,7 @@ def test_the_thread_form_has_the_same_bits(mode: str) -> None:
         assert_same("parameters", *[sim.params for sim in sims])
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("device", ["cpu", "simt"])
 def test_many_lanes_see_the_same_values(device: str) -> None:
     """What the agents of the herd gain by a bite is the same in all lanes."""

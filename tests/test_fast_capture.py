@@ -68,6 +68,7 @@ def run_of(name: str, iterations: int, **more: Any) -> tuple[Any, Any]:
     return A2C if kind else PPO, small(values.pop("game"), kind, **values)
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("name", RUNS)
 def test_iterations_are_alike_and_wait_for_nothing(name: str) -> None:
     kind, args = run_of(name, 4)

@@ -244,6 +244,7 @@ def test_interfaces_raise_and_go_on(faulty):
 # ---- the checked form gives the bits of the other one ----
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("toy", [Glide, Herd, Lamps, Nim], ids=lambda toy: toy.id)
 @pytest.mark.parametrize("device", ["cpu", "simt"])
 def test_same_bits(toy, device):

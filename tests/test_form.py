@@ -82,6 +82,7 @@ def test_the_line_of_the_rules_is_named(tmp_path):
 # ---- what the compiler made of it ----
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("name", ["Taxi-v4", "Blackjack-v1"])
 def test_flags_of_0_or_1_are_vectorised(name):
     """A flag that rules write as a number is not converted to bool, which g++ does not vectorise."""

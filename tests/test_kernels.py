@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from test_compile import nvrtc_missing
 
+import gpuzoo
 from gpuzoo.core import nvrtc, occupancy
 from gpuzoo.core.backend import KERNELS
 from gpuzoo.core.definition import split_config
@@ -89,14 +90,35 @@ def test_rows_are_stored_in_few_sectors(game, kernel_report):
 # ---- the report itself ----
 
 
-def test_cartpole(kernel_report):
-    """The smallest step there is: one store for the observation."""
+def test_cartpole(kernel_report, monkeypatch, tmp_path):
+    """The smallest step there is: one store for the observation. Its rows of the table say what the report says."""
     (case,) = bench.cases("^CartPole-v1 default")
-    step, rollout = kernel_report.report(case)
+    rows = step, rollout = kernel_report.report(case)
+    known = [row for row in kernel_report.read() if (row["id"], row["case"]) == ("CartPole-v1", "default")]
+    monkeypatch.setattr(kernel_report, "FILE", tmp_path / "kernels.json")
+    kernel_report.write(rows)
+    if all(row["source"] == step["source"] for row in known):  # the same kernels
+        told = [{name: x for name, x in row.items() if not name.startswith("measured")} for row in known]
+        assert told == kernel_report.read(), "count up COLUMNS of scripts/kernel_report.py, and make all rows anew"
     assert step["registers"] <= 48
     assert step["stores"]["16"] == rollout["stores"]["16"] == 1
     assert step["row_sectors"] == 1
     assert step["bytes"] <= 1.2 * step["fewest_bytes"]
+
+
+def test_what_makes_a_row_old(kernel_report, tmp_path, monkeypatch):
+    """Another program or another rule of launch bounds, and no comment."""
+    (case,) = bench.cases("^CartPole-v1 default")
+    made, rules = kernel_report.program_of(case), Path(occupancy.__file__).read_text()
+    first = kernel_report.source(made)
+    changed = tmp_path / "occupancy.py"
+    monkeypatch.setattr(occupancy, "__file__", str(changed))
+    changed.write_text(rules.replace('"""Launch bounds', '"""Bounds') + "# a comment\n")
+    assert kernel_report.source(made) == first
+    changed.write_text(rules.replace("REGISTERS = 65536", "REGISTERS = 32768"))
+    assert kernel_report.source(made) != first
+    changed.write_text(rules)
+    assert kernel_report.source(dataclasses.replace(made, code=made.code + " ")) != first
 
 
 def test_requests():
@@ -174,3 +196,16 @@ def test_the_table_is_rendered(monkeypatch):
     assert "| `CartPole-v1` | default | 1 | " in made["kernels_step"]
     assert made["kernels_rollout"].count("| `CartPole-v1` |") == 2
     assert "| `Ant-v5` | " in made["kernels_exceptions"]
+
+
+def test_exceptions_have_their_reason(kernel_report):
+    """Every kernel in the table with local memory, and every step below half occupancy; and nobody else is exempt."""
+    rows = kernel_report.read()
+    wanted = {
+        "no_spills": {row["id"] for row in rows if row["stack"] or row["spills"]},
+        "half_occupancy": {row["id"] for row in rows if row["kernel"] == "step" and row["occupancy"] < 0.5},
+    }
+    for test, of_games in wanted.items():
+        exempt = {env_id for env_id in gpuzoo.ids() if test in gpuzoo.get(env_id).exempt}
+        assert of_games <= exempt, test
+    assert not [row for row in rows if row["generic"]]

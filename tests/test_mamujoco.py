@@ -11,9 +11,6 @@ from gpuzoo.core.definition import layout
 from gpuzoo.envs.mujoco.mamujoco import Factored
 
 GAMES = [gpuzoo.get(id) for id in gpuzoo.ids() if isinstance(gpuzoo.get(id), Factored)]
-#: always tested: the one that compiles fastest
-ALWAYS = "MaReacher-2x1-v1"
-EACH = [game if game.id == ALWAYS else pytest.param(game, marks=pytest.mark.rotates) for game in GAMES]
 
 
 def played(game: EnvDef, actions: np.ndarray) -> list[dict[str, np.ndarray]]:
@@ -31,7 +28,8 @@ def played(game: EnvDef, actions: np.ndarray) -> list[dict[str, np.ndarray]]:
     return out
 
 
-@pytest.mark.parametrize("team", EACH, ids=lambda team: team.id)
+@pytest.mark.rotates
+@pytest.mark.parametrize("team", GAMES, ids=lambda team: team.id)
 def test_the_state_is_what_one_agent_observes(team):
     """Same bits, whoever has which joint; all agents have the same reward, and end together."""
     cfg = team.Config()
@@ -49,6 +47,7 @@ def test_the_state_is_what_one_agent_observes(team):
             np.testing.assert_array_equal(np.broadcast_to(x, together[name].shape), together[name], err_msg=name)
 
 
+@pytest.mark.rotates
 def test_names_and_spaces():
     env = gpuzoo.parallel_env("MaHalfCheetah-6x1-v1")
     assert env.possible_agents == [f"agent_{k}" for k in range(6)]

@@ -176,6 +176,7 @@ def ulps(result: Floats, reference: Floats) -> Floats:
     return error
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_accuracy(native: ctypes.CDLL, sweep: dict[str, Pair], name: str) -> None:
     inputs = sweep[name]
@@ -288,6 +289,7 @@ def single(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
 X86 = platform.machine() in ("x86_64", "AMD64")
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(("width", "flags"), [(16, ()), (8, ()), (4, ()), *[(8, ("-mno-avx512f",))] * X86])
 def test_packs_have_the_bits_of_numbers(
     single: ctypes.CDLL, sweep: dict[str, Pair], tmp_path: Path, width: int, flags: tuple[str, ...]

@@ -36,6 +36,7 @@ def places(rng: np.random.Generator, envs: int, agents: int) -> np.ndarray:
     return np.stack([kinds[i % 3] for i in range(envs)], 1)
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("device", ["cpu", "simt"])
 @pytest.mark.parametrize("size", SIZES)
 def test_the_order_of_a_full_sort(size, device):

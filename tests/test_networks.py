@@ -89,6 +89,7 @@ RUNS: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("name", RUNS)
 def test_a_module_of_ones_own_learns_what_the_built_in_networks_do(name: str) -> None:
     values = {"num_envs": 4, "hidden": (16,), **RUNS[name]}
@@ -157,6 +158,7 @@ class Remembering(PPO):
         return ModulePolicy(agents, lambda: Recurrent(*agents.shape, agents.outputs))
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("kind", [Own, Remembering])
 @pytest.mark.parametrize("executor", ["plain", "auto"])
 def test_a_run_with_modules_goes_on_with_the_same_bits(kind: type[PPO], executor: str, tmp_path: Path) -> None:
@@ -276,6 +278,7 @@ def test_what_no_module_can_do_is_refused() -> None:
 # ---- heads ----
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("critic", ["separate", "shared", "central"])
 def test_a_head_learns_its_own_rewards(critic: str) -> None:
     """With a reward of 1 in each step that never ends, and a discount of a half, all is worth 2."""

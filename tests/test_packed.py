@@ -70,6 +70,7 @@ X86 = platform.machine() in ("x86_64", "AMD64")
 WIDTHS = [pytest.param(width, marks=pytest.mark.rotates) for width in ("1", "4", "8", "16")]
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("kind", ["native", "shuffled", "simt", *["avx2"] * X86, *WIDTHS])
 @pytest.mark.parametrize(("toy", "twin"), TWINS)
 def test_bits_are_those_of_ordinary_rules(toy, twin, kind):
@@ -82,6 +83,7 @@ def test_bits_are_those_of_ordinary_rules(toy, twin, kind):
     assert one["final_length"].any(), "no episode ended"
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(("toy", "twin"), TWINS)
 def test_agents_that_were_written_dead_stay_so(toy, twin):
     """`set_state` may end an agent's part; the flags are those of ordinary rules."""
@@ -99,6 +101,7 @@ def test_agents_that_were_written_dead_stay_so(toy, twin):
     assert_same("ordinary and packed rules", *found)
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("toy", [Swings, Rafts])
 def test_it_keeps_the_promises(toy):
     check_env(toy)

@@ -95,6 +95,7 @@ def test_values_fit_together_in_each_env() -> None:
     assert env.simulator.params["hunger"].tolist() == [7]
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(
     ("name", "made", "change", "message"),
     [

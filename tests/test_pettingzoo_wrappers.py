@@ -298,6 +298,7 @@ def test_captured_output(multi_game):
         wrappers.CaptureStdoutWrapper(aec_env(multi_game, render_mode="rgb_array"))
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("name", ["RecordVideo", "RecordVideoParallel"])
 def test_videos(name, monkeypatch, tmp_path):
     videos = fake_moviepy(monkeypatch)

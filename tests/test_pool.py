@@ -143,6 +143,7 @@ def test_any_order_gives_the_bits_of_stepping_together_on_a_gpu(game):
     pool.close()
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(("worth", "moving"), [(0, 0), (20_000, 0), (20_000, 20)])
 @pytest.mark.parametrize(("num_envs", "batch_size"), [(1, 1), (500, 499), (2000, 37), (2000, 1000)])
 def test_wide_batches(num_envs, batch_size, worth, moving, monkeypatch):
@@ -648,6 +649,7 @@ def late_pool(game, num_envs, batch_size, streams, **arguments):
     return pool, list(pool._queue._streams)
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("toy", [gpuzoo.get("CartPole-v1"), Glide, Herd, Lamps], ids=lambda g: g.id)
 def test_streams_that_lag_give_the_same_bits(toy):
     pool, _ = late_pool(toy, 11, 4, 2, max_episode_steps=LIMIT)
@@ -832,6 +834,7 @@ def race(num_envs: int, steps: int, worth: int, flags: tuple[str, ...]) -> subpr
     return test_sanitizers.run(compile_host(text, "queue", flags, ".exe"))
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("worth", [0, 1_000_000])
 def test_races_in_the_queue(worth):
     assert_clean(race(64, 3000, worth, THREAD))

@@ -30,6 +30,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:grad and param do not obey the g
 # ---- members ----
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(
     ("kind", "played", "values"),
     [

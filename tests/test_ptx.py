@@ -102,6 +102,7 @@ def test_parameters_per_env():
     assert_ptx_equals_cpu(type(gpuzoo.get("CartPole-v1")), 130, "same_step", 9, 2, gravity=gravity)
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(("name", "old", "new"), [
     ("Acrobot-v1", "__fmaf_rn(a, b, c)", "a * b + c"),
     ("Herd-v0", "__syncwarp(warp_mask());", ";"),

@@ -178,6 +178,7 @@ def test_instructions_compute_what_the_isa_says():
                 assert value == low(int(compute(*taken)), SIZES[result]), (case, list(map(hex, taken)))
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(("mode", "by", "limits", "source"), [
     ("bfly", 5, 31, lambda k: k ^ 5),
     ("bfly", 2, 0x1C03, lambda k: k ^ 2),
@@ -200,6 +201,7 @@ xor.b32 %r4, %r1, 4; add.s32 %r3, %r2, %r4; ld.shared.u32 %r5, [%r3];
 mul.wide.u32 %d1, %r0, 4; add.s64 %d1, %d0, %d1; st.global.u32 [%d1], %r5;"""
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("barrier", [BARRIER, "bar.warp.sync -1;", "bar.warp.sync 15;", ""])
 def test_a_missing_barrier_shows_in_some_order(barrier):
     block = 4 if "15" in barrier else 64
@@ -277,6 +279,7 @@ def test_an_unknown_instruction_is_named(line):
     assert any(word.strip("[];,") in str(error.value) for word in (line.split()[0], line.split()[-1]))
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(("body", "message"), [
     ("add.s64 %d0, %d0, 2; st.global.u32 [%d0], %r0;", "run: an address is no multiple of the size that is accessed"),
     ("ld.global.v2.u32 {%r1, %r2}, [%d0+4];", "run: an address is no multiple"),

@@ -27,6 +27,7 @@ def backend(kind: str) -> CpuBackend:
 # ---- scatters ----
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(
     ("kind", "lanes"),
     [("cpu", 8), ("cpu", 1), ("backward", 8), ("shuffled", 8), ("simt", 8), ("simt", 64), ("simt", 1)],
@@ -64,6 +65,7 @@ def order(sim: Simulator, n: int) -> np.ndarray:
     return np.argsort(np.stack([bits(sim, 2, agent=a) for a in range(n)], 1), axis=1, kind="stable")
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(("kind", "n"), [("cpu", 1), ("cpu", VOTERS), ("cpu", 1000), ("simt", VOTERS)])
 def test_order_is_that_of_the_documented_keys(kind, n):
     sim = Simulator(Tally, 5, backend=backend(kind), num_voters=n)
@@ -88,6 +90,7 @@ def test_every_order_is_equally_likely():
     assert ((found - expected) ** 2 / expected).sum() < 50
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("kind", ["cpu", "simt"])
 def test_equal_keys_go_by_the_index(kind):
     sim = Simulator(Tally, 5, backend=backend(kind), kinds=3)

@@ -168,12 +168,21 @@ def test_curves_are_drawn_once(writer: Any, tmp_path: Path) -> None:
 
 # The gradients of a population's parameters lie apart from each other, so that those of a member are neighbours.
 @pytest.mark.filterwarnings("ignore:grad and param do not obey the gradient layout contract")
+@pytest.mark.one_case
 @pytest.mark.parametrize("env_id", ["SimpleSpread-v0", "ConnectFour-v0"])
 def test_makes_results(env_id: str, maker: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(maker, "tree_search", lambda *_: {})
-    found = maker.make(env_id, 2, tmp_path, quick=True, quiet=True)
-    assert {p.suffix for p in tmp_path.iterdir()} == {".json", ".csv"}
-    assert json.loads((tmp_path / f"{env_id}.json").read_text()) == found
+    runs = tmp_path / "runs" if env_id == "ConnectFour-v0" else None
+    results = tmp_path / "results"
+    results.mkdir()
+    found = maker.make(env_id, 2, results, quick=True, quiet=True, folder=runs)
+    assert {p.suffix for p in results.iterdir()} == {".json", ".csv"}
+    assert json.loads((results / f"{env_id}.json").read_text()) == found
+    if runs:
+        for seed in (1, 2):
+            assert found["commands"][seed - 1].endswith(f"--seed {seed} --out out/{env_id}-{seed}")
+            assert (runs / f"{env_id}-{seed}" / "checkpoint.safetensors").is_file()
+            assert json.loads((runs / f"{env_id}-{seed}" / "run.json").read_text())["resume"]
     for measures in found["scores"].values():
         for score in measures.values():
             first, second = score["seeds"]

@@ -74,6 +74,7 @@ def arguments(name: str, folder: Path, **values: Any) -> Any:
     return small(game, a2c.Args if kind is A2C else None, **chosen | more | values)
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("name", RUNS)
 def test_an_interrupted_run_goes_on_with_the_same_bits(name: str, tmp_path: Path) -> None:
     kind = RUNS[name][0]
@@ -206,6 +207,7 @@ def test_a_killed_run_goes_on_with_the_same_bits(tmp_path: Path) -> None:
     assert found[0] == found[1]
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize(
     ("values", "message"),
     [

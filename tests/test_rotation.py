@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import rotation
 from conftest import ALIKE, by_turns
-from rotation import LONG, MODULES, ROOT, SWEEP, TURNS, Rotation
+from rotation import CASES, LONG, MODULES, ROOT, SWEEP, TURNS, Rotation
 
 import gpuzoo
 
@@ -123,18 +123,20 @@ def test_environments_of_the_integrations():
     assert set(shown.stdout.split()) <= set(everything)
 
 
-def costly_test(path: Path, k: int, given: Path | None = None, **values: bool) -> SimpleNamespace:
+def costly_test(path: Path, k: int, given: Path | None = None, test: str = "", **values: bool) -> SimpleNamespace:
     """What is asked of one of pytest's items."""
-    return about({"page": given}, path, k, **values)
+    return about({"page": given}, path, k, test=test or f"test_{k}", **values)
 
 
-def about(params: dict[str, Any], path: Path, k: int, **values: bool) -> SimpleNamespace:
+def about(
+    params: dict[str, Any], path: Path, k: int, test: str = "test_it", mark: str = "rotates", **values: bool
+) -> SimpleNamespace:
     return SimpleNamespace(
         callspec=SimpleNamespace(params=params),
-        nodeid=f"{path.relative_to(ROOT)}::test_it[{k}]",
+        nodeid=f"{path.relative_to(ROOT)}::{test}[{k}]",
         path=path,
         config=SimpleNamespace(args=["tests"]),
-        get_closest_marker=lambda name: pytest.mark.rotates(**values).mark if name == "rotates" else None,
+        get_closest_marker=lambda name: getattr(pytest.mark, mark)(**values).mark if name == mark else None,
     )
 
 
@@ -155,6 +157,31 @@ def test_a_change_brings_few_tests_that_take_long():
         seen |= few
     assert len(seen) > 3 * LONG
     assert by_turns(items, Rotation(None)) == learning.keys() | other.keys()
+
+
+def test_a_change_brings_few_cases_of_a_function_that_is_about_no_game():
+    path = ROOT / "tests/test_simple.py"
+    items = [costly_test(path, k, test=f"test_{k % 3}") for k in range(60)]
+    seen: set[str] = set()
+    for turn in range(TURNS):
+        changed = Rotation(turn, files=frozenset({"tests/test_simple.py"}))
+        few = [name for name in by_turns(items, changed) if not changed.comes(name)]
+        assert sorted(name.partition("::")[2].partition("[")[0] for name in few) == sorted(
+            ["test_0", "test_1", "test_2"] * CASES
+        )
+        seen.update(few)
+    assert len(seen) > 40
+
+
+def test_one_case_of_each_function_runs_in_each_turn():
+    path = ROOT / "tests/test_simple.py"
+    items = [about({}, path, k, test=f"test_{k % 3}", mark="one_case") for k in range(12)]
+    turns = [by_turns(items, Rotation(turn)) for turn in range(TURNS)]
+    for turn in turns:
+        assert sorted(name.partition("::")[2].partition("[")[0] for name in turn) == ["test_0", "test_1", "test_2"]
+    assert set().union(*turns) == by_turns(items, Rotation(None)) == {item.nodeid for item in items}
+    changed = Rotation(0, files=frozenset({"tests/test_simple.py"}))
+    assert len(by_turns(items, changed)) == 3 * (1 + CASES)
 
 
 def test_a_page_or_program_that_a_test_is_given_concerns_it():

@@ -51,6 +51,7 @@ def moved(sim, name, bytes_behind):
     return raw, start
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("name", GAMES)
 def test_rows_are_those_of_a_cpu(name):
     cpu, simt = sims = list(both(name, autoreset_mode="next_step"))
@@ -74,6 +75,7 @@ def test_rows_are_those_of_a_cpu(name):
     assert_same("rollout", read(cpu), read(simt))
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("name", GAMES)
 def test_outputs_anywhere(name):
     """Where rows begin at no multiple of 16 bytes, and nothing beside them is touched."""

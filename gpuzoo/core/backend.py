@@ -94,6 +94,9 @@ class Backend(Protocol):
     def zeros(self, shape: tuple[int, ...], dtype: str) -> Any:
         """A new array of zeros on the device."""
 
+    def empty(self, shape: tuple[int, ...], dtype: Any) -> Any:
+        """A new array on the device, to be written in full."""
+
     def zeros_all(self, shapes: Shapes) -> tuple[list[Any], list[int]]:
         """Many new arrays of zeros, and the `address` of each."""
 
@@ -149,6 +152,21 @@ class Backend(Protocol):
             envs: int64 indices, an array on the device; None for all.
             rows: in the array's dtype, one for each of these envs or one for all; on the device or not.
         """
+
+    def copied(self, array: Any, dtype: Any = None) -> Any:
+        """A contiguous copy of an array of any strides on the device, in another dtype where one is named."""
+
+    def write(self, target: Any, array: Any) -> None:
+        """Copies an array on the device into another one, both of any strides, in the dtype of the other."""
+
+    def is_zero(self, array: Any) -> Any:
+        """Where an array on the device is 0: a new array of bools."""
+
+    def either(self, one: Any, other: Any) -> Any:
+        """Where one of two arrays of bools on the device is True: a new array."""
+
+    def any(self, array: Any, axis: int | None = None) -> Any:
+        """Where there is a number that is not 0 along an axis of an array on the device; (1,) for all axes."""
 
     def to_numpy(self, array: Any) -> Any:
         """A NumPy copy of an array; waits for the device."""

@@ -233,6 +233,9 @@ class CpuBackend:
         block, start, _ = _zeros(math.prod(shape) * kind.itemsize)
         return np.ndarray(shape, kind, block, start)
 
+    def empty(self, shape: tuple[int, ...], dtype: Any) -> np.ndarray[Any, Any]:
+        return np.empty(shape, dtype)
+
     def zeros_all(self, shapes: Shapes) -> tuple[list[np.ndarray[Any, Any]], list[int]]:
         places, large, size = _places(shapes)
         block, start, address = _zeros(size)
@@ -269,6 +272,21 @@ class CpuBackend:
 
     def put(self, array: Any, envs: Any, rows: Any) -> None:
         array[slice(None) if envs is None else envs] = rows
+
+    def copied(self, array: Any, dtype: Any = None) -> Any:
+        return np.array(array, dtype, order="C")
+
+    def write(self, target: Any, array: Any) -> None:
+        target[...] = array
+
+    def is_zero(self, array: Any) -> Any:
+        return array == 0
+
+    def either(self, one: Any, other: Any) -> Any:
+        return one | other
+
+    def any(self, array: Any, axis: int | None = None) -> Any:
+        return np.atleast_1d(np.any(array, axis))
 
     def to_numpy(self, array: Any) -> Any:
         return np.array(array)

@@ -18,8 +18,9 @@ import numpy as np
 
 from gpuzoo.core import nvrtc
 from gpuzoo.core.backend import KERNELS, Event, Kernels, Launch, Stream, Unit
-from gpuzoo.core.codegen import DEVICE, Program
+from gpuzoo.core.codegen import Program
 from gpuzoo.core.definition import Shapes
+from gpuzoo.core.moves import IS_ZERO, OR, Moves
 from gpuzoo.core.pinned import Pinned
 
 #: what was closed while a graph was captured, until somebody can wait for the device
@@ -269,13 +270,20 @@ class CudaBackend:
     # ---- arrays ----
 
     def zeros(self, shape: tuple[int, ...], dtype: str) -> Any:
+        return self._new("zeros", shape, dtype)
+
+    def empty(self, shape: tuple[int, ...], dtype: Any) -> Any:
+        return self._new("empty", shape, dtype)
+
+    def _new(self, contents: str, shape: tuple[int, ...], dtype: Any) -> Any:
+        """An array of ``"zeros"``, or one that is ``"empty"``."""
         torch = sys.modules.get("torch")
         with self.ordered():
             if torch is None or not torch.cuda.is_initialized():
-                return self.xp.zeros(shape, dtype)
+                return getattr(self.xp, contents)(shape, dtype)
             # one memory pool for both
             size = math.prod(shape) * np.dtype(dtype).itemsize
-            raw = torch.zeros(max(1, size), dtype=torch.uint8, device=self.device)
+            raw = getattr(torch, contents)(max(1, size), dtype=torch.uint8, device=self.device)
             return self.xp.from_dlpack(raw)[:size].view(dtype).reshape(shape)
 
     def zeros_all(self, shapes: Shapes) -> tuple[list[Any], list[int]]:
@@ -317,28 +325,51 @@ class CudaBackend:
             return self._pinned.receive(arrays)
 
     @functools.cached_property
-    def _moves(self) -> Unit:
-        text = [(DEVICE / name).read_text(encoding="utf-8") for name in ("base.cuh", "moves.cuh")]
-        return self.compile_unit("\n".join(["#define LANES 1", *text]), "moves", ("take", "put"))
-
-    def _move(self, way: str, array: Any, envs: Any, rows: Any) -> None:
-        numbers, size = math.prod(array.shape[1:]), array.itemsize
-        count = array.shape[0] if envs is None else len(envs)
-        words = [count * numbers, self.address(array), array.strides[0], array.strides[-1] if array.ndim > 1 else size]
-        words += [self.address(rows), numbers * size * (len(rows) > 1), size, numbers]
-        self._moves.bind(way, [*words, 0 if envs is None else self.address(envs)])(0)
+    def _moves(self) -> Moves:
+        return Moves(self)
 
     def take(self, array: Any, envs: Any) -> Any:
-        rows = self.zeros((array.shape[0] if envs is None else len(envs), *array.shape[1:]), str(array.dtype))
-        self._move("take", array, envs, rows)
+        rows = self.empty((array.shape[0] if envs is None else len(envs), *array.shape[1:]), array.dtype)
+        self._moves(rows, array, source_envs=envs)
         return rows
 
     def put(self, array: Any, envs: Any, rows: Any) -> None:
         with self.ordered():
-            rows = self.xp.asarray(np.ascontiguousarray(rows) if isinstance(rows, np.ndarray) else rows)
-            if not rows.flags.c_contiguous:
-                rows = self.xp.ascontiguousarray(rows)
-        self._move("put", array, envs, rows)
+            rows = self.xp.asarray(rows)
+            count = array.shape[0] if envs is None else len(envs)
+            rows = self.xp.broadcast_to(rows, (count, *array.shape[1:]))
+        self._moves(array, rows, to_envs=envs)
+
+    def copied(self, array: Any, dtype: Any = None) -> Any:
+        copy = self.empty(array.shape, dtype or array.dtype)
+        self.write(copy, array)
+        return copy
+
+    def write(self, target: Any, array: Any) -> None:
+        with self.ordered():
+            if array.dtype == target.dtype and array.flags.c_contiguous and target.flags.c_contiguous:
+                target[...] = array  # a copy of memory
+                return
+            if array.dtype != target.dtype and array.dtype.kind == "f":
+                array = array.astype("float32", copy=False)  # of other floats, by a kernel of CuPy's
+        self._moves(target, array)
+
+    def is_zero(self, array: Any) -> Any:
+        found = self.empty(array.shape, "bool")
+        self._moves(found, array, IS_ZERO)
+        return found
+
+    def either(self, one: Any, other: Any) -> Any:
+        found = self.copied(one)
+        self._moves(found, other, OR)
+        return found
+
+    def any(self, array: Any, axis: int | None = None) -> Any:
+        found = self.zeros((1,) if axis is None else (*array.shape[:axis], *array.shape[axis + 1 :]), "bool")
+        with self.ordered():
+            everywhere = self.xp.broadcast_to(found if axis is None else self.xp.expand_dims(found, axis), array.shape)
+        self._moves(everywhere, array, OR)
+        return found
 
     # ---- kernels ----
 

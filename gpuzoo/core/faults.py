@@ -71,11 +71,11 @@ class CheckedKernels:
 
     def check(self) -> None:
         """Raises IndexError for the lowest env's first access out of range since the last check, and forgets it."""
-        with self._backend.ordered():
-            if not bool(self._faults[..., 0].any()):
-                return
-            found = self._backend.to_numpy(self._faults)
-            self._faults[..., 0] = 0
+        lines = self._faults[..., 0]
+        if not self._backend.to_numpy(self._backend.any(lines))[0]:
+            return
+        found = self._backend.to_numpy(self._faults)
+        self._backend.write(lines, self._backend.zeros(lines.shape, str(lines.dtype)))
         faults = np.ascontiguousarray(found).view(FAULT)[..., 0]
         env = int(np.flatnonzero(faults["line"].any(1))[0])
         lanes = [fault for fault in faults[env] if fault["line"]]

@@ -326,7 +326,7 @@ class StreamQueue:
         return True
 
     def _on_device(self, actions: Any) -> Any:
-        """A copy of actions in the simulator's dtype. CuPy converts its own arrays, with a kernel of its own."""
+        """A copy of actions in the simulator's dtype."""
         target = self._simulator.arrays["action"]
         shape = (-1, *target.shape[1:])
         if hasattr(actions, "data_ptr"):
@@ -335,10 +335,10 @@ class StreamQueue:
                 narrow = actions.float() if target.dtype.kind == "f" else actions.int()
                 return self._xp.from_dlpack(narrow.clone().contiguous()).reshape(shape)
             actions = actions.numpy()
-        if isinstance(actions, np.ndarray):
-            with np.errstate(over="ignore"):
-                actions = actions.astype(target.dtype)
-        return self._xp.array(actions, dtype=target.dtype).reshape(shape)
+        if not isinstance(actions, np.ndarray):
+            return self._backend.copied(actions, target.dtype).reshape(shape)
+        with np.errstate(over="ignore"):
+            return self._xp.array(actions.astype(target.dtype)).reshape(shape)
 
     def send(self, envs: Array, actions: Any) -> bool:
         """As `Queue.send`. Raises RuntimeError while another thread uses the queue, as the methods below."""

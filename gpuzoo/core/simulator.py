@@ -449,7 +449,7 @@ class Simulator:
             seed = int.from_bytes(os.urandom(6), "little")
         with self.backend.ordered():
             chosen: Any = None if mask is None else self._checked_mask(mask)
-            if not (mask is None or self._seeded or bool(chosen.all())):
+            if not (mask is None or self._seeded or bool(to_host(mask).all())):
                 raise RuntimeError(f"{self.env.id}: the first reset must be of all envs.")
             seeds = None if seed is None else self._seeds(seed, self.num_envs)
             if params:
@@ -460,7 +460,7 @@ class Simulator:
             if mask is None:
                 self.backend.fill(self.arrays["reset_mask"], 1)
             else:
-                self.arrays["reset_mask"][...] = chosen
+                self.backend.write(self.arrays["reset_mask"], chosen)
         self._interrupt()
         self._launch("reset", self.num_envs, _NEXT_EPISODE if seed is None else _NEW_SEED)
 

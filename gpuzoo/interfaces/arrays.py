@@ -10,6 +10,7 @@ import numpy as np
 from gymnasium import spaces
 
 from gpuzoo.core.definition import flat_size
+from gpuzoo.core.host import to_host
 from gpuzoo.core.simulator import Outputs, Simulator
 from gpuzoo.tensors import as_tensor
 
@@ -73,7 +74,8 @@ class ActionSlot:
                     self._backend.upload(self._target, actions.reshape(self._part_shape))
             else:
                 with self._backend.ordered():
-                    self._target[...] = self._xp.asarray(actions).reshape(self._part_shape)
+                    given = self._xp.asarray(actions).reshape(self._part_shape)
+                self._backend.write(self._target, given)
             return
         if actions.dtype.is_floating_point > self._floats or str(actions.dtype) == "torch.bool":
             self._refuse(actions.dtype)
@@ -82,8 +84,8 @@ class ActionSlot:
         self._tensor.copy_(actions.detach().reshape(self._part_shape))
 
     def _check_width(self, actions: Any) -> None:
-        with self._backend.ordered():
-            most, least = int(actions.max()), int(actions.min())
+        host = to_host(actions)
+        most, least = int(host.max()), int(host.min())
         if most >= 2**31 or least < -(2**31):
             raise ValueError(f"{self._what} must be in {self._space}, not beyond 32 bits.")
 

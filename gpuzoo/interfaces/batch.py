@@ -264,8 +264,7 @@ class BatchEnv(Interface):
             return host.copy() if self.copy and host is array else host
         if not self.copy:
             return array
-        with self.simulator.backend.ordered():
-            return array.copy()
+        return self.simulator.backend.copied(array)
 
     def _each(self, name: str) -> dict[str, Any]:
         return {group: self._view(name, group) for group in self.groups}

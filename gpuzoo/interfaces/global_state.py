@@ -33,11 +33,12 @@ def global_state(simulator: Simulator) -> Any:
     layout = simulator.layout
     if layout.state_space is not None:
         return simulator.global_state()
-    seen = simulator.arrays["observation"]
-    with simulator.backend.ordered():
-        parts = []
-        for group, first in layout.first.items():
-            size = flat_size(layout.observation_spaces[group])
-            part = seen[:, first : first + layout.groups[group], :size]
-            parts.append(part.reshape(simulator.num_envs, -1).astype("float32"))
-        return simulator.xp.concatenate(parts, axis=1)
+    n, backend, seen = simulator.num_envs, simulator.backend, simulator.arrays["observation"]
+    sizes = {g: (count, flat_size(layout.observation_spaces[g])) for g, count in layout.groups.items()}
+    state, begin = backend.empty((n, sum(count * size for count, size in sizes.values())), "float32"), 0
+    for group, (count, size) in sizes.items():
+        place = state[:, begin : begin + count * size].reshape(n, count, size)
+        first = layout.first[group]
+        backend.write(place, seen[:, first : first + count, :size])
+        begin += count * size
+    return state

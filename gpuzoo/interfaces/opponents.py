@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 import numpy as np
@@ -21,7 +21,7 @@ Policy = Literal["random"] | Callable[..., Any]
 #: what a row is told of a step; with replies in it, of all their moves together
 _SUMMED = ("reward", "terminated", "truncated")
 #: attributes of `Opponents` that are arrays on the device
-_ARRAYS = ("_theirs", "_where", "_opening", "just_begun")
+_ARRAYS = ("_where", "just_begun")
 
 
 class Opponents:
@@ -29,7 +29,8 @@ class Opponents:
 
     In a turn-based game it moves until it is a row's turn again, so that a step of a row has all replies in it: the
     rewards of these moves are summed, and the row is done if one of them ended the episode. The reward of an opening
-    move counts in the step that follows. On a GPU each reply waits for the device, to know whose turn it is.
+    move counts in the step that follows. On a GPU each reply waits for the device, to know whose turn it is, and these
+    sums are made on the host.
 
     Args:
         simulator: whose agents.
@@ -59,11 +60,11 @@ class Opponents:
         self._tensors: dict[str, Any] = {}  # of what the function is given, exported once
         self.turn = simulator.env.turn
         with simulator.backend.ordered():
-            self._theirs = xp.asarray(np.isin(np.arange(lay.agents), self._index))
             self._where = xp.asarray(np.array(self._index))
-            self._opening = xp.zeros((simulator.num_envs, lay.agents), "float32")
-            #: envs whose last step was a reset in place of a transition; kept for turn-based games only
-            self.just_begun = xp.zeros(simulator.num_envs, "bool")
+        self._theirs = np.isin(np.arange(lay.agents), self._index)
+        self._opening = np.zeros((simulator.num_envs, lay.agents), np.float32)
+        #: envs whose last step was a reset in place of a transition; kept for turn-based games only
+        self.just_begun = simulator.backend.zeros((simulator.num_envs,), "bool")
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Opponents:
         twin = object.__new__(Opponents)
@@ -97,51 +98,63 @@ class Opponents:
         if self.turn is None:
             self._act()
             return
-        with sim.backend.ordered():
-            began = sim.arrays["elapsed_steps"] == 0
-            self._opening[began] = 0
-            self.just_begun[...] = False
-        self._reply(began)
+        sim.backend.fill(self.just_begun, 0)
+        told = self._told("elapsed_steps", *_SUMMED)
+        began = told["elapsed_steps"] == 0
+        self._opening[began] = 0
+        self._reply(began, told)
 
     def before_step(self) -> None:
         """Notes which envs this step will only reset."""
         if self.turn is not None:
-            with self._simulator.backend.ordered():
-                self.just_begun[...] = self._simulator.arrays["waiting"]
+            self._simulator.backend.write(self.just_begun, self._simulator.arrays["waiting"])
 
     def after_step(self) -> None:
         """As `after_reset`."""
-        sim = self._simulator
         if self.turn is None:
             self._act()
             return
-        with sim.backend.ordered():
-            sim.arrays["reward"] += self._opening
-            self._opening[...] = 0
-            began = self.just_begun | sim.arrays["ended"]
-        self._reply(began)
+        told = self._told("ended", *_SUMMED, just_begun=self.just_begun)
+        began = told["just_begun"] | told["ended"]
+        told["reward"] += self._opening
+        self._opening[...] = 0
+        self._reply(began, told)
 
-    def _reply(self, began: Any) -> None:
-        """Moves until it is a row's turn everywhere. What ``began`` an episode has no transition yet to add to."""
-        sim, arrays = self._simulator, self._simulator.arrays
+    def _told(self, *names: str, **more: Any) -> dict[str, Any]:
+        """Arrays of the simulator, and others: on a CPU themselves, from a GPU copies in host memory."""
+        sim = self._simulator
+        arrays = {**{name: sim.arrays[name] for name in names}, **more}
+        found = sim.backend.staged(list(arrays.values()))
+        found = found if sim.xp is np else [array.copy() for array in found]
+        return dict(zip(arrays, found, strict=True))
+
+    def _reply(self, began: Any, sums: Mapping[str, Any]) -> None:
+        """Moves until it is a row's turn everywhere. What ``began`` an episode has no transition yet to add to.
+
+        Args:
+            began: bool (num_envs,).
+            sums: what the rows are told, which the replies are added to.
+        """
+        sim, turn = self._simulator, str(self.turn)
         while True:
-            with sim.backend.ordered():
-                pending = self._theirs[arrays[str(self.turn)]] & ~arrays["waiting"]
-                envs = sim.xp.flatnonzero(pending)
+            now = self._told(turn, "waiting")
+            envs = np.flatnonzero(self._theirs[now[turn]] & ~now["waiting"])
             if not len(envs):
-                return
+                break
             self._act()
-            with sim.backend.ordered():
-                before = {name: arrays[name][envs] for name in _SUMMED}
+            before = {name: sums[name][envs] for name in _SUMMED}
             sim.step(envs)
-            with sim.backend.ordered():
-                opening = began[envs][:, None]
-                gained = arrays["reward"][envs]
-                self._opening[envs] += gained * opening
-                arrays["reward"][envs] = before["reward"] + gained * ~opening
-                for name in ("terminated", "truncated"):
-                    arrays[name][envs] |= before[name]
-                began = began | arrays["ended"]
+            now = self._told("ended", *_SUMMED)
+            opening = began[envs][:, None]
+            gained = now["reward"][envs]
+            self._opening[envs] += gained * opening
+            sums["reward"][envs] = before["reward"] + gained * ~opening
+            for name in ("terminated", "truncated"):
+                sums[name][envs] = now[name][envs] | before[name]
+            began = began | now["ended"]
+        if sim.xp is not np:
+            for name in _SUMMED:
+                sim.backend.upload(sim.arrays[name], sums[name])
 
     def _act(self) -> None:
         sim = self._simulator
@@ -167,8 +180,12 @@ class Opponents:
             return self._shaped(name, self._tensor(name, sim.arrays[name])[:, self._tensor("where", self._where)])
         if self._output == "numpy":
             return self._shaped(name, sim.backend.to_numpy(sim.arrays[name])[:, self._index])
-        with sim.backend.ordered():
-            return self._shaped(name, sim.arrays[name][:, self._where])
+        array = sim.arrays[name]
+        part, start = sim.backend.empty((len(array), len(self._index), *array.shape[2:]), array.dtype), 0
+        for span, _ in self._slots:
+            sim.backend.write(part[:, start : start + len(span)], array[:, span.start : span.stop])
+            start += len(span)
+        return self._shaped(name, part)
 
     def _tensor(self, name: str, array: Any) -> Any:
         tensor = self._tensors.get(name)

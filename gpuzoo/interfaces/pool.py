@@ -413,9 +413,8 @@ class EnvPool(BatchAttributes, gymnasium.vector.VectorEnv[Any, Any, Any]):
             rows = (envs, players, *written, *[array.copy() for array in self._unwritten])
         else:
             sim.step()
-            with sim.backend.ordered():
-                columns = [_rows(sim.arrays, c, self.num_envs).copy() for c in self._columns]
-            rows = (envs, players, *columns)
+            copies = {c.name: sim.backend.copied(sim.arrays[c.name]) for c in self._columns}
+            rows = (envs, players, *(_rows(copies, c, self.num_envs) for c in self._columns))
         return self._converted(rows) if self._converts else rows
 
     # ---- reset ----

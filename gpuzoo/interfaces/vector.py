@@ -231,32 +231,31 @@ class VectorEnv(BatchAttributes, gymnasium.vector.VectorEnv[Any, Any, Any]):
             if array is None:
                 array = self._tensors[name] = tensors.as_tensor(self.simulator.arrays[name])
             return self._as_rows(name, array)
-        if self._on_cpu:
-            return self._as_rows(name, self.simulator.arrays[name])
-        if self._output == "numpy":
+        if self._output == "numpy" and not self._on_cpu:
             array = self._brought.get(name)
             if array is None:
                 array = self.simulator.backend.to_numpy(self.simulator.arrays[name])
             return self._as_rows(name, array)
-        with self.simulator.backend.ordered():
-            return self._as_rows(name, self.simulator.arrays[name])
+        return self._as_rows(name, self.simulator.arrays[name])
 
     def _as_rows(self, name: str, array: Any) -> Any:
-        if not self._whole or array.ndim == 1:
+        if array.ndim == 1:  # one value per env
+            return self._by_row(array)
+        if not self._whole:
             array = self._select(name, array)
         shape: tuple[int, ...] = (self.num_envs,)
         if name in ("observation", "final_observation"):
             shape = (self.num_envs, *self._observation_shape)
         elif name in ("action_mask", "final_action_mask"):
             shape = (self.num_envs, array.shape[-1])
+        if self._output == "cupy" and (self._copy or not array.flags.c_contiguous):
+            return self.simulator.backend.copied(array).reshape(shape)
         array = array.reshape(shape)
-        if self._recycler is not None or not self._copy:
+        if self._recycler is not None or not self._copy or self._output == "cupy":
             return array
         return array.clone() if self._output == "torch" else array.copy()
 
     def _select(self, name: str, array: Any) -> Any:
-        if array.ndim == 1:  # one value per env: the same for its rows
-            return array.repeat_interleave(self._count) if self._output == "torch" else array.repeat(self._count)
         array = array[:, self._first : self._first + self._count]
         if name in ("observation", "final_observation"):
             return array[..., : self._observation_size]
@@ -272,8 +271,9 @@ class VectorEnv(BatchAttributes, gymnasium.vector.VectorEnv[Any, Any, Any]):
     def _converted(self, observation: Any) -> Any:
         if type(observation) is np.ndarray:
             return observation.astype(self._dtype)
-        with self.simulator.backend.ordered():
-            return tensors.converted(observation, self._dtype)
+        if self._output == "cupy":
+            return self.simulator.backend.copied(observation, self._dtype)
+        return tensors.converted(observation, self._dtype)
 
     def _presented(self, observation: Any, mask: str) -> Any:
         """An observation in its space's dtype, with its mask if that is part of it."""
@@ -336,8 +336,9 @@ class VectorEnv(BatchAttributes, gymnasium.vector.VectorEnv[Any, Any, Any]):
             raise ValueError("options['reset_mask'] must select at least one env.")
         if self._count == 1:
             return mask
-        with self.simulator.backend.ordered():
-            return mask.reshape(self.num_worlds, self._count).any(1)
+        mask = mask.reshape(self.num_worlds, self._count)
+        own = isinstance(mask, np.ndarray) or tensors.is_tensor(mask)
+        return mask.any(1) if own else self.simulator.backend.any(mask, 1)
 
     def _all_rows(self) -> Any:
         return np.ones(self.num_envs, np.bool_)
@@ -402,8 +403,10 @@ class VectorEnv(BatchAttributes, gymnasium.vector.VectorEnv[Any, Any, Any]):
             infos["action_mask"], infos["_action_mask"] = self._kept("action_mask"), self._all_rows()
         if self._tells:
             state, step = own_infos(self.simulator, self._read)
-            stepped = self._read(self.simulator.arrays["elapsed_steps"]) > 0
-            for own, there in ((state, stepped | True), (step, stepped)):
+            with self.simulator.backend.ordered():
+                stepped = self._read(self.simulator.arrays["elapsed_steps"]) > 0
+                always = stepped | True
+            for own, there in ((state, always), (step, stepped)):
                 for name, x in own.items():
                     infos[name], infos[f"_{name}"] = self._by_row(x), self._by_row(there)
         return infos
@@ -416,15 +419,19 @@ class VectorEnv(BatchAttributes, gymnasium.vector.VectorEnv[Any, Any, Any]):
 
     def _by_row(self, array: Any) -> Any:
         """A value of each env for each of its rows, in memory of its own."""
-        return array.repeat_interleave(self._count) if self._output == "torch" else array.repeat(self._count)
+        if self._output == "torch":
+            return array.repeat_interleave(self._count)
+        if self._output == "numpy":
+            return array.repeat(self._count)
+        xp, backend = self.simulator.xp, self.simulator.backend
+        return backend.copied(xp.broadcast_to(array[:, None], (len(array), self._count))).reshape(-1)
 
     def _infos(self, terminations: Any, truncations: Any) -> dict[str, Any]:
         infos = self._infos_of_rows()
         if not (self._same_step or self._statistics):
             return infos
         if self._output == "cupy":
-            with self.simulator.backend.ordered():
-                done = terminations | truncations
+            done = self.simulator.backend.either(terminations, truncations)
         else:
             done = terminations | truncations
         if self._output == "numpy" and not done.any():
@@ -454,10 +461,16 @@ class VectorEnv(BatchAttributes, gymnasium.vector.VectorEnv[Any, Any, Any]):
         Always False except in next-step mode.
         """
         counts = self._stepped and self.autoreset_mode == AutoresetMode.NEXT_STEP
+        begun = self._begun_in_place()
+        if self._output == "cupy":
+            return begun if counts else self.simulator.backend.zeros((self.num_envs,), "bool")
+        return begun & counts
+
+    def _begun_in_place(self) -> Any:
+        """Rows whose env has taken no step since its episode began, or was only reset by the last one."""
         if self._opponents is None or self._opponents.turn is None:
             elapsed = self._rows_of("elapsed_steps")
-            with self.simulator.backend.ordered():
-                return (elapsed == 0) & counts
+            return self.simulator.backend.is_zero(elapsed) if self._output == "cupy" else elapsed == 0
         begun = self._opponents.just_begun
         if self._output == "torch":
             if "just_begun" not in self._tensors:
@@ -465,8 +478,7 @@ class VectorEnv(BatchAttributes, gymnasium.vector.VectorEnv[Any, Any, Any]):
             begun = self._tensors["just_begun"]
         elif self._output == "numpy":
             begun = to_host(begun)
-        with self.simulator.backend.ordered():
-            return self._as_rows("waiting", begun) & counts
+        return self._by_row(begun)
 
     @property
     def action_mask(self) -> Any:

@@ -140,7 +140,8 @@ class TianshouVectorEnv(BaseVectorEnv):
         sim, array = self.simulator, self.simulator.arrays[name]
         if ids is not self._all:
             with sim.backend.ordered():
-                array = array[sim.xp.asarray(ids)]
+                where = sim.xp.asarray(ids.astype(np.int64))
+            array = sim.backend.take(array, where)
         rows: Array = sim.backend.to_numpy(array)
         return rows
 

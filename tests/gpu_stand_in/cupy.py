@@ -395,6 +395,10 @@ def moveaxis(a: ndarray, source: int, destination: int) -> ndarray:
     return a._view(np.moveaxis(a._a, source, destination))
 
 
+def expand_dims(a: ndarray, axis: int) -> ndarray:
+    return a._view(np.expand_dims(a._a, axis))
+
+
 def broadcast_to(a: ndarray, shape: Any) -> ndarray:
     return a._view(np.broadcast_to(a._a, shape))
 

@@ -347,6 +347,10 @@ class MaHalfCheetah(Factored):
     links: ClassVar[Mapping[str, str]] = {
         "Gymnasium-Robotics": "https://robotics.farama.org/envs/MaMuJoCo/ma_half_cheetah/"
     }
+    exempt: ClassVar[Mapping[str, str]] = {
+        **HalfCheetah.exempt,
+        "no_spills": "Its physics takes all registers, and what its agents observe a few values besides.",
+    }
     render_fps = HalfCheetah.render_fps
     robot = HalfCheetah
     joints = "bthigh bshin bfoot fthigh fshin ffoot"

@@ -31,7 +31,7 @@ class Person(Robot):
 
     exempt: ClassVar = {
         **Robot.exempt,
-        "no_spills": "Its contacts and a Jacobian of each pair of limbs are more than shared memory holds: 47 KB.",
+        "no_spills": "Its contacts and a Jacobian of each pair of limbs are more than shared memory holds.",
     }
     view_height = 2.4
     render_fps = 67

@@ -48,7 +48,7 @@ class Pusher(Robot):
     id = "Pusher-v5"
     exempt: ClassVar = {
         **Robot.exempt,
-        "no_spills": "Its physics keeps 936 bytes more than registers and a thread's part of shared memory hold.",
+        "no_spills": "Its physics keeps more than registers and a thread's part of shared memory hold.",
     }
     Config = PusherConfig
     max_episode_steps = 100
