@@ -507,6 +507,32 @@ class Canvas:
         """Draw a straight line with round ends."""
         self._stroke(self._px([(x0, y0), (x1, y1)]), _rgba(colour), self._width(width))
 
+    def lines(self, starts: ArrayLike, ends: ArrayLike, *, colour: str = "ink", width: float = 1.5) -> None:
+        """Draw N straight lines with round ends from ``starts`` to ``ends``, (N, 2) each.
+
+        They are one shape, which is painted once: many lines cost little, and do not darken each other where they
+        cross. Rows with NaN or infinity are skipped.
+        """
+        px = np.concatenate([self._px(starts), self._px(ends)], 1)
+        px = np.rint(px[(np.abs(px) < 1e6).all(1)]).astype(int)
+        if not len(px):
+            return
+        pen = self._width(width)
+        corner = px.reshape(-1, 2).min(0) - pen
+        flat = (px - np.tile(corner, 2)).tolist()
+        r = (pen - 1) / 2
+
+        def rasterise(draw: ImageDraw.ImageDraw, dx: int, dy: int) -> None:
+            dx, dy = dx + x0, dy + y0
+            for a, b, c, d in flat:
+                ends = ((a + dx, b + dy), (c + dx, d + dy))
+                draw.line(ends, fill=255, width=pen)
+                for x, y in ends if pen > 2 else ():
+                    draw.ellipse((x - r, y - r, x + r, y + r), fill=255)
+
+        (x0, y0), (x1, y1) = corner.tolist(), (px.reshape(-1, 2).max(0) + pen + 1).tolist()
+        self._paint((x0, y0, x1, y1), _rgba(colour), ("lines", pen, *(x for row in flat for x in row)), rasterise)
+
     def path(
         self, points: ArrayLike, *,
         colour: str = "ink", width: float = 1.5, closed: bool = False,
@@ -582,8 +608,24 @@ class Canvas:
         px = self._px(xy)[:, None, :] + local * (1.0, math.copysign(1.0, self._sy))
         rgba = _rgba_list(colours, len(along))
         seen = (px.max(1) >= 0).all(1) & (px.min(1) < self._fine).all(1)
-        for i in np.flatnonzero(seen & np.isfinite(px).all((1, 2))).tolist():
+        drawn = np.flatnonzero(seen & (np.abs(px) < 1e6).all((1, 2))).tolist()
+        if len(drawn) > 8 and len(set(rgba)) == 1 and rgba[0][3] == 255:  # one shape costs less than many
+            self._polys(np.rint(px[drawn]).astype(int), rgba[0])
+            return
+        for i in drawn:
             self._poly(px[i], rgba[i])
+
+    def _polys(self, px: NDArray[Any], fill: RGBA) -> None:
+        """Paint N polygons (N, K, 2) as one shape."""
+        x0, y0 = px.min((0, 1)).tolist()
+        x1, y1 = (px.max((0, 1)) + 1).tolist()
+
+        def rasterise(draw: ImageDraw.ImageDraw, dx: int, dy: int) -> None:
+            for corners in np.add(px, (dx, dy)).reshape(len(px), -1).tolist():
+                draw.polygon(corners, fill=255)
+
+        key = ("polygons", px.shape[1], *np.subtract(px, (x0, y0)).ravel().tolist())
+        self._paint((x0, y0, x1, y1), fill, key, rasterise)
 
     def grid(self, nx: int, ny: int, *, colour: str = "line", width: float = 1.0) -> None:
         """Draw the lines which split the view into nx x ny cells, border included."""

@@ -40,6 +40,7 @@ MAY = {
     "gpuzoo.registry": {"gpuzoo.core", "gpuzoo.envs"},
     "gpuzoo.interfaces.global_state": {"gpuzoo.core"},
     "gpuzoo.interfaces.infos": {"gpuzoo.core"},
+    "gpuzoo.interfaces.signatures": set(),
     "gpuzoo.interfaces.spaces": {"gpuzoo.core"},
     "gpuzoo.tensors": {"gpuzoo.core"},
     "gpuzoo.interfaces.arrays": {"gpuzoo.core", "gpuzoo.tensors"},
@@ -58,14 +59,20 @@ MAY = {
     "gpuzoo.interfaces.single": ADAPTED | {"gpuzoo.interfaces.batch", "gpuzoo.render"},
     "gpuzoo.interfaces.opponents": ADAPTED,
     "gpuzoo.interfaces.vector": ADAPTED
-    | {f"gpuzoo.interfaces.{name}" for name in ("attributes", "batch", "opponents")},
+    | {f"gpuzoo.interfaces.{name}" for name in ("attributes", "batch", "opponents", "signatures")},
     "gpuzoo.interfaces.dm": {"gpuzoo.core"},
     "gpuzoo.interfaces.pool": ADAPTED
     | {f"gpuzoo.interfaces.{name}" for name in ("attributes", "batch", "dm")}
     | {"gpuzoo.jax"},
-    "gpuzoo.interfaces.parallel": ADAPTED | {"gpuzoo.interfaces.batch", "gpuzoo.render"},
+    "gpuzoo.interfaces.parallel": ADAPTED
+    | {"gpuzoo.interfaces.batch", "gpuzoo.interfaces.signatures", "gpuzoo.render"},
     "gpuzoo.jax": {"gpuzoo.core", "gpuzoo.registry", "gpuzoo.interfaces.spaces", "gpuzoo.jax"},
-    "gpuzoo.interfaces.aec": {"gpuzoo.core", "gpuzoo.registry", "gpuzoo.interfaces.parallel"},
+    "gpuzoo.interfaces.aec": {
+        "gpuzoo.core",
+        "gpuzoo.registry",
+        "gpuzoo.interfaces.parallel",
+        "gpuzoo.interfaces.signatures",
+    },
 }
 #: foreign package -> the only modules that may import it
 ONLY = {

@@ -125,6 +125,27 @@ def test_arrows_and_darts_point_along_the_world_angle(y_down):
         assert abs(columns.mean() - 49.5) < 1.0
 
 
+def test_many_at_once_are_as_many_one_by_one():
+    """Darts of one colour, and lines: where they lie apart, not a pixel differs."""
+    place = np.stack(np.meshgrid(np.arange(1, 10, 2), np.arange(1, 10, 2)), -1).reshape(-1, 2) + 0.1
+    angles = np.linspace(0, 6, len(place))
+    ends = place + 0.6 * np.stack([np.sin(angles), np.cos(angles)], 1)
+    place[3] = np.nan
+    ends[4] = np.inf
+    for width in (1.5, 4.0):
+        many, single = Canvas(200, 200), Canvas(200, 200)
+        for canvas in (many, single):
+            canvas.view(0, 0, 10, 10)
+        many.lines(place, ends, colour="#ff000080", width=width)
+        many.darts(place, angles, 0.5, "blue")
+        for a, b in zip(place, ends, strict=True):
+            single.line(*a, *b, colour="#ff000080", width=width)
+        for a, angle in zip(place, angles, strict=True):
+            single.dart(*a, angle, 0.5)
+        assert np.array_equal(many.array(), single.array())
+    many.lines(place[:0], ends[:0])  # none
+
+
 def test_image_row_zero_lies_at_y0():
     cells = np.array([[RED, WHITE], [WHITE, WHITE]], np.uint8)
     for y_down in (False, True):

@@ -21,7 +21,7 @@ from gpuzoo.core.files import replacing
 PACKAGE = Path(gpuzoo.__file__).parent
 
 
-def _brief(space: spaces.Space[Any]) -> str:
+def brief(space: spaces.Space[Any]) -> str:
     """A space in a few characters: ``Box(4)``, ``Box(8x8x3, uint8)``, ``Discrete(2)``, ``MultiDiscrete(21, 21)``."""
     if isinstance(space, spaces.Box):
         shape = "x".join(map(str, space.shape)) or "1"
@@ -45,8 +45,8 @@ def described(env: EnvDef) -> dict[str, Any]:
     return {
         "id": env.id,
         "agents": dict(lay.groups),
-        "observation": {g: _brief(s) for g, s in lay.observation_spaces.items()},
-        "action": {g: _brief(s) for g, s in lay.action_spaces.items()},
+        "observation": {g: brief(s) for g, s in lay.observation_spaces.items()},
+        "action": {g: brief(s) for g, s in lay.action_spaces.items()},
         "action_mask": env.action_mask,
         "turn_based": env.turn is not None,
         "max_episode_steps": env.max_episode_steps,

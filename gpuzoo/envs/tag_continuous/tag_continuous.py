@@ -169,9 +169,11 @@ class TagContinuous(EnvDef):
         way = np.stack([np.cos(heading), np.sin(heading)], 1) * np.asarray(state["speed"])[:, None]
         here = np.ones(len(xy), bool)
         here[taggers:] = ~left
-        for k in np.flatnonzero(here & (np.asarray(state["speed"]) > 0.3 * size)).tolist():
-            colour = "red" if k < taggers else "blue"  # where it was in the last two steps, at this speed
-            canvas.line(*xy[k], *np.clip(xy[k] - 2 * way[k], 0, length), colour=fade(colour, 0.22), width=2.5)
+        fast = here & (np.asarray(state["speed"]) > 0.3 * size)
+        before = np.clip(xy - 2 * way, 0, length)  # where they were in the last two steps, at this speed
+        for colour, part in (("red", slice(None, taggers)), ("blue", slice(taggers, None))):
+            moving = fast[part]
+            canvas.lines(xy[part][moving], before[part][moving], colour=fade(colour, 0.22), width=2.5)
         for k in np.flatnonzero(tagged & (np.asarray(state["speed"])[taggers:] > 0)).tolist():
             x, y = xy[int(state["tagged_by"][k])]
             canvas.line(runners[k, 0], runners[k, 1], x, y, colour="yellow", width=2)

@@ -51,7 +51,7 @@ def _parameters(live: Live) -> list[dict[str, Any]]:
 
 def _space(space: spaces.Space[Any]) -> dict[str, Any]:
     shape = list(space.shape or ())
-    about: dict[str, Any] = {"text": str(space)[:120], "shape": shape, "low": None, "high": None}
+    about: dict[str, Any] = {"text": listing.brief(space), "shape": shape, "low": None, "high": None}
     if isinstance(space, spaces.Box):
         least, most = float(space.low.min()), float(space.high.max())
         about |= {"low": _finite(least), "high": _finite(most)}
