@@ -26,9 +26,9 @@ ROOT = Path(__file__).parents[1]
 TURNS = 32
 #: an environment of its own may find what none of the others does, so these come more often
 INTEGRATION_TURNS = 6
-COMMITS = 20
-MODULES = 4
-LONG = 4
+COMMITS = 12
+MODULES = 3
+LONG = 2
 CASES = 1
 SWEEP = 50
 
