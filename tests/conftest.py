@@ -7,7 +7,7 @@ golden rollouts. The toys of tests/toys have what no game may have. A game that 
 
 Four marks keep the cost of a further game small. A game that changed lately has all tests nevertheless (rotation.py).
 
-- ``rotates``: costs much and seldom finds anything. One in 32 of them runs each time. With ``together=True`` those of a
+- ``rotates``: costs much and seldom finds anything. One in 40 of them runs each time. With ``together=True`` those of a
   file have the same turn, as they share what costs much. With ``long=True`` it takes long, as a learning run does: of
   those that run only because of what changed lately, not more than `LONG` do.
 - ``one_case``: its cases are much the same to the code under test. One of them runs each time, by turns.

@@ -23,7 +23,7 @@ import subprocess
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-TURNS = 32
+TURNS = 40
 #: an environment of its own may find what none of the others does, so these come more often
 INTEGRATION_TURNS = 6
 COMMITS = 12
