@@ -1,6 +1,6 @@
 """The parts of scripts/gpu.sh that are Python: each prints rows of JSON, one a line, as they come.
 
-    python scripts/gpu_work.py smoke|equal|compile|headlines|steps|training|profile ... --device cuda
+    python scripts/gpu_work.py ready|smoke|equal|compile|headlines|steps|training|profile ... --device cuda
 
 They run on any device, so that they can be tried where there is no GPU: on a CPU a capture is left out, and on
 ``simt`` the kernels are those of a GPU.
@@ -28,8 +28,9 @@ from gpu_figures import read_rows
 import gpuzoo
 from gpuzoo import Simulator
 from gpuzoo.core import moves, nvrtc
-from gpuzoo.core.backend import make_backend
+from gpuzoo.core.backend import Backend, make_backend
 from gpuzoo.core.codegen import program
+from gpuzoo.core.definition import Shapes
 from gpuzoo.testing.tools import assert_same, read
 from gpuzoo.tools import bench, provenance, roofline
 from gpuzoo.tools.clocks import REPEATS, Clock, take_turns
@@ -91,11 +92,37 @@ def case_of(env_id: str, name: str) -> bench.Case:
 # ---- right or wrong ----
 
 
-def equal(env_id: str, device: str, num_envs: int, steps: int) -> None:
+def ready(args: argparse.Namespace) -> bool:
+    """Whether there is such a device; else a sentence says why not."""
+    try:
+        make_backend(args.device)
+    except (ImportError, RuntimeError, ValueError) as error:
+        print(error)
+        return False
+    return True
+
+
+def apart(device: str) -> Backend:
+    """A backend that allocates each array by itself, so that compute-sanitizer sees an address beyond an array."""
+    if not device.startswith("cuda"):
+        return make_backend(device)
+    from gpuzoo.core.backend_cuda import CudaBackend
+
+    class Apart(CudaBackend):
+        def zeros_all(self, shapes: Shapes) -> tuple[list[Any], list[int]]:
+            arrays = [self.zeros(shape, dtype) for shape, dtype in shapes.shapes]
+            return arrays, [self.address(array) for array in arrays]
+
+    backend = Apart(int(device.partition(":")[2] or 0))
+    backend.xp.cuda.set_allocator(None)
+    return backend
+
+
+def equal(env_id: str, backend: Backend, num_envs: int, steps: int) -> None:
     """The bits of a reset, a rollout, and single steps are the CPU's."""
     sims = [
-        Simulator(gpuzoo.get(env_id), num_envs, device=d, autoreset_mode="same_step", max_episode_steps=max(2, steps))
-        for d in ("cpu", device)
+        Simulator(gpuzoo.get(env_id), num_envs, backend=b, autoreset_mode="same_step", max_episode_steps=max(2, steps))
+        for b in (make_backend("cpu"), backend)
     ]
     for sim in sims:
         sim.reset(seed=3)
@@ -155,7 +182,7 @@ def train_once(device: str) -> Row:
 def smoke(args: argparse.Namespace) -> bool:
     say(provenance.describe(make_backend(args.device)))
     good = [
-        found("equal", WIDE, lambda: equal(WIDE, args.device, 3, 8)),
+        found("equal", WIDE, lambda: equal(WIDE, make_backend(args.device), 3, 8)),
         found("capture", "CartPole-v1", lambda: capture("CartPole-v1", args.device)),
         found("training", "CartPole-v1", lambda: train_once(args.device)),
     ]
@@ -163,8 +190,9 @@ def smoke(args: argparse.Namespace) -> bool:
 
 
 def equals(args: argparse.Namespace) -> bool:
+    backend = apart(args.device) if args.apart else make_backend(args.device)
     return all([
-        found("equal", name, lambda name=name: equal(name, args.device, args.num_envs or 33, args.steps))  # type: ignore[misc]
+        found("equal", name, lambda name=name: equal(name, backend, args.num_envs or 33, args.steps))  # type: ignore[misc]
         for name in args.games
     ])  # fmt: skip
 
@@ -328,19 +356,13 @@ def profile_rows(args: argparse.Namespace) -> bool:
             say(row)
         if not kernels:
             good = False
-            say(
-                {
-                    "kind": "profile",
-                    "id": env_id,
-                    "case": case or "default",
-                    "ok": False,
-                    "error": "no kernel was profiled",
-                }
-            )
+            about = {"kind": "profile", "id": env_id, "case": case or "default"}
+            say({**about, "ok": False, "error": "no kernel was profiled"})
     return good
 
 
 COMMANDS: dict[str, Callable[[argparse.Namespace], bool]] = {
+    "ready": ready,
     "smoke": smoke,
     "equal": equals,
     "compile": compile_all,
@@ -356,6 +378,7 @@ def parse(words: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("command", choices=[*COMMANDS, "metrics"])
     parser.add_argument("games", nargs="*", help="games, GAME:CASE, or files")
     parser.add_argument("--device", default="cuda")
+    parser.add_argument("--apart", action="store_true", help="allocate each array by itself")
     parser.add_argument("--num-envs", type=int)
     parser.add_argument("--steps", type=int, default=20)
     parser.add_argument("--seconds", type=float, default=2.0)

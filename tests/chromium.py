@@ -13,8 +13,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from websockets.sync.client import connect
-
 PROGRAM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 _FLAGS = (
     "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
@@ -80,6 +78,8 @@ class Page:
 @contextlib.contextmanager
 def opened(url: str, folder: Path) -> Iterator[Page]:
     """A browser that shows a page."""
+    from websockets.sync.client import connect  # here, so that tests without a browser do not need it
+
     assert PROGRAM is not None
     process = subprocess.Popen(
         [PROGRAM, *_FLAGS, f"--user-data-dir={folder}", "about:blank"],

@@ -211,7 +211,7 @@ def test_opponents_by_function_get_tensors(torch):
     env.reset(seed=0)
     for _ in range(5):
         env.step(torch.ones(6, dtype=torch.int64, device="cuda"))
-    assert (env.simulator.arrays["action"][:, :2] == 1).all()
+    assert (to_host(env.simulator.arrays["action"])[:, :2] == 1).all()
 
 
 def test_masks_on_the_device(torch):

@@ -41,6 +41,8 @@ printf '%q ' "$@" >> "$CALLS"; echo >> "$CALLS"
 case "$*" in
   scripts/gpu_figures.py* | *tomllib*) exec {sys.executable} "$@" ;;
   *metrics) echo one,two ;;
+  *" ready "*) if [[ ${{ABSENT:-}} ]]; then echo Traceback; echo "no GPU here."; exit 1; fi ;;
+  "-m pytest"*) echo "${{TESTS:-3 passed}} in 1s" ;;
   *) echo '{{"kind": "game", "id": "X-v0", "device": "cuda:0", "steps_per_second": 5}}'; printf '{{"kind": "ga' ;;
 esac
 """
@@ -147,13 +149,41 @@ def test_all_phases_share_the_time(machine):
 
 def test_a_phase_ends_in_time(machine):
     start = time.monotonic()
-    done = machine.run("smoke", HANG="gpu_work.py", LIMIT="4")
+    done = machine.run("smoke", HANG="gpu_work.py smoke", LIMIT="4")
     assert time.monotonic() - start < 20
     assert done.returncode == 1
     assert "smoke/work" in done.stdout
     assert "cut off" in done.stdout
     assert "smoke/doctor: no time left" in done.stdout
     assert "logs/smoke/work.log" in machine.logs()
+
+
+@pytest.mark.parametrize("phase", [*PHASES, "all"])
+def test_without_a_gpu_one_sentence_says_so(machine, phase):
+    done = machine.run(phase, ABSENT="1")
+    assert done.returncode == 2
+    assert done.stdout == f"scripts/gpu.sh {phase} cannot run: no GPU here.\n"
+    assert len(machine.calls.read_text().splitlines()) == 1
+
+
+def test_skipped_tests_are_no_success(machine):
+    assert machine.run("bits", TESTS="38 skipped").returncode == 1
+
+
+def test_wheels_are_there_whole_or_not_at_all(machine):
+    """What an unpacking that was cut off left is unpacked again."""
+    for folder in ("wheels", "unpacked/half"):
+        (machine.folder / ".gpu" / folder).mkdir(parents=True)
+    (machine.folder / ".gpu/wheels/one.whl").touch()
+    python = machine.folder / "bin/python"
+    python.write_text(python.read_text().replace("case ", """case "$*" in
+  *"pip install"*) mkdir -p .gpu/unpacked/whole; exit ${BROKEN:-0} ;;
+esac
+case """, 1))  # fmt: skip
+    assert "wheels in .gpu/wheels could not be installed" in machine.run("smoke", BROKEN="1").stdout
+    assert not (machine.folder / ".gpu/site").exists()
+    assert machine.run("smoke").returncode == 0
+    assert [path.name for path in (machine.folder / ".gpu/site").iterdir()] == ["whole"]
 
 
 @pytest.mark.parametrize(("phase", "tool"), [("sanitize", "compute-sanitizer"), ("profile", "ncu")])
@@ -228,6 +258,27 @@ def test_equality_and_captures_on_stand_ins(monkeypatch, capsys):
     different = work.read
     monkeypatch.setattr(work, "read", lambda sim: {"x": different(sim)["reward"] + (sim.device == "simt")})
     assert work.main(["equal", "CartPole-v1", "--device", "simt", "--num-envs", "5", "--steps", "4"]) == 1
+
+
+def test_where_an_array_ends_is_seen(monkeypatch, capsys):
+    """For compute-sanitizer each array is an allocation of its own. They are one otherwise."""
+    work, allocated = script("gpu_work", monkeypatch), []
+    for options in ([], ["--apart"]):
+        with installed() as driver:
+            args = ["equal", "CartPole-v1", "--device", "cuda", "--num-envs", "5", "--steps", "4", *options]
+            assert work.main(args) == 0
+            allocated.append(sum(entry.what == "empty" for entry in driver.entries("allocate")))
+    assert allocated[0] == 1
+    assert allocated[1] > 20
+
+
+def test_whether_a_device_is_there(monkeypatch, capsys):
+    work = script("gpu_work", monkeypatch)
+    assert work.main(["ready", "--device", "cpu"]) == 0
+    with installed(devices=1):
+        assert work.main(["ready"]) == 0
+        assert work.main(["ready", "--device", "cuda:3"]) == 1
+    assert capsys.readouterr().out == "device='cuda:3': there are 1 GPUs, numbered from 0; use device='cpu'.\n"
 
 
 def test_headlines_on_a_cpu(monkeypatch, capsys):

@@ -11,7 +11,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from types import ModuleType, TracebackType
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,8 @@ from gpuzoo.core.pinned import Pinned
 
 #: what was closed while a graph was captured, until somebody can wait for the device
 _held: list[Any] = []
+
+_NOTHING = contextlib.nullcontext()
 
 _MISSING = "device='cuda' needs CuPy: pip install 'gpuzoo[cuda13]', or 'gpuzoo[cuda12]' for a CUDA 12 driver."
 
@@ -132,33 +134,6 @@ class _Thread(threading.local):
     only: Any = None  # the stream that everything goes to; see `CudaBackend.only`
 
 
-class _Ordered:
-    """The device and the stream that work goes to, made CuPy's current ones for a while."""
-
-    __slots__ = ("_backend", "_entered")
-
-    def __init__(self, backend: CudaBackend) -> None:
-        self._backend = backend
-
-    def __enter__(self) -> None:
-        self._entered: list[Any] = []
-        if not self._backend.is_current():
-            self._enter(self._backend.xp.cuda.Device(self._backend.index))
-        stream = self._backend.stream()
-        if stream is not None:
-            self._enter(stream)
-
-    def _enter(self, context: Any) -> None:
-        context.__enter__()
-        self._entered.append(context)
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        for context in reversed(self._entered):
-            context.__exit__(kind, error, trace)
-
-
 class CudaBackend:
     """One NVIDIA GPU.
 
@@ -221,8 +196,13 @@ class CudaBackend:
             stream = self._streams[handle] = self.xp.cuda.ExternalStream(handle, self.index)
         return stream
 
-    def ordered(self) -> _Ordered:
-        return _Ordered(self)
+    def ordered(self) -> contextlib.AbstractContextManager[Any]:
+        return self.stream() or _NOTHING if self.is_current() else self._on_device()
+
+    @contextlib.contextmanager
+    def _on_device(self) -> Iterator[None]:
+        with self.xp.cuda.Device(self.index), self.stream() or _NOTHING:
+            yield
 
     def launch(self, function: Any, grid: tuple[int], block: tuple[int], arguments: tuple[Any, ...]) -> None:
         """Launches a kernel on the current stream."""
@@ -350,8 +330,6 @@ class CudaBackend:
             if array.dtype == target.dtype and array.flags.c_contiguous and target.flags.c_contiguous:
                 target[...] = array  # a copy of memory
                 return
-            if array.dtype != target.dtype and array.dtype.kind == "f":
-                array = array.astype("float32", copy=False)  # of other floats, by a kernel of CuPy's
         self._moves(target, array)
 
     def is_zero(self, array: Any) -> Any:

@@ -367,7 +367,10 @@ class BatchEnv(Interface):
         the observations of all agents, concatenated, float32.
         """
         found = global_state(self.simulator)
-        return self._out(tensors.as_tensor(found) if self.output == "torch" else found)
+        if self.output == "torch":
+            found = tensors.as_tensor(found)
+        is_own = self.simulator.layout.state_space is None and not self._brings  # new, and the caller's
+        return found if is_own else self._out(found)
 
     def render(self, index: int = 0, side: int = 480, aspect: float | None = None) -> np.ndarray[Any, Any]:
         """A picture of env ``index``, (height, width, 3) uint8.

@@ -403,12 +403,12 @@ class VectorEnv(BatchAttributes, gymnasium.vector.VectorEnv[Any, Any, Any]):
             infos["action_mask"], infos["_action_mask"] = self._kept("action_mask"), self._all_rows()
         if self._tells:
             state, step = own_infos(self.simulator, self._read)
-            with self.simulator.backend.ordered():
-                stepped = self._read(self.simulator.arrays["elapsed_steps"]) > 0
-                always = stepped | True
-            for own, there in ((state, always), (step, stepped)):
+            backend = self.simulator.backend
+            begun = backend.is_zero(self.simulator.arrays["elapsed_steps"])
+            stepped = backend.is_zero(begun)
+            for own, there in ((state, backend.either(begun, stepped)), (step, stepped)):
                 for name, x in own.items():
-                    infos[name], infos[f"_{name}"] = self._by_row(x), self._by_row(there)
+                    infos[name], infos[f"_{name}"] = self._by_row(x), self._by_row(self._read(there))
         return infos
 
     def _read(self, array: Any) -> Any:

@@ -10,8 +10,10 @@ somebody needs its name, so what nobody needs costs nothing.
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Iterator, Sequence
+import operator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeAlias
 
@@ -358,6 +360,14 @@ def constants(x: Any) -> Array:
 def zeros(*shape: int) -> Array:
     """An array of zeros."""
     return np.zeros(shape).astype(object)
+
+
+def added(numbers: Iterable[Any]) -> Any:
+    """Their sum, one number after the other.
+
+    Since Python 3.12 its own `sum` rounds floats otherwise, and a robot's rules must be the same in all versions.
+    """
+    return functools.reduce(operator.add, numbers, 0.0)
 
 
 def dot(a: Sequence[Number] | Array, b: Sequence[Number] | Array) -> Number:

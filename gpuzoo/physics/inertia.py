@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from gpuzoo.physics.expressions import TINY, Array, Number, constants, dot, zeros
+from gpuzoo.physics.expressions import TINY, Array, Number, added, constants, dot, zeros
 from gpuzoo.physics.kinematics import Kinematics
 from gpuzoo.physics.model import Model
 from gpuzoo.physics.spatial import constant_rotation, cross, join, square
@@ -94,7 +94,7 @@ def _welded(m: Model, root: int, members: list[int]) -> tuple[float, Array, Arra
         pos, mat = frames[b]
         axes = mat @ constant_rotation(m.body_iquat[b]).astype(float)
         parts.append((float(m.body_mass[b]), pos + mat @ m.body_ipos[b], axes * m.body_inertia[b] @ axes.T))
-    mass = sum(part[0] for part in parts)
+    mass = added(part[0] for part in parts)
     centre = sum((part[0] * part[1] for part in parts), np.zeros(3)) / mass
     tensor = np.zeros((3, 3))
     for weight, place, own in parts:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpuzoo.physics.collision import pairs
-from gpuzoo.physics.expressions import Number, Trace
+from gpuzoo.physics.expressions import Number, Trace, added
 from gpuzoo.physics.inertia import Factors, factor, inertias, mass_matrix
 from gpuzoo.physics.kinematics import kinematics
 from gpuzoo.physics.model import BALL, FREE, Model
@@ -34,13 +34,13 @@ def weights(t: Trace, m: Model) -> tuple[dict[int, Number], dict[int, Number]]:
             rows.append([0.0] * m.nv)
             for d in m.body_chain[b]:
                 pull = (float(a) * float(c) for a, c in zip(turning, k.cdof[d][:3], strict=True))
-                rows[-1][d] = float(k.cdof[d][2 + len(rows)]) + sum(pull)
-        of_bodies[b] = sum((_square(factors, row) for row in rows), 0.0) * (1.0 / 3.0)
+                rows[-1][d] = float(k.cdof[d][2 + len(rows)]) + added(pull)
+        of_bodies[b] = added(_square(factors, row) for row in rows) * (1.0 / 3.0)
     of_dofs: dict[int, Number] = {}
     for d in dofs:
         alike = _alike(m, d)
         units = [[float(i == j) for j in range(m.nv)] for i in alike]
-        of_dofs[d] = sum((_square(factors, unit) for unit in units), 0.0) * (1.0 / len(alike))
+        of_dofs[d] = added(_square(factors, unit) for unit in units) * (1.0 / len(alike))
     return of_bodies, of_dofs
 
 

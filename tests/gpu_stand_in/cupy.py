@@ -629,5 +629,6 @@ cuda = types.SimpleNamespace(
     Event=Event,
     alloc_pinned_memory=_alloc_pinned_memory,
     get_current_stream=_get_current_stream,
+    set_allocator=lambda allocator: None,
     runtime=runtime,
 )

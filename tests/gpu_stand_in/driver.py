@@ -27,8 +27,9 @@ class Entry:
     """Something that the driver was asked.
 
     Attributes:
-        kind: one of `WORK`: a launch, an operation that CuPy compiles at first use, a copy on the device, from the host
-            or to it, a memset, an operation of torch; or ``allocate``, ``load``, ``record``, ``wait``, ``synchronize``.
+        kind: one of `WORK`: a launch, an operation that CuPy compiles at first use (only in `Driver.compiling`), a copy
+            on the device, from the host or to it, a memset, an operation of torch; or ``allocate``, ``load``,
+            ``record``, ``wait``, ``synchronize``.
         what: its name.
         stream: handle of the stream.
     """
@@ -55,6 +56,7 @@ class Driver:
         self.graphs: dict[int, list[Callable[[], None]]] = {}  # by capturing stream
         self.torch_is_initialized = False
         self.refuses_waits = False  # as torch.cuda.set_sync_debug_mode("error")
+        self.compiles = False  # whether operations may be asked for that CuPy compiles at first use
         self.failures: list[str] = []
         self._handles = itertools.count(0x7000, 16)
 
@@ -87,6 +89,8 @@ class Driver:
 
     def give(self, kind: str, what: str, stream: int, work: Callable[[], None]) -> None:
         """Work for a stream: done now, or by each replay of the graph that it becomes part of."""
+        if kind == "compiled" and not self.compiles:
+            self.refuse(f"{what}, which CuPy compiles at first use")
         self.note(kind, what, stream)
         if stream in self.graphs:
             self.graphs[stream].append(work)
@@ -126,11 +130,21 @@ class Driver:
         return {entry.stream for entry in self.entries(*WORK)}
 
     @contextlib.contextmanager
-    def unwatched(self) -> Iterator[None]:
-        """What a test asks for itself inside is not noted."""
-        start = len(self.log)
+    def compiling(self) -> Iterator[None]:
+        """A caller's own operations inside may be any of CuPy's."""
+        before, self.compiles = self.compiles, True
         try:
             yield
+        finally:
+            self.compiles = before
+
+    @contextlib.contextmanager
+    def unwatched(self) -> Iterator[None]:
+        """What a test asks for itself inside is not noted, and may be anything."""
+        start = len(self.log)
+        try:
+            with self.compiling():
+                yield
         finally:
             del self.log[start:]
 

@@ -2,7 +2,7 @@
 
 Each is called by its name without types. Forms that may give other bits than IEEE arithmetic are not here, so the
 translator refuses them: ``add.f32`` without ``.rn``, which ptxas may fuse with a multiplication; ``.ftz``, ``.approx``,
-``.full`` and ``.sat``; doubles.
+``.full`` and ``.sat``; doubles, which can only be rounded to floats.
 
 An entry has letters for the types of the result and of the operands, and an expression. `t` is the type that the
 instruction ends with, `u` the unsigned type of its size, `w` the type of twice its size, `n` u32, `p` a predicate.

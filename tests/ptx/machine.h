@@ -25,6 +25,7 @@ using s16 = int16_t;
 using s32 = int32_t;
 using s64 = int64_t;
 using f32 = float;
+using f64 = double;  // only to be made a float
 
 // ---- threads ----
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 NAME = r"[\w$%.]+"
-TYPE = re.compile(r"[usb](?:8|16|32|64)|f32|pred")
+TYPE = re.compile(r"[usb](?:8|16|32|64)|f32|f64|pred")
 SPACES = ("global", "shared", "local", "const", "param")
 #: words of loads, stores and atomics that change no value
 HINTS = re.compile(r"weak|volatile|relaxed|gpu|cta|sys|nc|c[agsv]|lu|w[bt]|L[12]::\w+|v[24]")

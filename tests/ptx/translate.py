@@ -244,7 +244,7 @@ class _Function:
         name, *words = opcode.split(".")
         types = [word for word in words if TYPE.fullmatch(word)]
         words = [word for word in words if word not in types]
-        if len(types) == 1:
+        if len(types) == 1 and types != ["f64"]:
             table = {"f": FLOATS, "p": PREDICATES}.get(types[0][0], INTEGERS)
             if entry := table.get(".".join([name, *words])):
                 return self._computed(*entry, types[0], x)
@@ -278,6 +278,8 @@ class _Function:
     def _on_cvt(self, words: list[str], types: list[str], x: list[str]) -> str | None:
         to, source = types
         value = self._read(x[1], source)
+        if "f64" in types:
+            return self._write(x[0], to, f"number((f32){value})") if (to, words) == ("f32", ["rn"]) else None
         if source != "f32":
             expected = ["rn"] if to == "f32" else []
             return self._write(x[0], to, f"({type_of(to)}){value}") if words == expected else None

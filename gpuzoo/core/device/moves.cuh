@@ -1,5 +1,5 @@
 // Copies arrays of any strides, number by number, with conversions: the first axis is that of envs, of which some may be
-// chosen, and up to three more follow. Floats of other sizes than float's are copied as they are, and not converted.
+// chosen, and up to three more follow. Any number becomes a float or an integer; what becomes a half or a double is one.
 
 namespace gz {
 
@@ -43,6 +43,15 @@ GZ void write(const Moves &m, u8 *to, T x) {
   }
 }
 
+// The nearest float. A half differs from it in where its exponent is counted from.
+GZ float floating(const Side &side, const u8 *from) {
+  if (side.size == 8) return (float)*(const double *)from;
+  if (side.size == 4) return *(const float *)from;
+  const u32 half = from[0] | (u32)from[1] << 8, bits = (half & 0x7fff) << 13;
+  const bool finite = (half & 0x7c00) != 0x7c00;
+  return copysign(finite ? as_float(bits) * 0x1p112f : as_float(bits | 0x7f800000), as_float(half << 16));
+}
+
 // A number of any kind: sign or zeros stand before what it has.
 GZ i64 integer(const Side &side, const u8 *from) {
   u64 bits = 0;
@@ -60,7 +69,7 @@ GZ void move(const Moves &m, i64 item) {
     else
       for (int b = 0; b < (int)m.to.size; ++b) to[b] = from[b];
   } else if (m.from.kind == FLOATING)
-    write(m, to, *(const float *)from);
+    write(m, to, floating(m.from, from));
   else if (m.from.kind == UNSIGNED)
     write(m, to, (u64)integer(m.from, from));
   else
