@@ -24,7 +24,7 @@ import torch
 from make_results import RESULTS, ROOT
 
 from baselines import run
-from baselines.ppo import PPO, Args
+from baselines.ppo import Args
 from baselines.report import match, pretrained
 from baselines.report.evaluation import evaluate
 from gpuzoo import registry
@@ -95,7 +95,7 @@ def train(chosen: Best, out: Path, quiet: bool, **options: Any) -> Path:
     scores: dict[Path, float] = {}
     for seed in chosen.seeds:
         args = arguments(chosen, seed, out, **options)
-        policies = run.train(PPO, args, quiet).policies
+        policies = make_results.taught(args, quiet).policies
         reached = make_results.score(args, policies, make_results.EPISODES, seed).get(chosen.scenario, {})
         scores[Path(args.out) / run.CHECKPOINT] = reached.get(chosen.measure, math.inf)  # against tree search: unknown
         if reached.get(chosen.measure, math.inf) >= chosen.enough:

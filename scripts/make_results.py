@@ -9,11 +9,12 @@ For each game: ``<ID>.json`` with the command, the hyper-parameters and the scor
 learning curves, which the documentation draws. What is trained, and what it is compared with, stands in
 ``baselines/configs/<ID>.json``, if there is one; its keys ``reference``, ``goal``, ``mappo`` and ``open_spiel`` are
 read here only. Its ``note``, which says what hinders a weak result, is read by the documentation only. With ``mappo``,
-the options that differ for a central critic (``{}`` if none), that is trained as well, to ``<ID>-MAPPO.*``. Seeds learn
-as one population. With ``--runs`` each has a run of its own in a folder, named ``<ID>-<seed>``, which goes on where it
-was: for long trainings, and for ``make_pretrained.py``, which takes the best of them from ``out/pretrained``. Where
-``open_spiel`` names a board game of OpenSpiel (``pip install open_spiel``), its Monte-Carlo tree search is an opponent,
-too.
+the options that differ for a central critic (``{}`` if none), that is trained as well, to ``<ID>-MAPPO.*``. With
+``first``, the options that differ in a run that goes before, that one is trained first, and the run begins with its
+policies. Seeds learn as one population. With ``--runs`` each has a run of its own in a folder, named ``<ID>-<seed>``,
+which goes on where it was: for long trainings, and for ``make_pretrained.py``, which takes the best of them from
+``out/pretrained``. Where ``open_spiel`` names a board game of OpenSpiel (``pip install open_spiel``), its Monte-Carlo
+tree search is an opponent, too.
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ class Trained:
 
     Attributes:
         policies: for each seed, by group.
-        steps: (T,), of all envs of a seed.
+        steps: (T,), of all envs of a seed, with those of the run that goes before.
         returns: by group, (T, seeds), NaN where no episode ended.
         seconds: of all seeds together.
     """
@@ -94,33 +95,86 @@ def about_game(game: str) -> dict[str, Any]:
 
 
 def arguments(game: str, seeds: int, quick: bool = False, apart: bool = False, **options: Any) -> list[Args]:
-    """The runs that train all seeds: one population, or a run for each, ``apart`` or as a pool of past selves wants."""
+    """The runs that train all seeds: one population, or a run for each, ``apart`` or as past selves or lessons want."""
     args = Args.of(game, seed=1, **options)
     if quick:
         args = dataclasses.replace(args, total_steps=QUICK_ITERATIONS * args.num_envs * args.num_steps)
-    if args.pool or apart or seeds == 1:
+    if args.pool or apart or seeds == 1 or lesson(args):
         return [dataclasses.replace(args, seed=1 + k) for k in range(seeds)]
     return [dataclasses.replace(args, population=seeds)]
 
 
-def command(args: Args, variant: str = "", alone: bool = True, **options: Any) -> str:
+def commands(args: Args, variant: str = "", alone: bool = True, **options: Any) -> list[str]:
     """What a user types for the same run, ``alone`` or beside those of other seeds; the game's config has the rest."""
+    out = f"out/{args.game}{variant}" + ("" if alone else f"-{args.seed}")
+    before = lesson(dataclasses.replace(args, out=out))
+    if before is None:
+        return [typed(args, options, out)]
+    load = ",".join(f"{name}={file}" for name, file in learned(before).items())
+    first = about_game(str(args.game))["first"]
+    return [typed(args, {**options, **first}, str(before.out)), typed(args, {**options, "load": load}, out)]
+
+
+def typed(args: Args, options: Mapping[str, Any], out: str) -> str:
+    """The command of a run whose options differ from those of the game's config."""
     words = ["python", "-m", "baselines.ppo", str(args.game), "--seed", str(args.seed)]
     words += ["--population", str(args.population)] if args.population > 1 else []
     for name, value in options.items():
-        flag = name.replace("_", "-")
-        words += [f"--{'' if value else 'no-'}{flag}"] if isinstance(value, bool) else [f"--{flag}", written(value)]
-    return shlex.join([*words, "--out", f"out/{args.game}{variant}" + ("" if alone else f"-{args.seed}")])
+        if name == "config":
+            words += [word for parameter, x in value.items() for word in (f"--config.{parameter}", str(x))]
+        else:
+            words += flag(name.replace("_", "-"), value)
+    return shlex.join([*words, "--out", out])
 
 
-def written(value: Any) -> str:
-    """A value as the command line takes it."""
-    return ",".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
+def flag(name: str, value: Any) -> list[str]:
+    """An option and its value as the command line takes them."""
+    if isinstance(value, bool):
+        return [f"--{'' if value else 'no-'}{name}"]
+    return [f"--{name}", ",".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)]
+
+
+def lesson(args: Args) -> Args | None:
+    """The run that goes before, in a folder beside that of the run; None if the game's config has none.
+
+    A trial, which is shorter than the config says, has a shorter one as well.
+    """
+    about = about_game(str(args.game))
+    if "first" not in about:
+        return None
+    options = {**about, **about["first"]}
+    config = {**args.config, **about["first"].get("config", {})}
+    steps = options["total_steps"] * args.total_steps // about["total_steps"]
+    steps = max(steps, args.num_envs * args.num_steps)
+    return dataclasses.replace(
+        args, **about["first"] | {"config": config, "total_steps": steps}, out=f"{args.out}-first"
+    )
+
+
+def steps_of(args: Args) -> int:
+    """Those of all envs of a member: whole rollouts."""
+    return args.iterations * args.num_envs * args.num_steps
+
+
+def learned(args: Args) -> dict[str, str]:
+    """The checkpoint of each policy that learns in a run."""
+    _, players = args.check()
+    return {name: f"{args.out}/{run.CHECKPOINT}" for name in players if name not in args.freeze}
 
 
 def hyperparameters(args: Args) -> dict[str, Any]:
     """What a run learns with, as JSON."""
     return {k: v for k, v in args.about().items() if k not in ASIDE}
+
+
+def taught(args: Args, quiet: bool) -> run.Result:
+    """Trains what goes before a run, if anything does, and then the run; the seconds are those of both."""
+    first = lesson(args)
+    if first is None:
+        return run.train(PPO, args, quiet)
+    before = run.train(PPO, first, quiet)
+    done = run.train(PPO, dataclasses.replace(args, load=learned(first)), quiet)
+    return dataclasses.replace(done, seconds=before.seconds + done.seconds)
 
 
 def train(runs: Sequence[Args], quiet: bool) -> Trained:
@@ -129,9 +183,10 @@ def train(runs: Sequence[Args], quiet: bool) -> Trained:
     returns: dict[str, list[NDArray[np.float64]]] = {}
     seconds, steps = 0.0, np.empty(0, np.int64)
     for args in runs:
-        done = run.train(PPO, args, quiet)
+        done = taught(args, quiet)
         seconds += done.seconds
-        steps = np.array([row["steps"] for row in done.rows], np.int64)
+        before = lesson(args)
+        steps = np.array([row["steps"] for row in done.rows], np.int64) + (steps_of(before) if before else 0)
         members = run.stacked(run.load_members(Path(args.out), len(done.rows))) if args.population > 1 else {}
         for group in done.policies:
             alone = [[row.get(f"return/{group}", np.nan)] for row in done.rows]
@@ -295,7 +350,7 @@ def make(
     machine = provenance.describe(make_backend(str(device), None))
     found = {
         "game": game, "algorithm": runs[0].algorithm,
-        "commands": [command(args, variant, len(runs) == 1, **options) for args in runs],
+        "commands": [x for args in runs for x in commands(args, variant, len(runs) == 1, **options)],
         "hyperparameters": hyperparameters(runs[0]), "seeds": numbers, "steps_per_seed": steps,
         "seconds": rounded(trained.seconds), "steps_per_second": rounded(steps * seeds / trained.seconds),
         "machine": {k: machine[k] for k in ("device", "cpu", "cores", "gpu")},
