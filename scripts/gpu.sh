@@ -2,9 +2,9 @@
 # Tests and measures gpuzoo on a machine with an NVIDIA GPU, phase by phase, each bounded in time and useful alone:
 #
 #   scripts/gpu.sh smoke      one wide game, one capture, one training iteration, doctor: under a minute
-#   scripts/gpu.sh bits       the tests marked gpu, in parallel: equality with the CPU and captures first
+#   scripts/gpu.sh bits       the tests marked gpu, in parallel: equality with the CPU and captures first, robots last
 #   scripts/gpu.sh sanitize   compute-sanitizer's memcheck, racecheck and synccheck on a few games
-#   scripts/gpu.sh bench      steps per second: the headline cases, then the others
+#   scripts/gpu.sh bench      steps per second: the headline cases, then all games, robots last
 #   scripts/gpu.sh train      PPO, a population, and where an iteration's time goes
 #   scripts/gpu.sh profile    Nsight Compute on six step kernels
 #   scripts/gpu.sh all        these one after another, each with its share of TOTAL seconds
@@ -84,12 +84,15 @@ bits() {
   local first='equals_cpu or equals_the_cpus or graph or lanes or illegal' files tests file
   # By name, because pytest would import all files to look for the mark, and many need what the machine lacks.
   mapfile -t files < <(grep -lE 'mark\.gpu' tests/test_*.py)
-  tests=(env TEST_TURN=all "$python" -m pytest -m gpu -q -rfE -p no:cacheprovider --continue-on-collection-errors)
-  "$python" -c 'import xdist' 2> /dev/null && tests+=(-n "$(nproc)" --dist worksteal)
+  # A warning of another library is none of ours.
+  tests=(env TEST_TURN=all "$python" -m pytest -m gpu -q -rfE -W default -p no:cacheprovider)
+  tests+=(--continue-on-collection-errors)
+  "$python" -c 'import xdist' 2> /dev/null && tests+=(-n "$(nproc)" --dist loadgroup)
   [[ $device == cuda* ]] && part compile 60 log "${work[@]}" compile # or several processes would compile the same game
-  part first 120 log "${tests[@]}" tests/test_gpu.py tests/test_fast_capture.py -k "$first"
-  part rest 170 log "${tests[@]}" "${files[@]}" -k "not ($first)"
-  for file in "$logs"/bits/{first,rest}.log; do
+  part first 120 log "${tests[@]}" tests/test_gpu.py tests/test_fast_capture.py -k "($first) and not packed"
+  part rest 90 log "${tests[@]}" "${files[@]}" -k "not ($first) and not packed"
+  part robots 120 log "${tests[@]}" "${files[@]}" -k packed # they take minutes to compile for the CPU, too
+  for file in "$logs"/bits/{first,rest,robots}.log; do
     say "$(tail -n 1 "$file")"
     # Where all tests are skipped, pytest is content.
     [[ $device != cuda* ]] || grep -q ' passed' "$file" || status=1

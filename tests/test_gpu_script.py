@@ -14,6 +14,7 @@ import time
 from pathlib import Path
 from types import ModuleType
 
+import conftest
 import pytest
 import typer.main
 from gpu_stand_in import installed
@@ -164,6 +165,13 @@ def test_without_a_gpu_one_sentence_says_so(machine, phase):
     assert done.returncode == 2
     assert done.stdout == f"scripts/gpu.sh {phase} cannot run: no GPU here.\n"
     assert len(machine.calls.read_text().splitlines()) == 1
+
+
+def test_one_process_has_all_tests_of_a_game():
+    """Or each would compile all games for the CPU. Robots, which take longest, are a part of their own."""
+    marks = {mark.name: mark.args for mark in conftest.marks_on_gpu(type(gpuzoo.get("Ant-v5")))}
+    assert marks == {"xdist_group": ("Ant-v5",), "packed": ()}
+    assert [mark.name for mark in conftest.marks_on_gpu(type(gpuzoo.get("CartPole-v1")))] == ["xdist_group"]
 
 
 def test_skipped_tests_are_no_success(machine):
