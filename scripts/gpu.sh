@@ -108,12 +108,10 @@ sanitize() {
 }
 
 bench() {
-  local head='^(CartPole|Breakout|TagGridWorld|TagContinuous|SimpleSpread)-'
-  local games=("$python" -m gpuzoo bench --json --device "$device" --no-startup --seconds "$seconds" "${few[@]}")
+  local options=(--device "$device" --seconds "$seconds" "${few[@]}")
   [[ $device == cuda* ]] && part compile 60 rows "${work[@]}" compile
-  part headlines 90 rows "${work[@]}" headlines --device "$device" --seconds "$seconds" "${few[@]}"
-  part first 60 rows "${games[@]}" "$head"
-  part rest 230 rows "${games[@]}" "^(?!${head#^})"
+  part headlines 90 rows "${work[@]}" headlines "${options[@]}"
+  part games 240 rows "${work[@]}" games "${options[@]}"
 }
 
 train() {
