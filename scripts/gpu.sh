@@ -17,7 +17,7 @@
 # it is carried along nothing is compiled twice. The machine needs a python3 with torch, CuPy, pytest and pytest-timeout;
 # with pytest-xdist the tests take all cores. A tool of NVIDIA's that is missing is named, and the script goes on.
 #
-# Variables: OUT; PYTHON (python3); LIMIT (seconds for a phase, in place of its own); TOTAL (seconds for all, 580);
+# Variables: OUT; PYTHON (python3); LIMIT (seconds for a phase, in place of its own); TOTAL (seconds for all, 570);
 # DEVICE (cuda; cpu and simt try the phases where there is no GPU) and SMALL=1, which makes their work small; for prepare
 # TARGET_PYTHON (3.12), ARCH (sm_90) and NVRTC, the machine's version of nvidia-cuda-nvrtc: kernels compiled by another
 # one are not used.
@@ -55,11 +55,11 @@ part() {
     return 124
   fi
   if [[ $sink == rows ]]; then
-    timeout --signal=INT --kill-after=5 "$limit" "$@" >> "$out/$phase.jsonl" 2> "$log"
+    timeout --signal=INT --kill-after=12 "$limit" "$@" >> "$out/$phase.jsonl" 2> "$log"
     code=$?
     echo >> "$out/$phase.jsonl" # ends a row that was cut off
   else
-    timeout --signal=INT --kill-after=5 "$limit" "$@" > "$log" 2>&1
+    timeout --signal=INT --kill-after=12 "$limit" "$@" > "$log" 2>&1
     code=$?
   fi
   (( code == 0 )) || { word="status $code"; status=1; }
@@ -85,7 +85,7 @@ bits() {
   # By name, because pytest would import all files to look for the mark, and many need what the machine lacks.
   mapfile -t files < <(grep -lE 'mark\.gpu' tests/test_*.py)
   # A warning of another library is none of ours.
-  tests=(env TEST_TURN=all "$python" -m pytest -m gpu -q -rfE -W default -p no:cacheprovider)
+  tests=(env TEST_TURN=all "$python" -m pytest -m gpu -v -rfE -W default -p no:cacheprovider)
   tests+=(--continue-on-collection-errors)
   "$python" -c 'import xdist' 2> /dev/null && tests+=(-n "$(nproc)" --dist loadgroup)
   [[ $device == cuda* ]] && part compile 60 log "${work[@]}" compile # or several processes would compile the same game
@@ -93,9 +93,9 @@ bits() {
   part rest 90 log "${tests[@]}" "${files[@]}" -k "not ($first) and not packed"
   part robots 120 log "${tests[@]}" "${files[@]}" -k packed # they take minutes to compile for the CPU, too
   for file in "$logs"/bits/{first,rest,robots}.log; do
-    say "$(tail -n 1 "$file")"
+    [[ -s $file ]] && say "$(tail -n 1 "$file")"
     # Where all tests are skipped, pytest is content.
-    [[ $device != cuda* ]] || grep -q ' passed' "$file" || status=1
+    [[ $device != cuda* ]] || grep -qs ' passed' "$file" || status=1
   done
 }
 
@@ -197,7 +197,7 @@ fi
 unpacking=$(( SECONDS - unpacking ))
 table=()
 if [[ $phase == all ]]; then
-  total=$(( ${TOTAL:-580} - unpacking )) sum=0
+  total=$(( ${TOTAL:-570} - unpacking )) sum=0
   for phase in "${phases[@]}"; do sum=$(( sum + limits[$phase] )); done
   (( total > sum )) && total=$sum
   for phase in "${phases[@]}"; do run "$phase" $(( limits[$phase] * total / sum )); done
