@@ -120,27 +120,30 @@ GZ float payoff(Env e, float rr, float rb, float br, float bb) {
   return (red * rr + blue * br) * other_red + (red * rb + blue * bb) * other_blue;
 }
 
+GZ void meet(Env e, int red_action, int blue_action) {
+  const auto &c = e.cfg;
+  const bool last = e.t % c.num_inner_steps == 0;
+  const bool red_hits = shoot(e, 0, red_action), blue_hits = shoot(e, 1, blue_action);
+  const bool met = (red_hits | blue_hits) & (coins(e, 0) > 0) & (coins(e, 1) > 0);
+  if (met & !last) {
+    e.reward[0] = payoff(e, c.red_payoff_rr, c.red_payoff_rb, c.red_payoff_br, c.red_payoff_bb);
+    e.reward[1] = payoff(e, c.blue_payoff_rr, c.blue_payoff_rb, c.blue_payoff_br, c.blue_payoff_bb);
+  }
+  if (met) e.freeze = c.freeze_penalty;
+  if (e.freeze > 0) e.freeze -= 1;
+  if (e.freeze == 0) begin_anew(e);
+  if (met) e.freeze = c.freeze_penalty;
+  if (last) begin_round(e);
+  if (e.t >= c.num_inner_steps * c.num_outer_steps) e.terminate_all();
+}
+
 GZ void step(Env e) {
-  once(e, [=] {
-    const auto &c = e.cfg;
-    const bool frozen = e.freeze > 0, last = e.t % c.num_inner_steps == 0;
-    const int red_action = frozen ? STAY : e.action[0], blue_action = frozen ? STAY : e.action[1];
-    move(e, red_action, blue_action);
-    for (int k = 0; k < CELLS; ++k)
-      if (e.grid[k] == BEAM) e.grid[k] = EMPTY;
-    const bool red_hits = shoot(e, 0, red_action), blue_hits = shoot(e, 1, blue_action);
-    const bool met = (red_hits | blue_hits) & (coins(e, 0) > 0) & (coins(e, 1) > 0);
-    if (met & !last) {
-      e.reward[0] = payoff(e, c.red_payoff_rr, c.red_payoff_rb, c.red_payoff_br, c.red_payoff_bb);
-      e.reward[1] = payoff(e, c.blue_payoff_rr, c.blue_payoff_rb, c.blue_payoff_br, c.blue_payoff_bb);
-    }
-    if (met) e.freeze = c.freeze_penalty;
-    if (e.freeze > 0) e.freeze -= 1;
-    if (e.freeze == 0) begin_anew(e);
-    if (met) e.freeze = c.freeze_penalty;
-    if (last) begin_round(e);
-    if (e.t >= c.num_inner_steps * c.num_outer_steps) e.terminate_all();
+  const bool frozen = broadcast(e, [=] { return e.freeze > 0; });
+  once(e, [=] { move(e, frozen ? STAY : e.action[0], frozen ? STAY : e.action[1]); });
+  lanes(e, CELLS, [=](int c) {
+    if (e.grid[c] == BEAM) e.grid[c] = EMPTY;
   });
+  once(e, [=] { meet(e, frozen ? STAY : e.action[0], frozen ? STAY : e.action[1]); });
 }
 
 // What is at row i and column j of the player's view: it looks along its direction, and the view turns with it.

@@ -101,6 +101,9 @@ class Storm2P(EnvDef):
     def agents(self, cfg: Storm2PConfig) -> dict[str, int]:
         return {"player": 2}
 
+    def lanes(self, cfg: Storm2PConfig) -> int:
+        return 32
+
     def observation_space(self, cfg: Storm2PConfig, group: str) -> spaces.Box:
         return spaces.Box(0, len(COINS) // 2, (VIEW * VIEW * 10 + 6,), np.int8)
 
