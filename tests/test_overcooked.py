@@ -79,7 +79,7 @@ def test_infos_have_sparse_and_shaped_rewards():
         ({"recipe_times": "x"}, "whole numbers"),
         ({"onion_time": 3}, "must be given together"),
         ({"cook_time": 3, "recipe_times": "4"}, "choose one of cook_time, recipe_times"),
-        ({"cook_time": 256}, "must cook 1 to 255 steps"),
+        ({"cook_time": 128}, "must cook 1 to 127 steps"),
     ],
     ids=lambda value: str(value)[:30],
 )

@@ -27,7 +27,7 @@ HELD = {None: 0, "onion": 1, "tomato": 2, "dish": 3}
 STATIC = (POT, COUNTER, 3, 4, 5, 6)  # in the order of their channels
 RECIPES = [(onions, tomatoes) for onions in range(4) for tomatoes in range(4) if 1 <= onions + tomatoes <= 3]
 DEFAULT_VALUE, DEFAULT_TIME, DEFAULT_BONUS = 20, 20, 2
-LARGEST_TIME = 255
+LARGEST_TIME = 127
 
 Recipe = tuple[int, int]
 

@@ -89,7 +89,7 @@ class Overcooked(EnvDef):
     ingredients (`onion_value`, `tomato_value`, `onion_time`, `tomato_time`). An option replaces the layout's way, and
     `all_orders` also its bonus orders.
 
-    **Observation.** uint8. `observation_type="lossless"`: overcooked-ai's `lossless_state_encoding`,
+    **Observation.** int8. `observation_type="lossless"`: overcooked-ai's `lossless_state_encoding`,
     (columns, rows, channels), with 26 channels for two players. The player itself comes first, then the others: where
     they are, and for each of them four channels of the direction. Then pots, counters, dispensers and serving; what is
     in pots that do not cook; in soups that do or are ready, wherever they are; steps left to cook; soups that are
@@ -142,7 +142,11 @@ class Overcooked(EnvDef):
         return {"player": len(kitchen(cfg).cells)}
 
     def lanes(self, cfg: OvercookedConfig) -> int:
-        return 32
+        """As many as can put an env's observations together in a GPU's shared memory, 192 bytes each."""
+        found = kitchen(cfg)
+        players = len(found.cells)
+        size = found.terrain.size * (5 * players + 16) * players
+        return int(min(256, max(32, 1 << (-(-size // 192) - 1).bit_length())))
 
     def check(self, cfg: OvercookedConfig) -> None:
         found = kitchen(cfg)
@@ -166,7 +170,7 @@ class Overcooked(EnvDef):
         index = np.zeros(terrain.size, np.int32)
         for kind in (COUNTER, POT):
             index[found.where(kind)] = np.arange(len(found.where(kind)))
-        calm = np.zeros((*terrain.shape, 5 * players + 16), np.uint8)
+        calm = np.zeros((*terrain.shape, 5 * players + 16), np.int8)
         for k, kind in enumerate(STATIC):
             calm[..., 5 * players + k] = terrain == kind
         urgent = calm.copy()
@@ -194,13 +198,13 @@ class Overcooked(EnvDef):
     def observation_space(self, cfg: OvercookedConfig, group: str) -> spaces.Box:
         found = kitchen(cfg)
         channels = 5 * len(found.cells) + 16
-        top = np.ones(channels, np.uint8)
+        top = np.ones(channels, np.int8)
         top[-10:-6] = 3
         top[-6] = found.time.max()
         rows, columns = found.terrain.shape
         shape = (columns, rows) if cfg.observation_type == "lossless" else (rows, columns)
         high = np.broadcast_to(top, (*shape, channels)).copy()
-        return spaces.Box(np.zeros_like(high), high, dtype=np.uint8)
+        return spaces.Box(np.zeros_like(high), high, dtype=np.int8)
 
     def action_space(self, cfg: OvercookedConfig, group: str) -> spaces.Discrete:
         return spaces.Discrete(6)

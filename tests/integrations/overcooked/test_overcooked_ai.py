@@ -215,7 +215,7 @@ def test_all_layouts_are_known():
 @pytest.mark.parametrize("old_dynamics", DYNAMICS, ids=["new", "old"])
 @pytest.mark.parametrize("layout", sorted(PACKAGED | OTHERS))
 def test_steps_from_drawn_states(layout, old_dynamics):
-    n, rng = 200, np.random.default_rng(0)
+    n, rng = 100, np.random.default_rng(0)
     side = Side(n, layout, old_dynamics, shaped_reward=0.5)
     values = drawn(side, rng, n)
     side.sim.set_state(values)
