@@ -78,6 +78,7 @@ PAIRS = (
     Pair("SwitchRiddle-v0", {}, {"jaxmarl": "switch_riddle"}),
     Pair("CoinGame-v0", {}, {"jaxmarl": "coin_game"}),
     Pair("Overcooked-v0", {}, {"jaxmarl": "overcooked", "overcooked_ai": "cramped_room"}),
+    Pair("Storm2P-v0", {}, {"jaxmarl": "storm_2p"}),
     Pair("LevelBasedForaging-v3", {"name": "Foraging-8x8-2p-2f-v3"}, {"gymnasium": "lbforaging:Foraging-8x8-2p-2f-v3"}),
     Pair(
         "LevelBasedForaging-v3",

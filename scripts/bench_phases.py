@@ -24,7 +24,7 @@ from baselines.executors import choose
 import torch  # isort: skip
 
 
-def best(function: Callable[[], Any], device: torch.device, seconds: float = 3.0) -> float:
+def best(function: Callable[[], Any], device: torch.device, seconds: float = 2.0) -> float:
     """Seconds of the fastest call."""
 
     def wait() -> None:

@@ -1,6 +1,6 @@
 """The parts of scripts/gpu.sh that are Python: each prints rows of JSON, one a line, as they come.
 
-    python scripts/gpu_work.py ready|smoke|equal|compile|headlines|steps|training|profile ... --device cuda
+    python scripts/gpu_work.py ready|smoke|equal|compile|headlines|games|steps|training|profile ... --device cuda
 
 They run on any device, so that they can be tried where there is no GPU: on a CPU a capture is left out, and on
 ``simt`` the kernels are those of a GPU.
@@ -11,8 +11,6 @@ from __future__ import annotations
 import argparse
 import concurrent.futures
 import contextlib
-import csv
-import json
 import os
 import sys
 import time
@@ -23,7 +21,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from gpu_figures import read_rows
+from gpu_rows import METRICS, Row, profile_rows, say, training_rows
 
 import gpuzoo
 from gpuzoo import Simulator
@@ -34,8 +32,6 @@ from gpuzoo.core.definition import Shapes
 from gpuzoo.testing.tools import assert_same, read
 from gpuzoo.tools import bench, provenance, roofline
 from gpuzoo.tools.clocks import REPEATS, Clock, take_turns
-
-Row = dict[str, Any]
 
 WIDE = "TagContinuous-v0"
 #: what a game's configuration is called in `EnvDef.benchmarks`, how many envs there are, and what is measured: single
@@ -52,24 +48,6 @@ HEADLINES = (
 )
 FRAMES = 1_000_000
 IN_A_GRAPH = 32
-#: what Nsight Compute is asked for, and what the rows call it
-METRICS = {
-    "gpu__time_duration.sum": "nanoseconds",
-    "dram__throughput.avg.pct_of_peak_sustained_elapsed": "dram_percent",
-    "dram__bytes.sum": "dram_bytes",
-    "sm__throughput.avg.pct_of_peak_sustained_elapsed": "sm_percent",
-    "sm__warps_active.avg.pct_of_peak_sustained_active": "occupancy_percent",
-    "launch__registers_per_thread": "registers",
-    "launch__shared_mem_per_block_static": "shared_bytes",
-    "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum": "load_sectors",
-    "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum": "load_requests",
-    "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum": "store_sectors",
-    "l1tex__t_requests_pipe_lsu_mem_global_op_st.sum": "store_requests",
-}
-
-
-def say(row: Row) -> None:
-    print(json.dumps(row), flush=True)
 
 
 def found(kind: str, name: str, work: Callable[[], Row | None]) -> bool:
@@ -296,6 +274,16 @@ def headlines(args: argparse.Namespace) -> bool:
     return all(good)
 
 
+def games(args: argparse.Namespace) -> bool:
+    """`gpuzoo bench`, with what matters most first, as the time may be over before the end."""
+    cases, options = urgent_first(bench.cases(args.only)), {"num_envs": args.num_envs, "seconds": args.seconds}
+    good = True
+    for row in bench.run(cases, device=args.device, startup=False, **options):
+        say(row)
+        good &= "error" not in row
+    return good
+
+
 def steps(args: argparse.Namespace) -> bool:
     """Single steps and nothing else, for a profiler to look at."""
     for name in args.games:
@@ -313,60 +301,13 @@ def steps(args: argparse.Namespace) -> bool:
     return True
 
 
-def training_rows(args: argparse.Namespace) -> bool:
-    """A training's own log as one row: its speed over all, and once it runs."""
-    for folder in map(Path, args.games):
-        rows = read_rows(folder / "progress.jsonl")
-        run = json.loads((folder / "run.json").read_text())
-        if not rows:
-            say({"kind": "training", "id": run["game"], "ok": False, "error": "no iteration was finished"})
-            return False
-        last = rows[-1]
-        early = next((row for row in rows if row["steps"] >= last["steps"] / 5), rows[0])
-        taken = last["seconds"] - early["seconds"]
-        members = run["population"]
-        say({
-            "kind": "training", "id": run["game"], "device": run["device"], "num_envs": run["num_envs"],
-            "num_steps": run["num_steps"], "population": members, "iterations": last["iteration"],
-            "steps": last["steps"] * members, "seconds": last["seconds"],
-            "ok": last["steps"] > run["total_steps"] - run["num_envs"] * run["num_steps"],
-            "steps_per_second": last["steps"] * members / last["seconds"],
-            "steady_steps_per_second": (last["steps"] - early["steps"]) * members / taken if taken > 0 else None,
-            "returns": {name: value for name, value in last.items() if name.startswith("return/")},
-        })  # fmt: skip
-    return True
-
-
-def profile_rows(args: argparse.Namespace) -> bool:
-    """Nsight Compute's CSV as a row for each kernel. A file is called GAME.csv, or GAME:CASE.csv."""
-    good = True
-    for path in map(Path, args.games):
-        env_id, _, case = path.stem.partition(":")
-        lines = path.read_text(errors="replace").splitlines()
-        start = next((k for k, line in enumerate(lines) if line.startswith('"ID"')), len(lines))
-        kernels: dict[str, Row] = {}
-        for entry in csv.DictReader(lines[start:]):
-            row = kernels.setdefault(entry["ID"], {
-                "kind": "profile", "id": env_id, "case": case or "default", "kernel": entry.get("Kernel Name"),
-                "block": entry.get("Block Size"), "grid": entry.get("Grid Size"),
-            })  # fmt: skip
-            with contextlib.suppress(KeyError, ValueError, AttributeError, TypeError):
-                row[METRICS[entry["Metric Name"]]] = float(entry["Metric Value"].replace(",", ""))
-        for row in kernels.values():
-            say(row)
-        if not kernels:
-            good = False
-            about = {"kind": "profile", "id": env_id, "case": case or "default"}
-            say({**about, "ok": False, "error": "no kernel was profiled"})
-    return good
-
-
 COMMANDS: dict[str, Callable[[argparse.Namespace], bool]] = {
     "ready": ready,
     "smoke": smoke,
     "equal": equals,
     "compile": compile_all,
     "headlines": headlines,
+    "games": games,
     "steps": steps,
     "training": training_rows,
     "profile": profile_rows,

@@ -35,6 +35,7 @@ from ptx.trace import TraceBackend, requests  # noqa: E402
 
 from gpuzoo.core import nvrtc, occupancy  # noqa: E402
 from gpuzoo.core.codegen import Program  # noqa: E402
+from gpuzoo.core.compiled import without_folders  # noqa: E402
 from gpuzoo.core.definition import split_config  # noqa: E402
 from gpuzoo.core.programs import program  # noqa: E402
 from gpuzoo.core.simulator import Simulator  # noqa: E402
@@ -70,7 +71,7 @@ def rules(path: str) -> str:
 
 def source(made: Program) -> str:
     """What its kernels depend on: the program, NVRTC and its options, and the rules by which bounds are chosen."""
-    parts = [made.code, nvrtc.version(), *nvrtc.OPTIONS, rules(occupancy.__file__), str(COLUMNS)]
+    parts = [without_folders(made.code), nvrtc.version(), *nvrtc.OPTIONS, rules(occupancy.__file__), str(COLUMNS)]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
 
 

@@ -95,7 +95,7 @@ def train(chosen: Best, out: Path, quiet: bool, **options: Any) -> Path:
     scores: dict[Path, float] = {}
     for seed in chosen.seeds:
         args = arguments(chosen, seed, out, **options)
-        policies = make_results.taught(args, quiet).policies
+        policies = make_results.taught(args, quiet, **make_results.variants(chosen.game)[chosen.variant]).policies
         reached = make_results.score(args, policies, make_results.EPISODES, seed).get(chosen.scenario, {})
         scores[Path(args.out) / run.CHECKPOINT] = reached.get(chosen.measure, math.inf)  # against tree search: unknown
         if reached.get(chosen.measure, math.inf) >= chosen.enough:

@@ -9,12 +9,12 @@ For each game: ``<ID>.json`` with the command, the hyper-parameters and the scor
 learning curves, which the documentation draws. What is trained, and what it is compared with, stands in
 ``baselines/configs/<ID>.json``, if there is one; its keys ``reference``, ``goal``, ``mappo`` and ``open_spiel`` are
 read here only. Its ``note``, which says what hinders a weak result, is read by the documentation only. With ``mappo``,
-the options that differ for a central critic (``{}`` if none), that is trained as well, to ``<ID>-MAPPO.*``. With
-``first``, the options that differ in a run that goes before, that one is trained first, and the run begins with its
-policies. Seeds learn as one population. With ``--runs`` each has a run of its own in a folder, named ``<ID>-<seed>``,
-which goes on where it was: for long trainings, and for ``make_pretrained.py``, which takes the best of them from
-``out/pretrained``. Where ``open_spiel`` names a board game of OpenSpiel (``pip install open_spiel``), its Monte-Carlo
-tree search is an opponent, too.
+the options that differ for a central critic (``{}`` if none), that is trained as well, to ``<ID>-MAPPO.*``. ``lessons``
+is a list of such options for runs that follow each other: each begins with the policies that learned before. Seeds
+learn as one population. With ``--runs`` each has a run of its own in a folder, named ``<ID>-<seed>``, which goes on
+where it was: for long trainings, and for ``make_pretrained.py``, which takes the best of them from ``out/pretrained``.
+Where ``open_spiel`` names a board game of OpenSpiel (``pip install open_spiel``), its Monte-Carlo tree search is an
+opponent, too.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Trained:
 
     Attributes:
         policies: for each seed, by group.
-        steps: (T,), of all envs of a seed, with those of the run that goes before.
+        steps: (T,), of all envs of a seed, after those of the lessons that go before.
         returns: by group, (T, seeds), NaN where no episode ended.
         seconds: of all seeds together.
     """
@@ -96,26 +96,57 @@ def about_game(game: str) -> dict[str, Any]:
 
 def arguments(game: str, seeds: int, quick: bool = False, apart: bool = False, **options: Any) -> list[Args]:
     """The runs that train all seeds: one population, or a run for each, ``apart`` or as past selves or lessons want."""
-    args = Args.of(game, seed=1, **options)
+    *others, last = lessons(game)
+    args = Args.of(game, seed=1, **options | last)
     if quick:
         args = dataclasses.replace(args, total_steps=QUICK_ITERATIONS * args.num_envs * args.num_steps)
-    if args.pool or apart or seeds == 1 or lesson(args):
+    if args.pool or apart or seeds == 1 or others:
         return [dataclasses.replace(args, seed=1 + k) for k in range(seeds)]
     return [dataclasses.replace(args, population=seeds)]
+
+
+def lessons(game: str) -> list[dict[str, Any]]:
+    """The options that differ in each of the runs that train one after the other; most games have one run."""
+    return list(about_game(game).get("lessons", [{}]))
+
+
+def before(args: Args, **options: Any) -> list[Args]:
+    """The runs that go before, shorter in a trial. Each lies in a folder beside that of the run."""
+    game = str(args.game)
+    *first, last = lessons(game)
+    share = args.total_steps / Args.of(game, **options | last).total_steps
+    runs = []
+    for k, lesson in enumerate(first, 1):
+        one = Args.of(game, **options | lesson, seed=args.seed, device=args.device, resume=args.resume)
+        steps = max(int(one.total_steps * share), one.num_envs * one.num_steps)
+        runs.append(dataclasses.replace(one, total_steps=steps, out=f"{args.out}-lesson-{k}"))
+    return runs
+
+
+def learned(runs: Sequence[Args]) -> dict[str, str]:
+    """The last checkpoint of each policy that learned in one of the runs."""
+    return {
+        name: f"{args.out}/{run.CHECKPOINT}" for args in runs for name in args.check()[1] if name not in args.freeze
+    }
+
+
+def steps_of(args: Args) -> int:
+    """Those of all envs of a member: whole rollouts."""
+    return args.iterations * args.num_envs * args.num_steps
 
 
 def commands(args: Args, variant: str = "", alone: bool = True, **options: Any) -> list[str]:
     """What a user types for the same run, ``alone`` or beside those of other seeds; the game's config has the rest."""
     out = f"out/{args.game}{variant}" + ("" if alone else f"-{args.seed}")
-    before = lesson(dataclasses.replace(args, out=out))
-    if before is None:
-        return [typed(args, options, out)]
-    load = ",".join(f"{name}={file}" for name, file in learned(before).items())
-    first = about_game(str(args.game))["first"]
-    return [typed(args, {**options, **first}, str(before.out)), typed(args, {**options, "load": load}, out)]
+    last = dataclasses.replace(args, out=out)
+    runs = [*before(last, **options), last]
+    return [
+        typed(one, options | lesson, learned(runs[:k]))
+        for k, (one, lesson) in enumerate(zip(runs, lessons(str(args.game)), strict=True))
+    ]
 
 
-def typed(args: Args, options: Mapping[str, Any], out: str) -> str:
+def typed(args: Args, options: Mapping[str, Any], load: Mapping[str, str]) -> str:
     """The command of a run whose options differ from those of the game's config."""
     words = ["python", "-m", "baselines.ppo", str(args.game), "--seed", str(args.seed)]
     words += ["--population", str(args.population)] if args.population > 1 else []
@@ -124,42 +155,17 @@ def typed(args: Args, options: Mapping[str, Any], out: str) -> str:
             words += [word for parameter, x in value.items() for word in (f"--config.{parameter}", str(x))]
         else:
             words += flag(name.replace("_", "-"), value)
-    return shlex.join([*words, "--out", out])
+    words += flag("load", load) if load else []
+    return shlex.join([*words, "--out", args.out])
 
 
 def flag(name: str, value: Any) -> list[str]:
     """An option and its value as the command line takes them."""
     if isinstance(value, bool):
         return [f"--{'' if value else 'no-'}{name}"]
+    if isinstance(value, Mapping):
+        value = [f"{key}={x}" for key, x in value.items()]
     return [f"--{name}", ",".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)]
-
-
-def lesson(args: Args) -> Args | None:
-    """The run that goes before, in a folder beside that of the run; None if the game's config has none.
-
-    A trial, which is shorter than the config says, has a shorter one as well.
-    """
-    about = about_game(str(args.game))
-    if "first" not in about:
-        return None
-    options = {**about, **about["first"]}
-    config = {**args.config, **about["first"].get("config", {})}
-    steps = options["total_steps"] * args.total_steps // about["total_steps"]
-    steps = max(steps, args.num_envs * args.num_steps)
-    return dataclasses.replace(
-        args, **about["first"] | {"config": config, "total_steps": steps}, out=f"{args.out}-first"
-    )
-
-
-def steps_of(args: Args) -> int:
-    """Those of all envs of a member: whole rollouts."""
-    return args.iterations * args.num_envs * args.num_steps
-
-
-def learned(args: Args) -> dict[str, str]:
-    """The checkpoint of each policy that learns in a run."""
-    _, players = args.check()
-    return {name: f"{args.out}/{run.CHECKPOINT}" for name in players if name not in args.freeze}
 
 
 def hyperparameters(args: Args) -> dict[str, Any]:
@@ -167,26 +173,25 @@ def hyperparameters(args: Args) -> dict[str, Any]:
     return {k: v for k, v in args.about().items() if k not in ASIDE}
 
 
-def taught(args: Args, quiet: bool) -> run.Result:
-    """Trains what goes before a run, if anything does, and then the run; the seconds are those of both."""
-    first = lesson(args)
-    if first is None:
-        return run.train(PPO, args, quiet)
-    before = run.train(PPO, first, quiet)
-    done = run.train(PPO, dataclasses.replace(args, load=learned(first)), quiet)
-    return dataclasses.replace(done, seconds=before.seconds + done.seconds)
+def taught(args: Args, quiet: bool, **options: Any) -> run.Result:
+    """Trains the lessons of a run, one after the other; the seconds are those of all."""
+    runs, seconds = [*before(args, **options), args], 0.0
+    for k, one in enumerate(runs):
+        done = run.train(PPO, dataclasses.replace(one, load=learned(runs[:k])), quiet)
+        seconds += done.seconds
+    return dataclasses.replace(done, seconds=seconds)
 
 
-def train(runs: Sequence[Args], quiet: bool) -> Trained:
-    """Trains all seeds, each run in its own ``out``."""
+def train(runs: Sequence[Args], quiet: bool, **options: Any) -> Trained:
+    """Trains all seeds, each run in its own ``out``; ``options`` are those of the variant."""
     policies: list[dict[str, Policy]] = []
     returns: dict[str, list[NDArray[np.float64]]] = {}
     seconds, steps = 0.0, np.empty(0, np.int64)
     for args in runs:
-        done = taught(args, quiet)
+        done = taught(args, quiet, **options)
         seconds += done.seconds
-        before = lesson(args)
-        steps = np.array([row["steps"] for row in done.rows], np.int64) + (steps_of(before) if before else 0)
+        taken = sum(map(steps_of, before(args, **options)))
+        steps = taken + np.array([row["steps"] for row in done.rows], np.int64)
         members = run.stacked(run.load_members(Path(args.out), len(done.rows))) if args.population > 1 else {}
         for group in done.policies:
             alone = [[row.get(f"return/{group}", np.nan)] for row in done.rows]
@@ -338,7 +343,7 @@ def make(
     with tempfile.TemporaryDirectory() as passing:
         places = [str((folder or Path(passing)) / f"{name}-{args.seed}") for args in runs]
         in_places = [dataclasses.replace(x, out=out, resume=bool(folder)) for x, out in zip(runs, places, strict=True)]
-        trained = train(in_places, quiet)
+        trained = train(in_places, quiet, **options)
     each = [
         score(runs[0], policies, episodes, seed) | tree_search(runs[0], about, policies, episodes, seed)
         for seed, policies in zip(numbers, trained.policies, strict=True)

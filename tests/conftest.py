@@ -122,11 +122,18 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     for name, chosen in CHOICES.items():
         if name in metafunc.fixturenames:
             games = [game for game in getattr(metafunc.module, "ONLY", (*GAMES, *TOYS)) if chosen(game)]
-            if metafunc.definition.get_closest_marker("gpu") and cuda_missing():
+            on_gpu = metafunc.definition.get_closest_marker("gpu")
+            if on_gpu and cuda_missing():
                 games = games[:1]  # to be skipped
             if metafunc.definition.get_closest_marker("one_of_a_kind"):
                 games = one_of_a_kind(games, metafunc.config.stash[ROTATION])
-            metafunc.parametrize(name, games, ids=[game.id for game in games])
+            marks = marks_on_gpu if on_gpu else lambda game: []
+            metafunc.parametrize(name, [pytest.param(game, id=game.id, marks=marks(game)) for game in games])
+
+
+def marks_on_gpu(game: Game) -> list[pytest.MarkDecorator]:
+    """For scripts/gpu.sh: one process has all tests of a game and compiles it once; packed rules take longest."""
+    return [pytest.mark.xdist_group(game.id), *([pytest.mark.packed] if game.packed else [])]
 
 
 # ---- which tests run ----

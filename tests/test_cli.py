@@ -577,7 +577,7 @@ def test_values_for_a_game_are_options(path):
     about, names = json.loads(path.read_text()), {field.name for field in dataclasses.fields(ppo.Args)}
     assert about.keys() <= {*RESULTS_ONLY, *names}
     assert about.get("mappo", {}).keys() <= names
-    assert about.get("first", {}).keys() <= names
+    assert all(lesson.keys() <= names for lesson in about.get("lessons", []))
     for module in (a2c, ppo):
         module.Args.of(path.stem).check()
 

@@ -14,6 +14,7 @@ import time
 from pathlib import Path
 from types import ModuleType
 
+import conftest
 import pytest
 import typer.main
 from gpu_stand_in import installed
@@ -166,6 +167,13 @@ def test_without_a_gpu_one_sentence_says_so(machine, phase):
     assert len(machine.calls.read_text().splitlines()) == 1
 
 
+def test_one_process_has_all_tests_of_a_game():
+    """Or each would compile all games for the CPU. Robots, which take longest, are a part of their own."""
+    marks = {mark.name: mark.args for mark in conftest.marks_on_gpu(type(gpuzoo.get("Ant-v5")))}
+    assert marks == {"xdist_group": ("Ant-v5",), "packed": ()}
+    assert [mark.name for mark in conftest.marks_on_gpu(type(gpuzoo.get("CartPole-v1")))] == ["xdist_group"]
+
+
 def test_skipped_tests_are_no_success(machine):
     assert machine.run("bits", TESTS="38 skipped").returncode == 1
 
@@ -304,6 +312,32 @@ def test_what_is_compiled_first(monkeypatch):
     assert robots == list(range(robots[0], len(cases)))
 
 
+def test_games_in_the_order_of_what_is_compiled(monkeypatch, capsys):
+    """A game that fails has a row with its error, and the next one follows."""
+    work = script("gpu_work", monkeypatch)
+    measure = bench.measure
+    monkeypatch.setattr(
+        bench, "measure", lambda case, *_, **options: 1 / 0 if "map" in case.name else measure(case, *_, **options)
+    )
+    words = [
+        "games",
+        "--device",
+        "cpu",
+        "--num-envs",
+        "8",
+        "--seconds",
+        "0.01",
+        "--only",
+        "^(FourRooms|CartPole)-v. (d|m)",
+    ]
+    assert work.main(words) == 1
+    machine, *rows = map(json.loads, capsys.readouterr().out.splitlines())
+    assert machine["kind"] == "machine"
+    assert [(row["id"], row["case"], "error" in row) for row in rows] == [
+        ("CartPole-v1", "default", False), ("FourRooms-v0", "default", False), ("FourRooms-v0", "map", True),
+    ]  # fmt: skip
+
+
 def test_steps_in_a_graph_of_a_stand_in(monkeypatch, capsys):
     """Where there is a GPU, headlines and smoke take steps out of a CUDA graph; here the driver is a stand-in."""
     work = script("gpu_work", monkeypatch)
@@ -355,7 +389,8 @@ def test_a_training_is_a_row(monkeypatch, capsys, tmp_path):
     assert row["steps_per_second"] == 100
     assert row["steady_steps_per_second"] == 120  # without the first fifth, in which kernels are captured
     (tmp_path / "progress.jsonl").write_text("")
-    assert work.main(["training", str(tmp_path)]) == 1
+    assert work.main(["training", str(tmp_path / "nothing"), str(tmp_path)]) == 1
+    assert [json.loads(line)["id"] for line in capsys.readouterr().out.splitlines()] == ["nothing", tmp_path.name]
 
 
 def test_a_profile_is_a_row(monkeypatch, capsys, tmp_path):

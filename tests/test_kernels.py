@@ -107,10 +107,13 @@ def test_cartpole(kernel_report, monkeypatch, tmp_path):
 
 
 def test_what_makes_a_row_old(kernel_report, tmp_path, monkeypatch):
-    """Another program or another rule of launch bounds, and no comment."""
+    """Another program or another rule of launch bounds, and no comment, and not the folder that gpuzoo is in."""
     (case,) = bench.cases("^CartPole-v1 default")
     made, rules = kernel_report.program_of(case), Path(occupancy.__file__).read_text()
     first = kernel_report.source(made)
+    folder = str(Path(gpuzoo.__file__).parents[1])
+    assert folder in made.code
+    assert kernel_report.source(dataclasses.replace(made, code=made.code.replace(folder, "/elsewhere"))) == first
     changed = tmp_path / "occupancy.py"
     monkeypatch.setattr(occupancy, "__file__", str(changed))
     changed.write_text(rules.replace('"""Launch bounds', '"""Bounds') + "# a comment\n")

@@ -47,19 +47,20 @@ def test_command_trains_what_was_trained(env_id: str, variant: str, maker: Any) 
     assert len(found["seeds"]) >= 5
     defaults = Args("CartPole-v1").about()  # of options that there were not when it was trained
     seeds: list[int] = []
-    before = 0
+    before = 0  # steps of lessons
     for command in found["commands"]:
         python, flag, module, *words = shlex.split(command)
         assert (python, flag, module) == ("python", "-m", "baselines.ppo")
         args = run.parse(Args, words)
         args.check()
-        if args.out.endswith("-first"):
-            before = args.iterations * args.num_envs * args.num_steps
+        if "-lesson-" in args.out:
+            before += args.iterations * args.num_envs * args.num_steps
             continue
         rerun = f"the config of {env_id} has changed: run python scripts/make_results.py {env_id}"
         ours = maker.hyperparameters(args)
         assert ours == {name: defaults[name] for name in ours} | found["hyperparameters"], rerun
         assert before + args.iterations * args.num_envs * args.num_steps == found["steps_per_seed"]
+        before = 0
         seeds += range(args.seed, args.seed + args.population)
     assert seeds == found["seeds"]
 
@@ -170,23 +171,26 @@ def test_curves_are_drawn_once(writer: Any, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [picture], "pictures of what is not there any more go"
 
 
-def test_a_lesson_goes_before(maker: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With ``first`` in a game's config a run in an easier game goes before, and its policies go on learning."""
+def test_lessons_follow_each_other(maker: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of ``lessons`` in a game's config begins with the policies that learned before."""
     easier = {"total_steps": 2_000_000, "freeze": ["adversary"], "config": {"max_episode_steps": 10}}
-    about = maker.about_game("SimplePush-v0") | {"total_steps": 1_000_000, "first": easier}
+    last = {"total_steps": 1_000_000, "random_opponents": {"agent": 0.5}}
+    about = maker.about_game("SimplePush-v0") | {"lessons": [easier, last]}
     monkeypatch.setattr(maker, "about_game", lambda game: about)
     found = maker.make("SimplePush-v0", 1, tmp_path, quick=True, quiet=True, folder=tmp_path)
+    folder = "out/SimplePush-v0-lesson-1"
     assert found["commands"][0].endswith(
-        "--seed 1 --total-steps 2000000 --freeze adversary --config.max_episode_steps 10 --out out/SimplePush-v0-first"
+        f"--seed 1 --total-steps 2000000 --freeze adversary --config.max_episode_steps 10 --out {folder}"
     )
     assert found["commands"][1].endswith(
-        "--load agent=out/SimplePush-v0-first/checkpoint.safetensors --out out/SimplePush-v0"
+        f"--random-opponents agent=0.5 --load agent={folder}/checkpoint.safetensors --out out/SimplePush-v0"
     )
-    first, then = (json.loads((tmp_path / f"SimplePush-v0-1{end}/run.json").read_text()) for end in ("-first", ""))
+    first, then = (json.loads((tmp_path / f"SimplePush-v0-1{x}/run.json").read_text()) for x in ("-lesson-1", ""))
     assert (first["config"], first["freeze"], first["load"]) == (easier["config"], ["adversary"], {})
     assert (then["config"], then["freeze"], list(then["load"])) == ({}, [], ["agent"])
     assert first["total_steps"] == 2 * then["total_steps"]
     assert found["steps_per_seed"] == 3 * then["total_steps"]
+    assert curves.read(tmp_path / "SimplePush-v0.csv")[0][0] > first["total_steps"]
 
 
 # The gradients of a population's parameters lie apart from each other, so that those of a member are neighbours.

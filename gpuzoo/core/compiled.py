@@ -28,6 +28,11 @@ _UNFINISHED = re.compile(rf"{_WORK}\w+|tmp\w{{8}}|\..+\.part")  # `tmp` is what 
 _found: set[Path] = set()  #: programs whose checksum was right, which is looked at once
 
 
+def without_folders(code: str) -> str:
+    """A translation unit without the folders of its ``#line`` marks, which are no part of the program."""
+    return _FOLDER.sub(r"\1", code)
+
+
 def compiled(kind: str, name: str, suffix: str, key: str, build: Callable[[Path], bytes]) -> Path:
     """The path of a program, built now if it is not in the cache.
 
@@ -45,7 +50,7 @@ def compiled(kind: str, name: str, suffix: str, key: str, build: Callable[[Path]
     Raises:
         RuntimeError: the one of ``build``.
     """
-    short = hashlib.sha256(_FOLDER.sub(r"\1", key).encode()).hexdigest()[:20]
+    short = hashlib.sha256(without_folders(key).encode()).hexdigest()[:20]
     file = f"{name}-{short}{suffix}"
     target = cache_root() / kind / file
     if _is_whole(target):

@@ -101,7 +101,7 @@ def _sweep(case: Case, backend: Backend, seconds: float) -> dict[int, float]:
     """Steps/s at several numbers of envs."""
     on_cpu = backend.xp is np
     sizes = (64, 512, 4096, 32768) if on_cpu else (4096, 32768, 262144, 2097152)
-    limit = 2**28 if on_cpu else min(2**33, backend.xp.cuda.runtime.memGetInfo()[0] // 3)
+    limit = 2**28 if on_cpu else min(2**31, backend.xp.cuda.runtime.memGetInfo()[0] // 3)
     rates: dict[int, float] = {}
     for num_envs in sizes:
         sim = _started(case, backend, min(num_envs, 64))

@@ -112,7 +112,8 @@ def _called(func: Any, args: Any, kwargs: Any) -> Any:
         driver.wait(name, stream)
         driver.note("download", name, stream)
         with Plain():
-            return args[0].as_subclass(torch.Tensor).clone()
+            order = kwargs.get("memory_format", torch.preserve_format)
+            return args[0].as_subclass(torch.Tensor).clone(memory_format=order)
     if name == "cuda" or (name == "to" and _target(args, kwargs, "cuda")):
         return _moved(name, args, kwargs, stream, device)
     others = [x for x in _tensors((args, kwargs)) if not isinstance(x, CudaTensor) and x.dim()]
