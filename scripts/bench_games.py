@@ -4,8 +4,9 @@
         [--pufferlib PYTHON] [--originals PYTHON] [--threads 2] [--seconds 0.5] [--rounds 5] [--json FILE]
 
 PYTHON is an interpreter in which that library is installed, which need not have gpuzoo; ``games_peers.py`` runs
-there, in a process of its own for each game. --originals is one with mpe2, lbforaging, rware and pettingzoo. A
-library that is not given is left out, as is a game that is not registered here.
+there, in a process of its own for each game. --originals is one with mpe2, lbforaging, rware and pettingzoo, or with
+overcooked-ai, which needs another NumPy. A library that is not given or not installed is left out, as is a game that
+is not registered here.
 
 Each contestant first tries its batch sizes and goes on with its best one. Then they take turns, and the best of the
 rounds counts. All have the same number of cores: libraries that use one core run in as many processes, and
@@ -34,10 +35,12 @@ from gpuzoo.tools import provenance
 PEERS = Path(__file__).with_name("games_peers.py")
 TITLES = {
     "jaxmarl": "JaxMARL", "gymnax": "gymnax", "vmas": "VMAS", "envpool": "EnvPool", "pufferlib": "PufferLib",
-    "mpe2": "MPE2", "gymnasium": "the original", "pettingzoo": "PettingZoo",
+    "mpe2": "MPE2", "gymnasium": "the original", "pettingzoo": "PettingZoo", "overcooked_ai": "the original",
 }  # fmt: skip
 #: who runs Python's originals
-ORIGINALS = {"mpe2": "pettingzoo", "pettingzoo": "pettingzoo", "gymnasium": "gymnasium"}
+ORIGINALS = {
+    "mpe2": "pettingzoo", "pettingzoo": "pettingzoo", "gymnasium": "gymnasium", "overcooked_ai": "overcooked_ai",
+}  # fmt: skip
 COMPILED_LOOP = ("jaxmarl", "gymnax")
 
 
@@ -74,6 +77,7 @@ PAIRS = (
     mpe("SimpleWorldComm-v0", "simple_world_comm"),
     Pair("SwitchRiddle-v0", {}, {"jaxmarl": "switch_riddle"}),
     Pair("CoinGame-v0", {}, {"jaxmarl": "coin_game"}),
+    Pair("Overcooked-v0", {}, {"jaxmarl": "overcooked", "overcooked_ai": "cramped_room"}),
     Pair("Storm2P-v0", {}, {"jaxmarl": "storm_2p"}),
     Pair("LevelBasedForaging-v3", {"name": "Foraging-8x8-2p-2f-v3"}, {"gymnasium": "lbforaging:Foraging-8x8-2p-2f-v3"}),
     Pair(

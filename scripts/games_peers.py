@@ -292,6 +292,30 @@ def pettingzoo(game: dict[str, Any]) -> tuple[list[Case], Callable[[Case], Work]
     return [["step", 1]], start
 
 
+def overcooked_ai(game: dict[str, Any]) -> tuple[list[Case], Callable[[Case], Work]]:
+    """Steps of a layout with the encoding that is learned from, one kitchen; a new one every 400 steps."""
+    import random
+
+    from overcooked_ai_py.mdp.actions import Action
+    from overcooked_ai_py.mdp.overcooked_mdp import OvercookedGridworld
+
+    def start(case: Case) -> Work:
+        mdp = OvercookedGridworld.from_layout_name(game["id"], **game["config"])
+        box = [mdp.get_standard_start_state()]
+        drawn = [random.choices(Action.ALL_ACTIONS, k=mdp.num_players) for _ in range(1000)]
+
+        def work() -> int:
+            for _ in range(DRAWN):
+                state, _ = mdp.get_state_transition(box[0], drawn[box[0].timestep])
+                mdp.lossless_state_encoding(state)
+                box[0] = state if state.timestep < 400 else mdp.get_standard_start_state()
+            return DRAWN
+
+        return work
+
+    return [["step", 1]], start
+
+
 LIBRARIES = {
     "gpuzoo": gpuzoo,
     "jaxmarl": jaxmarl,
@@ -301,9 +325,10 @@ LIBRARIES = {
     "pufferlib": pufferlib,
     "gymnasium": gymnasium_env,
     "pettingzoo": pettingzoo,
+    "overcooked_ai": overcooked_ai,
 }
 #: these use one core
-ALONE = ("pufferlib", "gymnasium", "pettingzoo")
+ALONE = ("pufferlib", "gymnasium", "pettingzoo", "overcooked_ai")
 
 
 def rate(work: Work, seconds: float) -> float:
