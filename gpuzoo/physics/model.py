@@ -24,7 +24,7 @@ NO_BIAS, AFFINE_BIAS = 0, 1
 
 
 #: what may differ from env to env
-FACTORS = ("gravity", "mass", "friction", "damping", "gear")
+FACTORS = ("gravity", "mass", "friction", "damping", "gear", "size")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,6 +37,7 @@ class Factors:
         friction: of ``geom_friction``.
         damping: of ``dof_damping``.
         gear: of ``actuator_gear``.
+        size: of ``geom_size``, of the geoms that may touch; masses stay.
         body_invweight0: what the masses make of ``body_invweight0[:, 0]``, of the bodies that need it; None: the
             model's own.
         dof_invweight0: likewise, of degrees of freedom.
@@ -47,6 +48,7 @@ class Factors:
     friction: Number = 1.0
     damping: Number = 1.0
     gear: Number = 1.0
+    size: Number = 1.0
     body_invweight0: dict[int, Number] | None = None
     dof_invweight0: dict[int, Number] | None = None
 

@@ -51,6 +51,7 @@ class ModelConfig(Config):
     friction_scale: float = param(1.0, low=0.01, doc="factor of all friction of contacts, if `randomize` has it")
     damping_scale: float = param(1.0, low=0.0, doc="factor of the joints' damping, if `randomize` has it")
     gear_scale: float = param(1.0, doc="factor of the actuators' gear, if `randomize` has it")
+    size_scale: float = param(1.0, low=0.01, doc="factor of what touches, not of masses, if `randomize` has it")
 
 
 @dataclasses.dataclass(frozen=True)
