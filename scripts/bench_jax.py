@@ -23,6 +23,8 @@ import gymnax
 import jax
 import jax.numpy as jnp
 import numpy as np
+from games_peers import pictures
+from gymnax.utils import load_mnist
 
 import gpuzoo
 import gpuzoo.jax
@@ -153,6 +155,7 @@ def main() -> None:
     parser.add_argument("--purejaxrl", help="the folder purejaxrl/ of a clone: train with its ppo.py")
     parser.add_argument("--train-steps", type=int, default=200_000)
     chosen = parser.parse_args()
+    load_mnist.load_mnist = pictures
     machine = provenance.describe(make_backend("cpu"))
     print(f"{machine['cpu']}, {machine['cores']} cores, JAX {jax.__version__}, commit {machine['commit']}\n")
     (purejaxrl if chosen.purejaxrl else games)(chosen)

@@ -113,7 +113,7 @@ def _scan_cases(threads: int) -> list[Case]:
     return [*cases, ["scan", threads, 8192]] if threads > 1 else cases
 
 
-def _pictures() -> Any:
+def pictures() -> Any:
     """As many pictures as gpuzoo draws, in place of MNIST, which gymnax would download."""
     import numpy as np
 
@@ -127,7 +127,7 @@ def gymnax(game: dict[str, Any]) -> tuple[list[Case], Callable[[Case], Work]]:
     import jax
     from gymnax.utils import load_mnist
 
-    load_mnist.load_mnist = _pictures
+    load_mnist.load_mnist = pictures
     env, parameters = gymnax.make(game["id"], **game["config"])
 
     def step(key: Any, state: Any) -> Any:
