@@ -154,6 +154,29 @@ def jaxmarl(game: dict[str, Any]) -> tuple[list[Case], Callable[[Case], Work]]:
     return _scan_cases(game["threads"]), _scan(step, env.reset)
 
 
+def pgx(game: dict[str, Any]) -> tuple[list[Case], Callable[[Case], Work]]:
+    """Legal moves at random."""
+    import jax
+    import jax.numpy as jnp
+    import pgx
+    from pgx.experimental import auto_reset
+
+    env = pgx.make(game["id"])
+    go_on = auto_reset(env.step, env.init)
+
+    def reset(key: Any) -> Any:
+        state = env.init(key)
+        return state.observation, state
+
+    def step(key: Any, state: Any) -> Any:
+        for_action, for_step = jax.random.split(key)
+        action = jax.random.categorical(for_action, jnp.where(state.legal_action_mask, 0.0, -jnp.inf))
+        state = go_on(state, action, for_step)
+        return state.observation, state
+
+    return _scan_cases(game["threads"]), _scan(step, reset)
+
+
 def vmas(game: dict[str, Any]) -> tuple[list[Case], Callable[[Case], Work]]:
     """Its envs of one batch end together, after 25 steps, and are reset together."""
     import torch
@@ -320,6 +343,7 @@ LIBRARIES = {
     "gpuzoo": gpuzoo,
     "jaxmarl": jaxmarl,
     "gymnax": gymnax,
+    "pgx": pgx,
     "vmas": vmas,
     "envpool": envpool,
     "pufferlib": pufferlib,

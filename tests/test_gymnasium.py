@@ -498,7 +498,9 @@ def test_opponents_reply_in_turn_based_games(turn_game, player, mode, limit):
     observations, _ = env.reset(seed=5)
     single = [OneByOne(turn_game, 5 + k, row, limit) for k in range(n)]
     done, episodes = np.zeros(n, bool), np.zeros(n, int)
-    for _ in range(60):
+    for _ in range(600):
+        if episodes.min() >= 2:
+            break
         for k in range(n):
             if mode == "same_step" or not done[k]:
                 for name, array in single[k].seen().items():
