@@ -86,14 +86,12 @@ GZ void step(Env e) {
   });
 }
 
+// A word of the observation has the four planes of a cell.
 GZ void observe(Env e) {
   lanes(e, AGENTS, CELLS, [=](int a, int cell) {
     const int stone = e.stone[cell];
-    const auto out = e.observation[a] + 4 * cell;
-    out[0] = stone == (a == 0 ? (int)BLACK : (int)WHITE);
-    out[1] = stone == (a == 0 ? (int)WHITE : (int)BLACK);
-    out[2] = (Observation)a;
-    out[3] = can_swap(e);
+    const u32 own = stone == 1 + a, other = stone == 2 - a, swap = can_swap(e);
+    words(e.observation[a])[cell] = own | other << 8 | (u32)a << 16 | swap << 24;
     e.action_mask[a][cell] = a == e.to_move && stone == EMPTY;
   });
   lanes(e, AGENTS, [=](int a) { e.action_mask[a][SWAP] = a == e.to_move && can_swap(e); });
