@@ -87,6 +87,7 @@ PAIRS = (
     Pair("Othello-v0", {}, {"pgx": "othello"}),
     Pair("Hex-v0", {}, {"pgx": "hex"}),
     Pair("KuhnPoker-v0", {}, {"pgx": "kuhn_poker"}),
+    Pair("Game2048-v0", {}, {"pgx": "2048"}),
     Pair("LeducHoldem-v0", {}, {"pgx": "leduc_holdem"}),
     Pair("LevelBasedForaging-v3", {"name": "Foraging-8x8-2p-2f-v3"}, {"gymnasium": "lbforaging:Foraging-8x8-2p-2f-v3"}),
     Pair(

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from gpuzoo.core.simulator import Simulator
+from gpuzoo.envs.game_2048.game_2048 import Game2048
 from gpuzoo.envs.hex.hex import Hex
 from gpuzoo.envs.kuhn_poker.kuhn_poker import KuhnPoker
 from gpuzoo.envs.leduc_holdem.leduc_holdem import LeducHoldem
@@ -180,3 +181,54 @@ def test_hex_without_a_swap() -> None:
     play(s, np.array([9]))
     np.testing.assert_array_equal(s.arrays["reward"], [[0, -1]])
     assert s.arrays["ended"].all()
+
+
+def test_2048_joins_tiles_as_the_original() -> None:
+    """A line, what it becomes when it moves to its first cell, and the reward; the new tile comes after that.
+
+    Left, up, right and down are the same, after as many quarter turns of the board.
+    """
+    lines = {
+        (1, 1, 1, 1): ((2, 2), 8),
+        (1, 1, 2, 0): ((2, 2), 4),
+        (2, 1, 1, 0): ((2, 2), 4),
+        (1, 0, 0, 1): ((2,), 4),
+        (0, 3, 0, 4): ((3, 4), 0),
+        (1, 1, 1, 0): ((2, 1), 4),
+        (10, 10, 5, 5): ((11, 6), 2048 + 64),
+    }
+    for line, (after, gained) in lines.items():
+        board = np.array([line, (0, 0, 0, 0), (0, 0, 0, 0), (0, 0, 0, 0)])
+        s = started(Game2048, 4)
+        s.set_state({"tile": np.stack([np.rot90(board, -k).ravel() for k in range(4)]).astype(np.uint8)})
+        s.arrays["action"][:, 0, 0] = range(4)
+        s.step()
+        for k in range(4):
+            seen = np.rot90(s.arrays["tile"][k].reshape(4, 4), k).copy()
+            seen[0, : len(after)] -= np.array(after, np.uint8)
+            assert sorted(seen.ravel().tolist())[:-1] == [0] * 15  # nothing else but the new tile
+            assert seen.max() in (1, 2)
+        np.testing.assert_array_equal(s.arrays["reward"][:, 0], gained)
+
+
+def test_2048_draws_tiles_fairly() -> None:
+    s = started(Game2048, 40_000)
+    tiles = s.arrays["tile"]
+    assert ((tiles > 0).sum(1) == 2).all()
+    for counts, chance in (((tiles > 0).sum(0), 1 / 8), ((tiles == 2).sum(0), 1 / 80)):
+        assert abs(counts - 40_000 * chance).max() < 5 * np.sqrt(40_000 * chance)
+    play_on = started(Game2048, 8, probability_of_4=1.0)
+    assert set(np.unique(play_on.arrays["tile"])) == {0, 2}
+
+
+def test_2048_ends_when_no_tile_moves() -> None:
+    stuck = np.indices((4, 4)).sum(0) % 2 + 1
+    almost = stuck.copy()
+    almost[3, 2:] = (0, 5)
+    s = started(Game2048, 1)
+    s.set_state({"tile": almost.ravel()[None].astype(np.uint8)})
+    np.testing.assert_array_equal(s.arrays["action_mask"][0, 0], [1, 0, 1, 1])
+    s.arrays["action"][0, 0, 0] = 1
+    s.step()
+    assert s.arrays["ended"].all()
+    assert s.arrays["reward"][0, 0] == -1
