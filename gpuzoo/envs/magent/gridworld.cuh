@@ -235,10 +235,13 @@ GZ void add_minimap(Env e, int a, Row out, int row, int col) {
   }
 }
 
+// Rows of a group's view: a constant where all are the same.
+GZ int rows_of(Env e, int g) { return SAME_ROWS ? MOST_ROWS : e.rows[g]; }
+
 GZ void observe_row(Env e, int a, int row) {
-  const int g = e.group[a], rows = e.rows[g], width = rows * CHANNELS;
-  const int first = ((g - FIRST_VIEWER) * CELLS + e.cell[a] + e.view_corner[g] + row * STRIDE) * CHANNELS;
-  const int visible = g * MOST_ROWS * MOST_ROWS * CHANNELS + row * width;
+  const int g = e.group[a], rows = rows_of(e, g), width = rows * CHANNELS;
+  const int first = ((g - FIRST_VIEWER) * CELLS + e.cell[a] + e.view_corner[SAME_ROWS ? FIRST_VIEWER : g] + row * STRIDE) * CHANNELS;
+  const int visible = (SAME_ROWS ? FIRST_VIEWER : g) * MOST_ROWS * MOST_ROWS * CHANNELS + row * width;
   if constexpr (HAS_FEATURES) {
     const int features = e.features[g];
     Row out = e.observation[a] + row * rows * (CHANNELS + features);
@@ -250,13 +253,15 @@ GZ void observe_row(Env e, int a, int row) {
     }
   } else {
     Row out = e.observation[a] + row * width;
+    GZ_ROLLED
     for (int k = 0; k < width; ++k) out[k] = e.painted[first + k] * e.visible[visible + k];
   }
 }
 
 GZ void observe_nothing(Env e, int a, int row) {
-  const int g = e.group[a], width = e.rows[g] * (CHANNELS + e.features[g]);
+  const int g = e.group[a], width = rows_of(e, g) * (CHANNELS + e.features[g]);
   Row out = e.observation[a] + row * width;
+  GZ_ROLLED
   for (int k = 0; k < width; ++k) out[k] = 0.f;
 }
 
@@ -269,7 +274,7 @@ GZ void observe(Env e) {
     });
   if constexpr (Config::minimap_mode) count_bodies(e);
   lanes(e, AGENTS, ROWS, [=](int a, int row) {
-    if (row >= e.rows[e.group[a]]) return;
+    if (row >= rows_of(e, e.group[a])) return;
     if (e.life[a] == GONE)
       observe_nothing(e, a, row);
     else

@@ -147,13 +147,13 @@ class GridWorld(EnvDef):
     def feature_size(self, cfg: Any, unit: Unit) -> int:
         """Numbers of a group's features, which stand in every cell."""
         extra = self.embedding + len(moves(unit)) + len(attacks(unit)) + 1
-        return extra * cfg.extra_features + 2 * cfg.minimap_mode
+        return (extra if cfg.extra_features else 0) + (2 if cfg.minimap_mode else 0)
 
     def state_depth(self, cfg: Any) -> int:
         """Numbers for each cell of the state."""
         units = self.units(cfg).values()
         extra = max(self.embedding + len(moves(unit)) + len(attacks(unit)) + 1 for unit in units)
-        return 1 + 2 * len(units) + extra * cfg.extra_features
+        return 1 + 2 * len(units) + (extra if cfg.extra_features else 0)
 
     def observation_space(self, cfg: Any, group: str) -> spaces.Box:
         unit = self.units(cfg)[group]
@@ -193,8 +193,10 @@ class GridWorld(EnvDef):
         units, counts = list(self.units(cfg).values()), self.counts(cfg)
         seen = [circle(unit.view, unit.side) for unit in units]
         far = max(len(inside) for _, inside in seen)
-        margin = max(far, 3)
+        steps = [at for unit in units for at in moves(unit) + attacks(unit) + offsets(unit.view, unit.side)]
+        margin = max(max(map(abs, at)) for at in steps)
         agents = self.agents(cfg)
+        viewers = [unit for name, unit in self.units(cfg).items() if name in agents]
         acts = [len(moves(unit)) + len(attacks(unit)) for unit in units]
         features = self.state_depth(cfg) - 1 - 2 * len(units)
         return {
@@ -210,6 +212,7 @@ class GridWorld(EnvDef):
             "MOST_MOVES": max(len(moves(unit)) for unit in units),
             "MOST_ATTACKS": max(len(attacks(unit)) for unit in units),
             "MOST_ROWS": far,
+            "SAME_ROWS": int(all(len(circle(kind.view, kind.side)[1]) == far for kind in viewers)),
             "CHANNELS": self.channels(cfg),
             "PAINTED": len(agents) * (cfg.map_size + 2 * margin) ** 2 * self.channels(cfg),
             "MINIMAP_SIZE": far * far * len(units),
@@ -278,8 +281,8 @@ class GridWorld(EnvDef):
 
     def fields(self, cfg: Any) -> dict[str, Field]:
         return {
-            "map": Field("int16", ("CELLS",), "what is on each cell: the index of a body, -1 nothing, -2 wall, -3 margin"),
-            "cell": Field("int32", ("PLACES",), "cell of each body, of its first corner if it is large; and of each drawn wall"),
+            "map": Field("int16", ("CELLS",), "what is on each cell: index of a body, -1 nothing, -2 wall, -3 margin"),
+            "cell": Field("int32", ("PLACES",), "(first) cell of each body, then of each drawn wall"),
             "hp": Field("float32", ("BODIES",), "health"),
             "life": Field("uint8", ("BODIES",), "2 lives, 1 fell in the last step, 0 gone"),
             "hits": Field("int32", ("BODIES",), "attacks of the last step that it survived"),
@@ -310,7 +313,9 @@ class GridWorld(EnvDef):
         units, life = list(self.units(cfg).values()), np.asarray(state["life"])
         centre = np.stack([x, y], 1) + tables["side"][tables["group"]][:, None] / 2
         for b in np.flatnonzero(life == FELL).tolist():
-            canvas.circle(*centre[b].tolist(), 0.7, fill=fade(units[tables["group"][b]].colour, 0.25))
+            canvas.circle(
+                float(centre[b, 0]), float(centre[b, 1]), 0.7, fill=fade(units[tables["group"][b]].colour, 0.25)
+            )
         for b in np.flatnonzero(life == LIVES).tolist():
             unit = units[tables["group"][b]]
             share = min(1.0, max(0.0, float(state["hp"][b]) / unit.hp))
@@ -352,5 +357,3 @@ def _body(canvas: Canvas, x: int, y: int, side: int, colour: str, share: float) 
     """A square, the paler the less health is left."""
     canvas.rect(x + 0.06, y + 0.06, x + side - 0.06, y + side - 0.06, fill=mix("white", colour, 0.25 + 0.75 * share),
                 outline=colour, width=0.8, radius=0.2)  # fmt: skip
-
-
