@@ -29,17 +29,18 @@ class BattleConfig(RewardsConfig):
     map_size: int = param(45, low=12, high=400, doc="side of the square map, its walls included")
 
 
-def columns(left: int, count: float, size: int) -> list[list[tuple[int, int]]]:
-    """(x, y) of a square of agents, column by column, with a free cell between neighbours."""
-    side = 2 * int(math.sqrt(count))
+def side_of(count: float) -> int:
+    """Side of the square in which so many stand on every second cell."""
+    return 2 * int(math.sqrt(count))
+
+
+def armies(size: int, count: float) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+    """(x, y) of the army on the left, and of that on the right, column by column."""
+    side = side_of(count)
     top = (size - side) // 2
-    return [[(x, y) for y in range(top, top + side, 2)] for x in range(left, left + side, 2)]
-
-
-def armies(size: int, count: float) -> tuple[list[list[tuple[int, int]]], list[list[tuple[int, int]]]]:
-    """The columns of the army on the left, and of that on the right."""
-    side = 2 * int(math.sqrt(count))
-    return columns(size // 2 - GAP - side, count, size), columns(size // 2 + GAP, count, size)
+    starts = (size // 2 - GAP - side, size // 2 + GAP)
+    red, blue = ([(x, y) for x in range(x0, x0 + side, 2) for y in range(top, top + side, 2)] for x0 in starts)
+    return red, blue
 
 
 class MAgentBattle(GridWorld):
@@ -91,15 +92,15 @@ class MAgentBattle(GridWorld):
     max_episode_steps = 1000
     reference = "magent2==0.3.4 battle_v4"
     interaction = "mixed"
-    title = "Battle"
 
     def units(self, cfg: BattleConfig) -> dict[str, Unit]:
         soldier = Unit(hp=10.0, speed=2, view=6, attack=1.5, damage=2.0, kill_reward=KILL_REWARD)
         return {"red": soldier, "blue": dataclasses.replace(soldier, colour="blue")}
 
     def places(self, cfg: BattleConfig) -> dict[str, list[tuple[int, int]]]:
+        last = cfg.map_size - 2
         red, blue = (
-            [(x, y) for column in army for x, y in column if 0 < min(x, y) <= max(x, y) < cfg.map_size - 1]
+            [at for at in army if 0 < min(at) and max(at) <= last]
             for army in armies(cfg.map_size, cfg.map_size**2 * 0.04)
         )
         return {"red": red, "blue": blue[: len(red)]}

@@ -99,7 +99,6 @@ class GridWorld(EnvDef):
     embedding: ClassVar[int] = 10
     #: groups at the end of `units` that are no agents
     passive: ClassVar[tuple[str, ...]] = ()
-    title: ClassVar[str]
     invalid_action = 0
     links: ClassVar[Mapping[str, str]] = {
         "MAgent2": "https://magent2.farama.org/",
