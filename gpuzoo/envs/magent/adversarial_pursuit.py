@@ -20,8 +20,8 @@ class MAgentAdversarialPursuit(GridWorld):
     """Large, slow predators tag small, fast prey between obstacles; tagged prey is not hurt.
 
     On a map of 45 x 45 cells there are 25 predators of 2 x 2 cells, 50 prey, and 60 cells of walls, at places that are
-    drawn for each episode. Zheng et al., "MAgent: A Many-Agent Reinforcement Learning Platform for Artificial Collective
-    Intelligence" (2018), with the rules of MAgent2.
+    drawn for each episode. Zheng et al., "MAgent: A Many-Agent Reinforcement Learning Platform for Artificial
+    Collective Intelligence" (2018), with the rules of MAgent2.
 
     **Agents.** `predator_0`, ... (1.25 % of the number of cells) and `prey_0`, ... (2.5 %).
 
