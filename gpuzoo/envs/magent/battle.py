@@ -98,9 +98,7 @@ class MAgentBattle(GridWorld):
         return {"red": soldier, "blue": dataclasses.replace(soldier, colour="blue")}
 
     def places(self, cfg: BattleConfig) -> dict[str, list[tuple[int, int]]]:
-        last = cfg.map_size - 2
-        red, blue = (
-            [at for at in army if 0 < min(at) and max(at) <= last]
-            for army in armies(cfg.map_size, cfg.map_size**2 * 0.04)
-        )
+        inside = range(1, cfg.map_size - 1)
+        both = armies(cfg.map_size, cfg.map_size**2 * 0.04)
+        red, blue = ([(x, y) for x, y in army if x in inside and y in inside] for army in both)
         return {"red": red, "blue": blue[: len(red)]}

@@ -45,14 +45,14 @@ class MAgentBattlefield(MAgentBattle):
     reference = "magent2==0.3.4 battlefield_v5"
     interaction = "mixed"
 
-    def inner_walls(self, cfg: BattlefieldConfig) -> Iterator[tuple[int, int]]:
+    def inner_walls(self, cfg: BattleConfig) -> Iterator[tuple[int, int]]:
         size = cfg.map_size
         left = (*range(10, 45), *range(50, size // 2 + 25))
         right = (*range(size // 2 - 25, size - 50), *range(size - 45, size - 10))
         for rows, columns in ((left, (-5, -4)), (right, (4, 5))):
             yield from ((int(size / 2 + column), y) for column in columns for y in rows)
 
-    def places(self, cfg: BattlefieldConfig) -> dict[str, list[tuple[int, int]]]:
+    def places(self, cfg: BattleConfig) -> dict[str, list[tuple[int, int]]]:
         walls = set(self.inner_walls(cfg))
         red, blue = ([at for at in army if at not in walls] for army in armies(cfg.map_size, 20))
         return {"red": red, "blue": blue}

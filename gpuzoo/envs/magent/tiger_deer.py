@@ -30,8 +30,8 @@ class MAgentTigerDeer(GridWorld):
     cells above, left, right and below. y grows downwards.
 
     **Attacks** come first, one after another in an order that is drawn for each step. An attack takes 1 from the health
-    of the deer there, which is 5 at the start. A deer with less than 0 falls, and its killer gains 8. Tigers do not hurt
-    each other.
+    of the deer there, which is 5 at the start. A deer with less than 0 falls, and its killer gains 8. Tigers do not
+    hurt each other.
 
     **Recovery.** After the attacks deer gain 0.2 up to 5, and tigers `tiger_step_recover`, up to 10, with which they
     begin. A tiger with less than 0 falls.
@@ -47,8 +47,8 @@ class MAgentTigerDeer(GridWorld):
     **Reward.** If n tigers attack a deer in the same step and it survives these attacks, each gets n - 1, and the deer
     n times `deer_attacked`. A deer that falls gets -1 more. Its killer gets nothing and does not count among the n.
 
-    **State.** `Box(0, 2, (map_size, map_size, 5))`: for each x and y whether there is a wall, a deer, its health divided
-    by 5, a tiger, its health divided by 10. With `extra_features` also its number, last action and last reward.
+    **State.** `Box(0, 2, (map_size, map_size, 5))`: for each x and y whether there is a wall, a deer, its health
+    divided by 5, a tiger, its health divided by 10. With `extra_features` also its number, last action and last reward.
 
     **End.** All deer or all tigers are gone: termination for all. Who falls terminates. Time limit: 300 steps.
 
