@@ -19,11 +19,11 @@ class BattlefieldConfig(BattleConfig):
 class MAgentBattlefield(MAgentBattle):
     """Two small armies on a large map with walls; otherwise the rules of `MAgentBattle-v0`.
 
-    There are 16 and 16 soldiers, whatever the size of the map: MAgent2's page says 12 and 12. Their squares have three
-    cells between each and the middle of the map. Walls, two cells thick, run from top to bottom on both sides of the
-    middle.
+    The armies' squares have room for 4 x 4 soldiers, and three cells between each and the middle of the map. Walls, two
+    cells thick, run from top to bottom on both sides of the middle. Nobody begins where a wall stands, so that 12 and 12
+    soldiers are left on a map of 80 x 80 cells.
 
-    **Agents.** `red_0` to `red_15` and `blue_0` to `blue_15`; fewer where a wall stands on a soldier's place.
+    **Agents.** `red_0`, `red_1`, ... and `blue_0`, `blue_1`, ...
 
     **Actions.** `Discrete(21)`: 13 moves by at most 2 cells, and 8 attacks, as in `MAgentBattle-v0`.
 

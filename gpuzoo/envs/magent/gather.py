@@ -61,8 +61,8 @@ class MAgentGather(GridWorld):
     some of the food, and 5 for the one that finishes it. Who falls gets `dead_penalty` in place of the first two and 5.
 
     **State.** `Box(0, 2, (map_size, map_size, 5))`: for each x and y whether there is a wall, food, its health divided
-    by 25, an omnivore, its health divided by 3. With `extra_features` an omnivore's last action (one-hot) and last reward
-    stand from the fourth number on, where they replace that it is there, and its health: MAgent2 has it so.
+    by 25, an omnivore, its health divided by 3. With `extra_features` an omnivore's last action (one-hot) and last
+    reward stand from the fourth number on, where they replace that it is there, and its health: MAgent2 has it so.
 
     **End.** All food or all omnivores are gone: termination for all. An omnivore that falls terminates. Time limit: 500
     steps.
