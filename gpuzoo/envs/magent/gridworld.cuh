@@ -22,8 +22,10 @@ GZ int x_of(int cell) { return cell % STRIDE - MARGIN; }
 GZ int y_of(int cell) { return cell / STRIDE - MARGIN; }
 GZ int cell_at(int x, int y) { return (y + MARGIN) * STRIDE + x + MARGIN; }
 
+GZ int side_of(Env e, int g) { return LARGEST_SIDE == 1 ? 1 : e.side[g]; }
+
 GZ void fill(Env e, int b, int value) {
-  const int side = e.side[e.group[b]], corner = e.cell[b];
+  const int side = side_of(e, e.group[b]), corner = e.cell[b];
   for (int row = 0; row < side; ++row)
     for (int col = 0; col < side; ++col) e.map[corner + row * STRIDE + col] = (i16)value;
 }
@@ -56,7 +58,7 @@ GZ void scatter_bodies(Env e) {
     e.map[e.cell[BODIES + w]] = WALL;
   }
   for (int b = 0; b < BODIES; ++b) {
-    e.cell[b] = free_place(e, b, e.side[e.group[b]]);
+    e.cell[b] = free_place(e, b, side_of(e, e.group[b]));
     fill(e, b, b);
   }
 }
@@ -124,7 +126,7 @@ GZ void move(Env e, int a) {
   const int g = e.group[a], action = e.action[a];
   if (e.life[a] != LIVES || action >= e.moves[g]) return;
   const int to = e.cell[a] + e.stride[g * MOST_MOVES + action];
-  if (!is_free(e, e.side[g], to, a)) return;
+  if (!is_free(e, side_of(e, g), to, a)) return;
   fill(e, a, BLANK);
   e.cell[a] = to;
   fill(e, a, a);
@@ -182,6 +184,7 @@ GZ void step(Env e) {
   });
   once(e, [=] {
     bool over = false;
+    GZ_ROLLED
     for (int g = 0; g < GROUPS; ++g) over |= e.standing[g] == 0;
     if (over) e.terminate_all();
   });
@@ -191,7 +194,7 @@ GZ void step(Env e) {
 GZ int channel_of(int own, int g) { return FIRST_GROUP_CHANNEL + GROUP_CHANNELS * ((g - own + GROUPS) % GROUPS); }
 
 GZ void paint(Env e, int v, int b) {
-  const int g = e.group[b], side = e.side[g], channel = channel_of(FIRST_VIEWER + v, g);
+  const int g = e.group[b], side = side_of(e, g), channel = channel_of(FIRST_VIEWER + v, g);
   if (e.life[b] != LIVES) return;
   for (int row = 0; row < side; ++row)
     for (int col = 0; col < side; ++col) {

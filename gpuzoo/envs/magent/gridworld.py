@@ -129,7 +129,7 @@ class GridWorld(EnvDef):
         return {name: counts[name] for name in self.units(cfg) if name not in self.passive}
 
     def lanes(self, cfg: Any) -> int:
-        return min(256, max(32, 1 << (sum(self.agents(cfg).values()) - 1).bit_length()))
+        return 128 if sum(self.agents(cfg).values()) <= 128 else 256
 
     def check(self, cfg: Any) -> None:
         sizes = self.agents(cfg)
@@ -208,6 +208,7 @@ class GridWorld(EnvDef):
             "GROUPS": len(units),
             "VIEWERS": len(agents),
             "FIRST_VIEWER": list(self.units(cfg)).index(next(iter(agents))),
+            "LARGEST_SIDE": max(unit.side for unit in units),
             "MOST_MOVES": max(len(moves(unit)) for unit in units),
             "MOST_ATTACKS": max(len(attacks(unit)) for unit in units),
             "MOST_ROWS": far,
