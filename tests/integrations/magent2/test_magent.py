@@ -75,12 +75,12 @@ class Pair:
         """(x, y) of each body, then of each drawn wall."""
         return np.stack(np.divmod(self.sim.arrays["cell"][0], self.known["STRIDE"]), 1)[:, ::-1] - self.known["MARGIN"]
 
-    def draw_start(self, rng):
+    def draw_start(self, rng, spread=None):
         """Places all bodies and walls near each other."""
         size, side = self.cfg.map_size, self.tables["side"][self.tables["group"]]
         side = np.concatenate([side, np.ones(self.known["WALLS"], int)])
         free = self.env.plan(self.cfg)[(slice(self.known["MARGIN"], -self.known["MARGIN"]),) * 2] == -1
-        spread = rng.choice([0.25, 1.0])
+        spread = spread or rng.choice([0.25, 1.0])
         centre, xy = rng.integers(1, size - 1, 2), np.zeros((len(side), 2), int)
         for k, s in enumerate(side):
             while True:
@@ -221,3 +221,93 @@ def test_fixed_starts(name, size):
             break
     else:
         pair.compare_state()
+
+
+# ---- what chance decides ----
+
+
+def wild(rng, moves, actions):
+    """Attacks anywhere in 7 of 10 cases where there are attacks, and else moves."""
+    attack = (rng.random(moves.shape) < 0.7) & (actions > moves)
+    low, high = np.where(attack, moves, 0), np.where(attack, actions, moves)
+    return rng.integers(low, high).astype(np.int32)
+
+
+def engine_fight(pair, rng, steps):
+    """What each group gets in a fight of MAgent2's engine, and how many of it are left."""
+    engine, tables = pair.theirs.env, pair.tables
+    engine.reset()
+    pair.place()
+    viewers = range(pair.known["FIRST_VIEWER"], pair.known["FIRST_VIEWER"] + pair.known["VIEWERS"])
+    total, left = np.zeros(len(viewers)), np.zeros(len(viewers))
+    for _ in range(steps):
+        for g, handle in zip(viewers, pair.theirs.handles, strict=True):
+            n = engine.get_num(handle)
+            engine.set_action(handle, wild(rng, np.full(n, tables["moves"][g]), np.full(n, tables["actions"][g])))
+        over = engine.step()
+        total += [engine.get_reward(handle).sum(dtype=np.float64) for handle in pair.theirs.handles]
+        left[:] = [engine.get_alive(handle).sum() for handle in pair.theirs.handles]
+        engine.clear_dead()
+        if over:
+            break
+    return np.concatenate([total, left])
+
+
+@pytest.mark.parametrize("name", ["MAgentBattle-v0", "MAgentCombinedArms-v0", "MAgentGather-v0", "MAgentTigerDeer-v0"])
+def test_fights_in_distribution(name):
+    """Attacks in any number and order: 1,000 fights of each have the same mean returns and losses, within 5 errors."""
+    n, steps, rng = 1000, 40, np.random.default_rng(0)
+    pair = Pair(name, map_size=GAMES[name][1])
+    pair.sim.reset(seed=0)
+    pair.draw_start(rng, 0.05)
+    pair.theirs.env.set_seed(12345)
+    theirs = np.array([engine_fight(pair, rng, steps) for _ in range(n)])
+
+    sim = Simulator(pair.env, n, device="cpu", autoreset_mode="disabled", map_size=GAMES[name][1])
+    sim.reset(seed=3)
+    sim.set_state({key: np.repeat(pair.sim.arrays[key], n, 0) for key in ("cell", "map")})
+    agents = len(pair.agents)
+    group = pair.tables["group"][:agents]
+    moves, actions = (np.tile(pair.tables[key][group], (n, 1)) for key in ("moves", "actions"))
+    total, over = np.zeros((n, agents)), np.zeros(n, bool)
+    left = np.ones((n, agents), bool)
+    for _ in range(steps):
+        sim.arrays["action"][..., 0] = wild(rng, moves, actions)
+        sim.step(np.flatnonzero(~over))
+        total[~over] += sim.arrays["reward"][~over]
+        left[~over] = sim.arrays["life"][~over, :agents] == 2
+        over |= (sim.arrays["standing"] == 0).any(1)
+    viewers = range(pair.known["FIRST_VIEWER"], pair.known["FIRST_VIEWER"] + pair.known["VIEWERS"])
+    ours = np.array([x[:, group == g].sum(1) for x in (total, left) for g in viewers]).T
+    error = np.sqrt((ours.var(0) + theirs.var(0)) / n)
+    assert (error[: len(viewers)] > 0).all()
+    assert (~left).sum() > n / 20
+    assert (abs(ours.mean(0) - theirs.mean(0)) <= 5 * error).all(), (ours.mean(0), theirs.mean(0), error)
+
+
+@pytest.mark.parametrize("name", ["MAgentAdversarialPursuit-v0", "MAgentTigerDeer-v0"])
+def test_drawn_places_in_distribution(name):
+    """All columns and rows of the map are as full as in MAgent2, within 5 standard errors; nobody stands on another."""
+    n, theirs_n, size = 4000, 400, GAMES[name][1]
+    pair = Pair(name, map_size=size)
+    sim = Simulator(pair.env, n, device="cpu", autoreset_mode="disabled", map_size=size)
+    sim.reset(seed=1)
+    group = np.concatenate([pair.tables["group"], np.full(pair.known["WALLS"], pair.known["GROUPS"])])
+    cell = np.asarray(sim.arrays["cell"])
+    ours = np.stack(np.divmod(cell, pair.known["STRIDE"]), -1)[..., ::-1] - pair.known["MARGIN"]
+    body = np.where(group < pair.known["GROUPS"], np.arange(len(group)), -2)
+    assert (np.take_along_axis(sim.arrays["map"], cell, 1) == body).all()
+
+    engine, theirs = pair.theirs.env, []
+    engine.set_seed(12345)
+    for _ in range(theirs_n):
+        pair.theirs.reset()
+        walls = np.asarray(engine._get_walls_info())
+        inner = walls[((walls > 0) & (walls < size - 1)).all(1)]
+        theirs.append(np.concatenate([*(engine.get_pos(handle) for handle in engine.get_handles()), inner]))
+    for g in range(pair.known["GROUPS"] + 1):
+        for axis in range(2):
+            share = [np.eye(size)[xy[:, group == g, axis]].mean(1) for xy in (ours, np.array(theirs))]
+            error = np.sqrt(share[0].var(0) / n + share[1].var(0) / theirs_n)
+            np.testing.assert_array_equal(share[0].any(0), share[1].any(0))
+            assert (abs(share[0].mean(0) - share[1].mean(0)) <= 5 * error).all()
