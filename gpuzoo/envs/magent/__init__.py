@@ -1,0 +1,1 @@
+"""MAgent2: battles, hunts and harvests of up to a thousand agents on a grid."""

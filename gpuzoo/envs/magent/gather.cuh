@@ -1,0 +1,11 @@
+#include "gridworld.cuh"
+
+GZ float recovery(Env e, int group) { return 0.f; }
+GZ float step_reward(Env e, int group) { return e.cfg.step_reward; }
+GZ float dead_penalty(Env e, int group) { return e.cfg.dead_penalty; }
+GZ float attack_penalty(Env e, int group) { return e.cfg.attack_penalty; }
+
+GZ float with_events(Env e, int a, float reward) {
+  const bool hits_food = e.deed[a] == HIT && e.victim[a] >= AGENTS;
+  return hits_food ? reward + e.cfg.attack_food_reward : reward;
+}

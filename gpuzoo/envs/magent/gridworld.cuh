@@ -1,0 +1,309 @@
+// MAgent's grid world (Zheng, Yang, Cai, Zhou, Zhang, Wang and Yu, "MAgent: A Many-Agent Reinforcement Learning Platform
+// for Artificial Collective Intelligence", AAAI 2018), with the rules of MAgent2. The map has a margin, so that nobody
+// looks or walks off it. Bodies are the agents and then what else has health.
+
+// A game's own file defines what its groups gain in a step, and what it pays for.
+GZ float recovery(Env e, int group);
+GZ float step_reward(Env e, int group);
+GZ float dead_penalty(Env e, int group);
+GZ float attack_penalty(Env e, int group);
+GZ float with_events(Env e, int a, float reward);
+
+enum Cell { BLANK = -1, WALL = -2, OUTSIDE = -3 };
+enum Life { GONE, FELL, LIVES };
+enum Deed { NOTHING, MISSED, HIT, KILLED };
+enum Draw { ATTACK_ORDER };
+
+constexpr int BLOCKED_VIEW = 0, FIRST_GROUP_CHANNEL = 1, GROUP_CHANNELS = Config::minimap_mode ? 3 : 2;
+constexpr int MAP = Config::map_size;
+constexpr Const<MOST_ROWS> ROWS;
+
+GZ int x_of(int cell) { return cell % STRIDE - MARGIN; }
+GZ int y_of(int cell) { return cell / STRIDE - MARGIN; }
+GZ int cell_at(int x, int y) { return (y + MARGIN) * STRIDE + x + MARGIN; }
+
+GZ int side_of(Env e, int g) { return LARGEST_SIDE == 1 ? 1 : e.side[g]; }
+
+GZ void fill(Env e, int b, int value) {
+  const int side = side_of(e, e.group[b]), corner = e.cell[b];
+  for (int row = 0; row < side; ++row)
+    for (int col = 0; col < side; ++col) e.map[corner + row * STRIDE + col] = (i16)value;
+}
+
+GZ bool is_free(Env e, int side, int corner, int self) {
+  bool free = true;
+  for (int row = 0; row < side; ++row)
+    for (int col = 0; col < side; ++col) {
+      const int found = e.map[corner + row * STRIDE + col];
+      free &= (found == BLANK) | (found == self);
+    }
+  return free;
+}
+
+// A place that is drawn among the free ones; after many draws, the next free one.
+GZ int free_place(Env e, int k, int side) {
+  constexpr int ATTEMPTS = 1000, INSIDE = MAP - 2;
+  const int width = INSIDE - side + 1;
+  int place = 0, attempt = 0;
+  for (bool found = false; !found && attempt < ATTEMPTS + width * width; ++attempt) {
+    place = attempt < ATTEMPTS ? random_int(e, k, attempt, width * width) : (place + 1) % (width * width);
+    found = is_free(e, side, cell_at(1 + place % width, 1 + place / width), BLANK);
+  }
+  return cell_at(1 + place % width, 1 + place / width);
+}
+
+GZ void scatter_bodies(Env e) {
+  for (int w = 0; w < WALLS; ++w) {
+    e.cell[BODIES + w] = free_place(e, BODIES + w, 1);
+    e.map[e.cell[BODIES + w]] = WALL;
+  }
+  for (int b = 0; b < BODIES; ++b) {
+    e.cell[b] = free_place(e, b, side_of(e, e.group[b]));
+    fill(e, b, b);
+  }
+}
+
+GZ void reset(Env e) {
+  lanes(e, CELLS, [=](int c) { e.map[c] = e.plan[c]; });
+  lanes(e, BODIES, [=](int b) {
+    e.life[b] = LIVES;
+    e.hp[b] = e.full_hp[e.group[b]];
+    e.hits[b] = 0;
+    if (!RANDOM_START) {
+      e.cell[b] = e.start[b];
+      fill(e, b, b);
+    }
+  });
+  lanes(e, AGENTS, [=](int a) {
+    e.deed[a] = NOTHING;
+    e.victim[a] = -1;
+    e.last_action[a] = -1;
+    e.earned[a] = e.earned_before[a] = 0.f;
+  });
+  once(e, [=] {
+    if (RANDOM_START) scatter_bodies(e);
+    for (int g = 0; g < GROUPS; ++g) e.standing[g] = e.group_size[g];
+  });
+}
+
+GZ void fall(Env e, int b) {
+  e.life[b] = FELL;
+  fill(e, b, BLANK);
+}
+
+GZ void attack(Env e, int a) {
+  const int g = e.group[a], way = e.action[a] - e.moves[g];
+  if (e.life[a] != LIVES || way < 0) return;
+  const int b = e.map[e.cell[a] + e.reach[g * MOST_ATTACKS + way]];
+  const bool misses = b < 0 || (!ATTACKS_OWN_GROUP && e.group[b] == g);
+  e.deed[a] = MISSED;
+  if (misses) return;
+  e.victim[a] = b;
+  e.hp[b] -= e.damage[g];
+  if (e.hp[b] < 0.f) {
+    e.deed[a] = KILLED;
+    e.hp[a] = min(e.full_hp[g], e.hp[a] + e.supply[e.group[b]]);
+    e.standing[e.group[b]] -= 1;
+    fall(e, b);
+  } else {
+    e.deed[a] = HIT;
+    e.hits[b] += 1;
+  }
+}
+
+GZ void recover(Env e, int a) {
+  const int g = e.group[a];
+  const float gain = recovery(e, g), hp = e.hp[a] + gain;
+  if (e.life[a] != LIVES) return;
+  e.hp[a] = gain > 0.f ? min(e.full_hp[g], hp) : hp;
+  if (e.hp[a] < 0.f) {
+    scatter_add(e.standing[g], -1);
+    fall(e, a);
+  }
+}
+
+GZ void move(Env e, int a) {
+  const int g = e.group[a], action = e.action[a];
+  if (e.life[a] != LIVES || action >= e.moves[g]) return;
+  const int to = e.cell[a] + e.stride[g * MOST_MOVES + action];
+  if (!is_free(e, side_of(e, g), to, a)) return;
+  fill(e, a, BLANK);
+  e.cell[a] = to;
+  fill(e, a, a);
+}
+
+// On a large map MAgent moves first those who stand inside of its eight bands.
+GZ bool near_border_of_band(Env e, int a) {
+  constexpr int WIDTH = (MAP + 7) / 8;
+  const int x = x_of(e.cell[a]) % WIDTH;
+  return x < 4 || x > WIDTH - 4;
+}
+
+GZ void move_all(Env e) {
+  if constexpr (MAP * MAP > 99 * 99) {
+    for (int a = 0; a < AGENTS; ++a) {
+      e.late[a] = near_border_of_band(e, a);
+      if (!e.late[a]) move(e, a);
+    }
+    for (int a = 0; a < AGENTS; ++a)
+      if (e.late[a]) move(e, a);
+  } else {
+    for (int a = 0; a < AGENTS; ++a) move(e, a);
+  }
+}
+
+GZ float reward_of(Env e, int a) {
+  const int g = e.group[a];
+  if (e.life[a] == FELL) return with_events(e, a, dead_penalty(e, g));
+  float reward = step_reward(e, g);
+  if (e.deed[a] != NOTHING) {
+    const float kill = e.deed[a] == KILLED ? e.kill_reward[e.group[e.victim[a]]] : 0.f;
+    reward += kill + attack_penalty(e, g);
+  }
+  return with_events(e, a, reward);
+}
+
+GZ void step(Env e) {
+  lanes(e, BODIES, [=](int b) {
+    e.life[b] = e.life[b] == LIVES ? LIVES : GONE;
+    e.hits[b] = 0;
+  });
+  lanes(e, AGENTS, [=](int a) {
+    e.deed[a] = NOTHING;
+    e.victim[a] = -1;
+    e.last_action[a] = e.action[a];
+    e.earned_before[a] = e.earned[a];
+  });
+  in_random_order(e, AGENTS, ATTACK_ORDER, [=](int a) { attack(e, a); });
+  lanes(e, AGENTS, [=](int a) { recover(e, a); });
+  once(e, [=] { move_all(e); });
+  lanes(e, AGENTS, [=](int a) {
+    e.earned[a] = e.life[a] == GONE ? 0.f : reward_of(e, a);
+    e.reward[a] = e.earned[a];
+    if (e.life[a] == FELL) e.terminate(a);
+  });
+  once(e, [=] {
+    bool over = false;
+    GZ_ROLLED
+    for (int g = 0; g < GROUPS; ++g) over |= e.standing[g] == 0;
+    if (over) e.terminate_all();
+  });
+}
+
+// Where a viewer of group `own` sees those of group g.
+GZ int channel_of(int own, int g) { return FIRST_GROUP_CHANNEL + GROUP_CHANNELS * ((g - own + GROUPS) % GROUPS); }
+
+GZ void paint(Env e, int v, int b) {
+  const int g = e.group[b], side = side_of(e, g), channel = channel_of(FIRST_VIEWER + v, g);
+  if (e.life[b] != LIVES) return;
+  for (int row = 0; row < side; ++row)
+    for (int col = 0; col < side; ++col) {
+      const int k = (v * CELLS + e.cell[b] + row * STRIDE + col) * CHANNELS + channel;
+      e.painted[k] = 1.f;
+      e.painted[k + 1] = e.hp[b] / e.full_hp[g];
+    }
+}
+
+GZ void count_bodies(Env e) {
+  lanes(e, VIEWERS * MINIMAP_SIZE, [=](int k) { e.count[k] = 0; });
+  lanes(e, GROUPS, [=](int g) { e.present[g] = 0; });
+  lanes(e, BODIES, [=](int b) {
+    if (e.life[b] == GONE) return;
+    const int g = e.group[b], x = x_of(e.cell[b]), y = y_of(e.cell[b]);
+    scatter_add(e.present[g], 1);
+    for (int v = 0; v < VIEWERS; ++v) {
+      const int rows = e.rows[FIRST_VIEWER + v], scale = (MAP + rows - 1) / rows;
+      scatter_add(e.count[v * MINIMAP_SIZE + (y / scale * rows + x / scale) * GROUPS + g], 1);
+    }
+  });
+}
+
+GZ float feature(Env e, int a, int k) {
+  const int actions = e.actions[e.group[a]];
+  if (Config::extra_features) {
+    if (k < EMBEDDING) return (float)(a >> k & 1);
+    if (k < EMBEDDING + actions) return e.last_action[a] == k - EMBEDDING ? 1.f : 0.f;
+    if (k == EMBEDDING + actions) return e.earned_before[a];
+    k -= EMBEDDING + actions + 1;
+  }
+  return (float)(k == 0 ? x_of(e.cell[a]) : y_of(e.cell[a])) / (float)MAP;
+}
+
+GZ void add_minimap(Env e, int a, Row out, int row, int col) {
+  const int own = e.group[a], rows = e.rows[own], scale = (MAP + rows - 1) / rows;
+  const bool here = y_of(e.cell[a]) / scale == row && x_of(e.cell[a]) / scale == col;
+  for (int g = 0; g < GROUPS; ++g) {
+    const int count = e.count[(own - FIRST_VIEWER) * MINIMAP_SIZE + (row * rows + col) * GROUPS + g];
+    out[channel_of(own, g) + 2] = (float)count / (float)e.present[g] + (here ? 1.f : 0.f);
+  }
+}
+
+// Rows of a group's view: a constant where all are the same.
+GZ int rows_of(Env e, int g) { return SAME_ROWS ? MOST_ROWS : e.rows[g]; }
+
+GZ void observe_row(Env e, int a, int row) {
+  const int g = e.group[a], rows = rows_of(e, g), width = rows * CHANNELS;
+  const int first = ((g - FIRST_VIEWER) * CELLS + e.cell[a] + e.view_corner[SAME_ROWS ? FIRST_VIEWER : g] + row * STRIDE) * CHANNELS;
+  const int visible = (SAME_ROWS ? FIRST_VIEWER : g) * MOST_ROWS * MOST_ROWS * CHANNELS + row * width;
+  if constexpr (HAS_FEATURES) {
+    const int features = e.features[g];
+    Row out = e.observation[a] + row * rows * (CHANNELS + features);
+    for (int col = 0; col < rows; ++col, out += CHANNELS + features) {
+      const int from = col * CHANNELS;
+      for (int c = 0; c < CHANNELS; ++c) out[c] = e.painted[first + from + c] * e.visible[visible + from + c];
+      if constexpr (Config::minimap_mode) add_minimap(e, a, out, row, col);
+      for (int k = 0; k < features; ++k) out[CHANNELS + k] = feature(e, a, k);
+    }
+  } else {
+    Row out = e.observation[a] + row * width;
+    GZ_ROLLED
+    for (int k = 0; k < width; ++k) out[k] = e.painted[first + k] * e.visible[visible + k];
+  }
+}
+
+GZ void observe_nothing(Env e, int a, int row) {
+  const int g = e.group[a], width = rows_of(e, g) * (CHANNELS + e.features[g]);
+  Row out = e.observation[a] + row * width;
+  GZ_ROLLED
+  for (int k = 0; k < width; ++k) out[k] = 0.f;
+}
+
+GZ void observe(Env e) {
+  lanes(e, VIEWERS, CELLS * CHANNELS, [=](int v, int k) { e.painted[v * CELLS * CHANNELS + k] = e.walls[k]; });
+  lanes(e, VIEWERS, BODIES, [=](int v, int b) { paint(e, v, b); });
+  if constexpr (WALLS > 0)
+    lanes(e, VIEWERS, WALLS, [=](int v, int w) {
+      e.painted[(v * CELLS + e.cell[BODIES + w]) * CHANNELS + BLOCKED_VIEW] = 1.f;
+    });
+  if constexpr (Config::minimap_mode) count_bodies(e);
+  lanes(e, AGENTS, ROWS, [=](int a, int row) {
+    if (row >= rows_of(e, e.group[a])) return;
+    if (e.life[a] == GONE)
+      observe_nothing(e, a, row);
+    else
+      observe_row(e, a, row);
+  });
+}
+
+GZ float state_feature(Env e, int a, int k) {
+  const int actions = e.actions[e.group[a]];
+  if (k < EMBEDDING) return (float)(a >> k & 1);
+  if (k < EMBEDDING + actions) return e.last_action[a] == k - EMBEDDING ? 1.f : 0.f;
+  return k == STATE_DEPTH - FIRST_STATE_FEATURE - 1 ? e.earned[a] : 0.f;
+}
+
+// The map is seen column by column: (x, y).
+GZ void state(Env e) {
+  lanes(e, MAP, MAP, [=](int x, int y) {
+    const int first = (x * MAP + y) * STATE_DEPTH, c = cell_at(x, y), b = e.map[c];
+    for (int k = 0; k < STATE_DEPTH; ++k) e.state[first + k] = 0.f;
+    if (b == WALL) e.state[first] = 1.f;
+    if (b < 0 || e.cell[b] != c) return;
+    const int g = e.group[b];
+    e.state[first + 1 + 2 * g] = 1.f;
+    e.state[first + 2 + 2 * g] = e.hp[b] / e.full_hp[g];
+    if (!Config::extra_features) return;
+    for (int k = FIRST_STATE_FEATURE; k < STATE_DEPTH; ++k)
+      e.state[first + k] = b < AGENTS ? state_feature(e, b, k - FIRST_STATE_FEATURE) : 0.f;
+  });
+}
