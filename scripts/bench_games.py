@@ -1,7 +1,8 @@
 """Games side by side: gpuzoo and other libraries in one run, on one machine, taking turns, with random actions.
 
     python scripts/bench_games.py [--only REGEX] [--jaxmarl PYTHON] [--gymnax PYTHON] [--vmas PYTHON] [--envpool PYTHON]
-        [--pufferlib PYTHON] [--originals PYTHON] [--threads 2] [--seconds 0.5] [--rounds 5] [--json FILE]
+        [--pufferlib PYTHON] [--magent2 PYTHON] [--originals PYTHON] [--threads 2] [--seconds 0.5] [--rounds 5]
+        [--json FILE]
 
 PYTHON is an interpreter in which that library is installed, which need not have gpuzoo; ``games_peers.py`` runs
 there, in a process of its own for each game. --originals is one with mpe2, lbforaging, rware and pettingzoo. A
@@ -34,11 +35,13 @@ from gpuzoo.tools import provenance
 PEERS = Path(__file__).with_name("games_peers.py")
 TITLES = {
     "jaxmarl": "JaxMARL", "gymnax": "gymnax", "vmas": "VMAS", "envpool": "EnvPool", "pufferlib": "PufferLib",
-    "mpe2": "MPE2", "gymnasium": "the original", "pettingzoo": "PettingZoo",
+    "mpe2": "MPE2", "gymnasium": "the original", "pettingzoo": "PettingZoo", "magent2": "MAgent2",
 }  # fmt: skip
 #: who runs Python's originals
 ORIGINALS = {"mpe2": "pettingzoo", "pettingzoo": "pettingzoo", "gymnasium": "gymnasium"}
 COMPILED_LOOP = ("jaxmarl", "gymnax")
+#: libraries that have an interpreter of their own
+PYTHONS = ("jaxmarl", "gymnax", "vmas", "envpool", "pufferlib", "magent2")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -86,6 +89,12 @@ PAIRS = (
         {"name": "rware-tiny-4ag-v2"},
         {"gymnasium": "rware:rware-tiny-4ag-v2", "pufferlib": "rware.rware:Rware"},
     ),
+    Pair("MAgentBattle-v0", {}, {"magent2": "battle_v4"}),
+    Pair("MAgentBattlefield-v0", {}, {"magent2": "battlefield_v5"}),
+    Pair("MAgentCombinedArms-v0", {}, {"magent2": "combined_arms_v6"}),
+    Pair("MAgentGather-v0", {}, {"magent2": "gather_v5"}),
+    Pair("MAgentAdversarialPursuit-v0", {}, {"magent2": "adversarial_pursuit_v4"}),
+    Pair("MAgentTigerDeer-v0", {}, {"magent2": "tiger_deer_v4"}),
     Pair("Pursuit-v0", {}, {"pettingzoo": "pettingzoo.sisl.pursuit.pursuit"}),
     gymnax("CartPole-v1", "CartPole-v1", envpool="CartPole-v1", pufferlib="cartpole.cartpole:Cartpole"),
     gymnax("Pendulum-v1", "Pendulum-v1", envpool="Pendulum-v1"),
@@ -275,14 +284,14 @@ def line(row: dict[str, Any]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default="", help="a regular expression for ids")
-    for name in ("jaxmarl", "gymnax", "vmas", "envpool", "pufferlib", "originals"):
+    for name in (*PYTHONS, "originals"):
         parser.add_argument(f"--{name}", metavar="PYTHON")
     parser.add_argument("--threads", type=int, default=2, help="cores for each contestant")
     parser.add_argument("--seconds", type=float, default=0.5, help="of a turn")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--json", metavar="FILE", help="for all that was measured")
     chosen = parser.parse_args()
-    pythons = {name: getattr(chosen, name) for name in ("jaxmarl", "gymnax", "vmas", "envpool", "pufferlib")}
+    pythons = {name: getattr(chosen, name) for name in PYTHONS}
     pythons |= dict.fromkeys(ORIGINALS, chosen.originals)
     pythons = {name: python for name, python in pythons.items() if python}
     here = provenance.describe(make_backend("cpu", chosen.threads))
