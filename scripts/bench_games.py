@@ -1,12 +1,13 @@
 """Games side by side: gpuzoo and other libraries in one run, on one machine, taking turns, with random actions.
 
-    python scripts/bench_games.py [--only REGEX] [--jaxmarl PYTHON] [--gymnax PYTHON] [--vmas PYTHON] [--envpool PYTHON]
-        [--pufferlib PYTHON] [--magent2 PYTHON] [--originals PYTHON] [--threads 2] [--seconds 0.5] [--rounds 5]
+    python scripts/bench_games.py [--only REGEX] [--jaxmarl PYTHON] [--gymnax PYTHON] [--pgx PYTHON] [--vmas PYTHON]
+        [--envpool PYTHON] [--pufferlib PYTHON] [--originals PYTHON] [--threads 2] [--seconds 0.5] [--rounds 5]
         [--json FILE]
 
 PYTHON is an interpreter in which that library is installed, which need not have gpuzoo; ``games_peers.py`` runs
-there, in a process of its own for each game. --originals is one with mpe2, lbforaging, rware and pettingzoo. A
-library that is not given is left out, as is a game that is not registered here.
+there, in a process of its own for each game. --originals is one with mpe2, lbforaging, rware, pettingzoo and magent2, or
+with overcooked-ai, which needs another NumPy. A library that is not given or not installed is left out, as is a game that
+is not registered here.
 
 Each contestant first tries its batch sizes and goes on with its best one. Then they take turns, and the best of the
 rounds counts. All have the same number of cores: libraries that use one core run in as many processes, and
@@ -34,14 +35,17 @@ from gpuzoo.tools import provenance
 
 PEERS = Path(__file__).with_name("games_peers.py")
 TITLES = {
-    "jaxmarl": "JaxMARL", "gymnax": "gymnax", "vmas": "VMAS", "envpool": "EnvPool", "pufferlib": "PufferLib",
-    "mpe2": "MPE2", "gymnasium": "the original", "pettingzoo": "PettingZoo", "magent2": "MAgent2",
+    "jaxmarl": "JaxMARL", "gymnax": "gymnax", "pgx": "Pgx", "vmas": "VMAS", "envpool": "EnvPool",
+    "pufferlib": "PufferLib", "mpe2": "MPE2", "gymnasium": "the original", "pettingzoo": "PettingZoo",
+    "overcooked_ai": "the original", "magent2": "MAgent2",
 }  # fmt: skip
 #: who runs Python's originals
-ORIGINALS = {"mpe2": "pettingzoo", "pettingzoo": "pettingzoo", "gymnasium": "gymnasium"}
-COMPILED_LOOP = ("jaxmarl", "gymnax")
-#: libraries that have an interpreter of their own
-PYTHONS = ("jaxmarl", "gymnax", "vmas", "envpool", "pufferlib", "magent2")
+ORIGINALS = {
+    "mpe2": "pettingzoo", "pettingzoo": "pettingzoo", "gymnasium": "gymnasium", "overcooked_ai": "overcooked_ai",
+    "magent2": "magent2",
+}  # fmt: skip
+LIBRARIES = ("jaxmarl", "gymnax", "pgx", "vmas", "envpool", "pufferlib")
+COMPILED_LOOP = ("jaxmarl", "gymnax", "pgx")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -77,7 +81,15 @@ PAIRS = (
     mpe("SimpleWorldComm-v0", "simple_world_comm"),
     Pair("SwitchRiddle-v0", {}, {"jaxmarl": "switch_riddle"}),
     Pair("CoinGame-v0", {}, {"jaxmarl": "coin_game"}),
+    Pair("Overcooked-v0", {}, {"jaxmarl": "overcooked", "overcooked_ai": "cramped_room"}),
     Pair("Storm2P-v0", {}, {"jaxmarl": "storm_2p"}),
+    Pair("TicTacToe-v0", {}, {"pgx": "tic_tac_toe"}),
+    Pair("ConnectFour-v0", {}, {"pgx": "connect_four"}),
+    Pair("Othello-v0", {}, {"pgx": "othello"}),
+    Pair("Hex-v0", {}, {"pgx": "hex"}),
+    Pair("KuhnPoker-v0", {}, {"pgx": "kuhn_poker"}),
+    Pair("Game2048-v0", {}, {"pgx": "2048"}),
+    Pair("LeducHoldem-v0", {}, {"pgx": "leduc_holdem"}),
     Pair("LevelBasedForaging-v3", {"name": "Foraging-8x8-2p-2f-v3"}, {"gymnasium": "lbforaging:Foraging-8x8-2p-2f-v3"}),
     Pair(
         "LevelBasedForaging-v3",
@@ -284,14 +296,14 @@ def line(row: dict[str, Any]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default="", help="a regular expression for ids")
-    for name in (*PYTHONS, "originals"):
+    for name in (*LIBRARIES, "originals"):
         parser.add_argument(f"--{name}", metavar="PYTHON")
     parser.add_argument("--threads", type=int, default=2, help="cores for each contestant")
     parser.add_argument("--seconds", type=float, default=0.5, help="of a turn")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--json", metavar="FILE", help="for all that was measured")
     chosen = parser.parse_args()
-    pythons = {name: getattr(chosen, name) for name in PYTHONS}
+    pythons = {name: getattr(chosen, name) for name in LIBRARIES}
     pythons |= dict.fromkeys(ORIGINALS, chosen.originals)
     pythons = {name: python for name, python in pythons.items() if python}
     here = provenance.describe(make_backend("cpu", chosen.threads))

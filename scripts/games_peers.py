@@ -115,7 +115,7 @@ def _scan_cases(threads: int) -> list[Case]:
     return [*cases, ["scan", threads, 8192]] if threads > 1 else cases
 
 
-def _pictures() -> Any:
+def pictures() -> Any:
     """As many pictures as gpuzoo draws, in place of MNIST, which gymnax would download."""
     import numpy as np
 
@@ -129,7 +129,7 @@ def gymnax(game: dict[str, Any]) -> tuple[list[Case], Callable[[Case], Work]]:
     import jax
     from gymnax.utils import load_mnist
 
-    load_mnist.load_mnist = _pictures
+    load_mnist.load_mnist = pictures
     env, parameters = gymnax.make(game["id"], **game["config"])
 
     def step(key: Any, state: Any) -> Any:
@@ -154,6 +154,29 @@ def jaxmarl(game: dict[str, Any]) -> tuple[list[Case], Callable[[Case], Work]]:
         return (observations, *rest), state
 
     return _scan_cases(game["threads"]), _scan(step, env.reset)
+
+
+def pgx(game: dict[str, Any]) -> tuple[list[Case], Callable[[Case], Work]]:
+    """Legal moves at random."""
+    import jax
+    import jax.numpy as jnp
+    import pgx
+    from pgx.experimental import auto_reset
+
+    env = pgx.make(game["id"])
+    go_on = auto_reset(env.step, env.init)
+
+    def reset(key: Any) -> Any:
+        state = env.init(key)
+        return state.observation, state
+
+    def step(key: Any, state: Any) -> Any:
+        for_action, for_step = jax.random.split(key)
+        action = jax.random.categorical(for_action, jnp.where(state.legal_action_mask, 0.0, -jnp.inf))
+        state = go_on(state, action, for_step)
+        return state.observation, state
+
+    return _scan_cases(game["threads"]), _scan(step, reset)
 
 
 def vmas(game: dict[str, Any]) -> tuple[list[Case], Callable[[Case], Work]]:
@@ -328,19 +351,45 @@ def magent2(game: dict[str, Any]) -> tuple[list[Case], Callable[[Case], Work]]:
     return [["step", 1]], start
 
 
+def overcooked_ai(game: dict[str, Any]) -> tuple[list[Case], Callable[[Case], Work]]:
+    """Steps of a layout with the encoding that is learned from, one kitchen; a new one every 400 steps."""
+    import random
+
+    from overcooked_ai_py.mdp.actions import Action
+    from overcooked_ai_py.mdp.overcooked_mdp import OvercookedGridworld
+
+    def start(case: Case) -> Work:
+        mdp = OvercookedGridworld.from_layout_name(game["id"], **game["config"])
+        box = [mdp.get_standard_start_state()]
+        drawn = [random.choices(Action.ALL_ACTIONS, k=mdp.num_players) for _ in range(1000)]
+
+        def work() -> int:
+            for _ in range(DRAWN):
+                state, _ = mdp.get_state_transition(box[0], drawn[box[0].timestep])
+                mdp.lossless_state_encoding(state)
+                box[0] = state if state.timestep < 400 else mdp.get_standard_start_state()
+            return DRAWN
+
+        return work
+
+    return [["step", 1]], start
+
+
 LIBRARIES = {
     "gpuzoo": gpuzoo,
     "jaxmarl": jaxmarl,
     "gymnax": gymnax,
+    "pgx": pgx,
     "vmas": vmas,
     "envpool": envpool,
     "pufferlib": pufferlib,
     "gymnasium": gymnasium_env,
     "pettingzoo": pettingzoo,
     "magent2": magent2,
+    "overcooked_ai": overcooked_ai,
 }
 #: these use one core
-ALONE = ("pufferlib", "gymnasium", "pettingzoo", "magent2")
+ALONE = ("pufferlib", "gymnasium", "pettingzoo", "magent2", "overcooked_ai")
 
 
 def rate(work: Work, seconds: float) -> float:

@@ -71,7 +71,7 @@ class Trained:
     Attributes:
         policies: for each seed, by group.
         steps: (T,), of all envs of a seed, after those of the lessons that go before.
-        returns: by group, (T, seeds), NaN where no episode ended.
+        returns: by group that learns in the last lesson, (T, seeds), NaN where no episode ended.
         seconds: of all seeds together.
     """
 
@@ -193,7 +193,7 @@ def train(runs: Sequence[Args], quiet: bool, **options: Any) -> Trained:
         taken = sum(map(steps_of, before(args, **options)))
         steps = taken + np.array([row["steps"] for row in done.rows], np.int64)
         members = run.stacked(run.load_members(Path(args.out), len(done.rows))) if args.population > 1 else {}
-        for group in done.policies:
+        for group in (g for g in done.policies if g not in args.freeze):
             alone = [[row.get(f"return/{group}", np.nan)] for row in done.rows]
             returns.setdefault(group, []).append(np.asarray(members.get(group, alone), np.float64))
         for k in range(args.population):

@@ -8,8 +8,10 @@ a ``:caption:`` is written to a file of that name first. ``<!-- needs-gpu -->`` 
 from __future__ import annotations
 
 import dataclasses
+import importlib
 import json
 import os
+import pkgutil
 import re
 import shlex
 import subprocess
@@ -286,3 +288,19 @@ def test_messages_that_are_explained_exist() -> None:
     assert len(rows) > 25
     for row in rows:
         assert any(row in text for text in known), row
+
+
+def test_every_game_of_pettingzoo_is_in_the_table():
+    """With the id here, or the reason why there is none."""
+    text = (DOCS / "migrate.md").read_text()
+    table = text[text.index("### Every game of PettingZoo") :].partition("\n## ")[0]
+    for family in ("butterfly", "classic", "sisl"):
+        package = importlib.import_module(f"pettingzoo.{family}")
+        for name in (module.name for module in pkgutil.iter_modules(package.__path__)):
+            if re.fullmatch(r"\w+_v\d+", name):
+                assert f"`{name}`" in table, name
+    for row in re.findall(r"^\| `(\w+)`[^|]*\| `([\w-]+)`", table, re.MULTILINE):
+        theirs, ours = row
+        assert ours in gpuzoo.ids()
+        if theirs != "leduc_holdem_v4":  # other rules
+            assert gpuzoo.get(theirs).id == ours

@@ -61,10 +61,11 @@ def test_files_are_small_and_have_results() -> None:
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_files_have_weights_only_and_the_parameters_of_the_config(name: str) -> None:
+def test_files_have_weights_only_and_the_parameters_of_the_config(name: str, maker: Any) -> None:
     tensors, about = checkpoint.load_run(FILES[name])
     assert about["game"] == name
-    assert about["args"]["config"] == Args.of(name).config, f"run python scripts/make_pretrained.py {name}"
+    last = maker.make_results.lessons(name)[-1]
+    assert about["args"]["config"] == Args.of(name, **last).config, f"run python scripts/make_pretrained.py {name}"
     assert all("/weights/" in tensor for tensor in tensors)
     assert not {"out", "device"} & about["args"].keys()
     assert about["returns"]

@@ -209,7 +209,7 @@ def test_seeds_are_of_envs_and_used_once(multi_game):
     count = env.num_envs // 3
     assert env.seed(7) == [7 + i // count for i in range(3 * count)]
     first, second = env.reset(), env.reset()
-    reference = gpuzoo.make_vec(multi_game, num_worlds=3, device="cpu")
+    reference = gpuzoo.make_vec(multi_game, num_worlds=3, device="cpu", max_episode_steps=12)
     np.testing.assert_array_equal(first, plain(reference.reset(seed=7)[0]))
     np.testing.assert_array_equal(second, plain(reference.reset()[0]))
     by_argument = make(multi_game, seed=7)

@@ -6,6 +6,8 @@ import contextlib
 import http.client
 import json
 import operator
+import threading
+import urllib.parse
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,6 +15,7 @@ import chromium
 import numpy as np
 import pytest
 from gymnasium import spaces
+from typer.testing import CliRunner
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
@@ -143,6 +146,70 @@ def test_a_page_from_elsewhere_is_refused(url: str, origin: str) -> None:
 
 def test_it_listens_to_this_machine_alone(url: str) -> None:
     assert url.startswith("http://127.0.0.1:")
+
+
+def test_with_a_token_nothing_is_told_to_those_who_do_not_know_it() -> None:
+    with Viewer("CartPole-v1", token="a-b_c").running() as address:
+        at = urllib.parse.urlsplit(address)
+        assert at.query == "token=a-b_c"
+
+        def answer(path: str, **headers: str) -> tuple[int, str | None]:
+            connection = http.client.HTTPConnection(at.netloc, timeout=60)
+            connection.request("GET", path, headers=headers)
+            response = connection.getresponse()
+            response.read()
+            return response.status, response.getheader("Set-Cookie")
+
+        status, cookie = answer(f"/?{at.query}")
+        assert status == http.HTTPStatus.OK
+        assert cookie is not None
+        assert "HttpOnly; SameSite=Strict" in cookie
+        name = cookie.partition(";")[0]
+        assert answer("/style.css", Cookie=f"other=1; {name}") == (http.HTTPStatus.OK, None)
+        other = name.replace(f"gpuzoo-{at.port}", "gpuzoo-1")
+        for path, cookies in (
+            ("/", ""),
+            ("/?token=a-b", ""),
+            ("/style.css", "x=a-b_c"),
+            ("/", other),
+            ("/", "=;,[;"),
+        ):
+            assert answer(path, Cookie=cookies) == (http.HTTPStatus.UNAUTHORIZED, None)
+        with pytest.raises(InvalidStatus):
+            connect(f"ws://{at.netloc}/live", origin=f"http://{at.netloc}")
+        with connect(
+            f"ws://{at.netloc}/live", origin=f"http://{at.netloc}", additional_headers={"Cookie": name}
+        ) as page:
+            assert page.recv(timeout=60)
+
+
+def test_a_token_has_characters_of_an_address() -> None:
+    with pytest.raises(ValueError, match="a token has letters, digits, - and _ only, not 'a b'"):
+        Viewer("CartPole-v1", token="a b")
+
+
+@pytest.mark.parametrize(
+    ("options", "tells"),
+    [
+        ([], False),
+        (["--host", "0.0.0.0"], True),
+        (["--host", "0.0.0.0", "--token", ""], False),
+        (["--token", "x"], True),
+    ],
+)
+def test_other_machines_need_a_token(monkeypatch: pytest.MonkeyPatch, options: list[str], tells: bool) -> None:
+    def interrupted(viewer: Viewer) -> None:
+        thread = threading.Thread(target=viewer._server.serve_forever)
+        thread.start()
+        viewer.close()
+        thread.join()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Viewer, "serve_forever", interrupted)
+    result = CliRunner().invoke(cli.app, ["view", "CartPole-v1", "--no-browser", "--port", "0", *options])
+    assert result.exit_code == 0, result.output
+    assert ("/?token=" in result.output) == tells
+    assert ("Whoever has this address" in result.output) == tells
 
 
 def test_too_many_pages_are_told_so(url: str) -> None:
@@ -367,7 +434,6 @@ def test_a_policy_of_ones_own_is_named_on_the_command_line() -> None:
 
 
 def test_the_command_refuses_in_a_sentence() -> None:
-    from typer.testing import CliRunner
 
     for words in (["view", "CartPol"], ["view", "CartPole-v1", "--policy", "best"], ["view", "-c", "x=1"]):
         result = CliRunner().invoke(cli.app, words)

@@ -311,14 +311,7 @@ def _chosen_action(lay: Layout) -> Iterable[str]:
         yield "  return low + (high - low) * unit_float(bits);"
     elif lay.mask_size:
         yield "  const i8 *mask = s.action_mask + (i * AGENTS + agent) * MASK_SIZE + mask_offset(agent, k);"
-        yield "  const int n = choices(agent, k);"
-        yield "  int legal = 0;"
-        yield "  for (int c = 0; c < n; ++c) legal += mask[c] != 0;"
-        yield "  int left = (int)mulhi(bits, (u32)legal), chosen = 0;"
-        yield "  for (int c = 0; c < n; ++c) {"
-        yield "    chosen = mask[c] != 0 && left == 0 ? c : chosen;"
-        yield "    left -= mask[c] != 0;\n  }"
-        yield "  return chosen;"
+        yield "  return chosen_of(mask, choices(agent, k), bits);"
     else:
         yield "  return (int)mulhi(bits, (u32)choices(agent, k));"
     yield "}"

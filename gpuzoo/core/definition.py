@@ -177,6 +177,15 @@ class EnvDef:
         """
         return {}
 
+    @classmethod
+    def parameters_of(cls, options: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The parameters that a user means, where the original has options of other names or types.
+
+        Raises:
+            ValueError: an option that stands for no parameters.
+        """
+        return options
+
     def agents(self, cfg: Any) -> dict[str, int]:
         """Groups of agents, in order, with their sizes. A game with one agent does not override this.
 
@@ -264,6 +273,10 @@ class EnvDef:
     def aspect(self, cfg: Any) -> float:
         """Width of a picture divided by its height. Pictures are square by default."""
         return 1.0
+
+    def side(self, cfg: Any) -> int:
+        """Pixels of the longer side of a picture, unless another one is asked for."""
+        return 480
 
     def render(self, cfg: Any, state: Mapping[str, NDArray[Any]], canvas: Any) -> None:
         """Draws one env onto a `gpuzoo.render.Canvas`.
@@ -474,7 +487,7 @@ def split_config(env: EnvDef, num_envs: int, values: Mapping[str, Any]) -> tuple
     fields = env.Config.__dataclass_fields__
     plain: dict[str, Any] = {}
     per_env: dict[str, NDArray[np.float32] | Uniform] = {}
-    for name, value in values.items():
+    for name, value in env.parameters_of(values).items():
         if name not in fields:
             raise TypeError(unknown(f"{env.id} has no parameter", name, fields))
         if isinstance(value, str) and ":" in value and kinds[name] in (int, float):

@@ -75,13 +75,15 @@ def _canvas(size: tuple[int, int]) -> Canvas:
     return canvas
 
 
-def draw(simulator: Simulator, index: int, side: int = 480, aspect: float | None = None) -> np.ndarray[Any, Any]:
+def draw(
+    simulator: Simulator, index: int, side: int | None = None, aspect: float | None = None
+) -> np.ndarray[Any, Any]:
     """A picture of one env, (height, width, 3) uint8.
 
     Args:
         simulator: the batch.
         index: of the env.
-        side: pixels of the longer side.
+        side: pixels of the longer side; the game's own by default, which is 480 in most games.
         aspect: width by height; the game's own by default. In another one the drawing is centred.
 
     Raises:
@@ -89,7 +91,8 @@ def draw(simulator: Simulator, index: int, side: int = 480, aspect: float | None
         NotImplementedError: the game does not draw itself.
     """
     state = {name: simulator.backend.to_numpy(array)[0] for name, array in simulator.state(index).items()}
-    canvas = _canvas(picture_size(aspect or simulator.env.aspect(simulator.cfg), side))
+    env, cfg = simulator.env, simulator.cfg
+    canvas = _canvas(picture_size(aspect or env.aspect(cfg), env.side(cfg) if side is None else side))
     simulator.env.render(simulator.config(index), state, canvas)
     return canvas.array()
 
@@ -372,7 +375,7 @@ class BatchEnv(Interface):
         is_own = self.simulator.layout.state_space is None and not self._brings  # new, and the caller's
         return found if is_own else self._out(found)
 
-    def render(self, index: int = 0, side: int = 480, aspect: float | None = None) -> np.ndarray[Any, Any]:
+    def render(self, index: int = 0, side: int | None = None, aspect: float | None = None) -> np.ndarray[Any, Any]:
         """A picture of env ``index``, (height, width, 3) uint8.
 
         ``side`` is the length of its longer side in pixels. ``aspect`` is width divided by height, by default the

@@ -215,6 +215,10 @@ class Detection:
         """See `shapes.Place`."""
         return np.array([self.number(f"{name}{i}") for i in range(3)], object)
 
+    def size(self, name: str) -> Number:
+        """See `shapes.Place`."""
+        return self.number(name) * self._contacts.model.factors.size
+
     def _of(self, kind: str, side: int, **arrays: Sequence[Array]) -> tuple[Array, ...]:
         """What a geom of the touch, or its body, has in each of the arrays."""
         m = self._contacts.model

@@ -18,8 +18,8 @@ from gpuzoo.physics.expressions import Number, Trace, Variable
 from gpuzoo.physics.inertia import Sparse, factor, inertias, mass_matrix
 from gpuzoo.physics.integrator import RUNGE_KUTTA, advance, free_acceleration, free_bodies, implicit_damping, rates
 from gpuzoo.physics.kinematics import Kinematics, kinematics
-from gpuzoo.physics.model import IMPLICITFAST, RK4, Factors, Model, load
-from gpuzoo.physics.passive import passive_forces
+from gpuzoo.physics.model import IMPLICITFAST, RK4, Factors, Model
+from gpuzoo.physics.passive import fluid_damping, passive_forces
 from gpuzoo.physics.solver import Problem, Solver
 from gpuzoo.physics.watched import Evaluation, place, sizes, write
 from gpuzoo.physics.weights import needed, weights
@@ -36,7 +36,13 @@ struct Physics {{
 """
 
 
-def generate(m: Model, watch: tuple[str, ...] = (), look: bool = False, vary: tuple[str, ...] = ()) -> str:
+def generate(
+    m: Model,
+    watch: tuple[str, ...] = (),
+    look: bool = False,
+    vary: tuple[str, ...] = (),
+    evaluate: bool = False,
+) -> str:
     """The text of a model.
 
     Args:
@@ -48,6 +54,7 @@ def generate(m: Model, watch: tuple[str, ...] = (), look: bool = False, vary: tu
         vary: names of `model.FACTORS` that differ from env to env: members of ``Physics``, to be set before a step.
             Then ``physics_derive(state)`` computes what follows from them.
         look: whether there is also ``physics_look(state)``, which sees the places that are watched, without a step.
+        evaluate: whether there is also ``physics_forward(state, qpos, qvel, ctrl)``, the dynamics without a step.
 
     Raises:
         ValueError: something of the model is not supported; the message names it.
@@ -65,17 +72,19 @@ def generate(m: Model, watch: tuple[str, ...] = (), look: bool = False, vary: tu
         varied="".join(f"  Vec {name};\n" for name in vary)
         + (f"  Vec body_weight[{m.nbody}], dof_weight[{m.nv}];\n" if "mass" in vary else ""),
     )
-    text = _runge_kutta(m, watch, vary) if m.opt_integrator == RK4 else _euler(m, watch, vary)
+    runge_kutta = m.opt_integrator == RK4
+    text = _accelerations(m, watch, vary) if runge_kutta or evaluate else ""
+    text += _runge_kutta(m) if runge_kutta else _euler(m, watch, vary)
     if vary:
         text = _derive(m, vary) + text
     convex = Path(__file__).with_name("convex.cuh").read_text(encoding="utf-8") if "convex::" in text else ""
     return head + convex + text + (_look(m, watch) if look else "")
 
 
-@functools.cache
-def shipped(name: str, watch: tuple[str, ...] = (), look: bool = False, vary: tuple[str, ...] = ()) -> str:
-    """The text of one of the models that are shipped."""
-    return generate(load(name), watch, look, vary)
+@functools.lru_cache(maxsize=64)
+def text_of(m: Model, watch: tuple[str, ...], look: bool, vary: tuple[str, ...], evaluate: bool) -> str:
+    """What `generate` returned for the same arguments, as it takes long."""
+    return generate(m, watch, look, vary, evaluate)
 
 
 def _look(m: Model, watch: tuple[str, ...]) -> str:
@@ -175,10 +184,11 @@ def _euler(m: Model, watch: tuple[str, ...], vary: tuple[str, ...]) -> str:
     force = [a + b for a, b in zip(smooth, solver.force, strict=True)]
     fast = m.opt_integrator == IMPLICITFAST
     damping = actuator_damping(t, m, qpos, qvel, ctrl) if fast else None
-    qacc = implicit_damping(m, mass, damping).solve(force)
+    fluid = fluid_damping(t, m, k) if fast else {}
+    qacc = implicit_damping(m, mass, damping, fluid).solve(force)
     for b in free_bodies(m) if fast else ():
         d = int(m.jnt_dofadr[m.body_jntadr[b]])
-        qacc[d : d + 6] = free_acceleration(m, k, mass, force[d : d + 6], qvel[d + 3 : d + 6], b)
+        qacc[d : d + 6] = free_acceleration(m, k, mass, force[d : d + 6], qvel[d + 3 : d + 6], b, fluid)
     for d, (x, solved) in enumerate(zip(qacc, warm, strict=True)):
         start = x if solver.hit is None else t.select(solver.hit, solved.get(), x)
         t.write(f"s.qacc[{d}] = {t.name(start)};")
@@ -189,8 +199,8 @@ def _euler(m: Model, watch: tuple[str, ...], vary: tuple[str, ...]) -> str:
     return _function(t, "GZ void physics_step(Physics &s, const Vec *ctrl)")
 
 
-def _runge_kutta(m: Model, watch: tuple[str, ...], vary: tuple[str, ...]) -> str:
-    """RK4 calls the dynamics four times; they are a function of their own, so that they are compiled once."""
+def _accelerations(m: Model, watch: tuple[str, ...], vary: tuple[str, ...]) -> str:
+    """The dynamics as a function of their own: RK4 calls them four times, and they are compiled once."""
     t = Trace()
     m = _varied(t, m, vary)
     qpos, qvel, ctrl = _read(t, "qpos", m.nq), _read(t, "qvel", m.nv), _read(t, "ctrl", m.nu)
@@ -205,7 +215,11 @@ def _runge_kutta(m: Model, watch: tuple[str, ...], vary: tuple[str, ...]) -> str
         t.write(f"s.qacc[{d}] = {found.name};")
     word = "GZ_CALLED" if solver.p.contacts.on_stack else "GZ_SELDOM"
     signature = f"{word} void physics_forward(Physics &s, const Vec *qpos, const Vec *qvel, const Vec *ctrl)"
-    forward = _function(t, signature)
+    return _function(t, signature)
+
+
+def _runge_kutta(m: Model) -> str:
+    """Runge and Kutta's method."""
     t = Trace()
     moved = advance(t, m, _read(t, "qpos", m.nq), _read(t, "qvel", m.nv), t.read("h"))
     for i, x in enumerate(moved):
@@ -215,4 +229,4 @@ def _runge_kutta(m: Model, watch: tuple[str, ...], vary: tuple[str, ...]) -> str
     for d, x in enumerate(rates(t, m, _read(t, "rate", m.nv), _read(t, "qvel", m.nv), t.read("h"))):
         t.write(f"rate[{d}] = {t.name(x)};")
     rate = _function(t, "GZ void physics_rates(Vec *rate, const Vec *qvel, Vec h)")
-    return forward + step + rate + RUNGE_KUTTA.replace("TIMESTEP", repr(m.opt_timestep))
+    return step + rate + RUNGE_KUTTA.replace("TIMESTEP", repr(m.opt_timestep))

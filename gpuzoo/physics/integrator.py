@@ -11,18 +11,21 @@ from gpuzoo.physics.model import BALL, FREE, Model
 from gpuzoo.physics.spatial import constant_rotation, cross, skew
 
 
-def implicit_damping(m: Model, mass: Sparse, more: list[Number] | None = None) -> Factors:
+def implicit_damping(m: Model, mass: Sparse, more: list[Number] | None = None, fluid: Sparse | None = None) -> Factors:
     """Factors of M + h B: Euler's method takes the damping B at the end of the step.
 
     Args:
         m: the model.
         mass: the mass matrix.
         more: damping of the actuators, which implicitfast takes so, too.
+        fluid: that of the medium, likewise.
     """
     damped = dict(mass)
     for d in range(m.nv):
         damping = float(m.dof_damping[d]) * m.factors.damping + (more[d] if more else 0.0)
         damped[d, d] = damped[d, d] + damping * m.opt_timestep
+    for place, entry in (fluid or {}).items():
+        damped[place] = damped[place] + entry * m.opt_timestep
     return factor(damped, m.nv)
 
 
@@ -38,7 +41,9 @@ def free_bodies(m: Model) -> list[int]:
     ]
 
 
-def free_acceleration(m: Model, k: Kinematics, mass: Sparse, force: list[Number], turn: list[Number], b: int) -> Array:
+def free_acceleration(
+    m: Model, k: Kinematics, mass: Sparse, force: list[Number], turn: list[Number], b: int, fluid: Sparse
+) -> Array:
     """The acceleration of a free body under implicitfast, which takes its gyroscopic forces at the end of the step.
 
     Args:
@@ -48,6 +53,7 @@ def free_acceleration(m: Model, k: Kinematics, mass: Sparse, force: list[Number]
         force: generalised force on the body, six numbers.
         turn: its angular velocity, in its frame.
         b: the body.
+        fluid: damping of the medium.
     """
     h, d = m.opt_timestep, int(m.jnt_dofadr[m.body_jntadr[b]])
     weight, frame = float(m.body_mass[b]) * m.factors.mass, k.xmat[b]
@@ -60,7 +66,8 @@ def free_acceleration(m: Model, k: Kinematics, mass: Sparse, force: list[Number]
     matrix = zeros(6, 6)
     for i in range(6):
         for j in range(6):
-            matrix[i, j] = mass.get((d + max(i, j), d + min(i, j)), 0.0)
+            place = d + max(i, j), d + min(i, j)
+            matrix[i, j] = mass.get(place, 0.0) + fluid.get(place, 0.0) * h
         matrix[i, i] = matrix[i, i] + h * (float(m.dof_damping[d + i]) * m.factors.damping)
     matrix[:3, 3:] = matrix[:3, 3:] + push @ frame * h
     matrix[3:, 3:] = matrix[3:, 3:] + frame.T @ torque @ frame * h

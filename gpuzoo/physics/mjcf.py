@@ -65,8 +65,6 @@ def unsupported(m: Any) -> Iterator[str]:
             yield what
     if m.opt.integrator not in (EULER, RK4, IMPLICITFAST):
         yield "the integrators implicit and discrete"
-    if m.opt.integrator == IMPLICITFAST and (m.opt.density > 0 or m.opt.viscosity > 0):
-        yield "a fluid under the integrator implicitfast"
     if m.opt.cone != 0:
         yield "elliptic friction cones"
     if m.opt.disableflags or m.opt.enableflags:
@@ -129,6 +127,30 @@ def read(model: str | Path | Model, source: str | None = None) -> Model:
     if text.lstrip().startswith("<"):
         return extract(mujoco.MjModel.from_xml_string(text), source or "MJCF")
     return extract(mujoco.MjModel.from_xml_path(text), source or Path(text).name)
+
+
+_FOUND: dict[Path, tuple[tuple[int, int], Model]] = {}
+
+
+def found(path: Path, anew: bool = False) -> Model:
+    """The model of a file, which is read once.
+
+    Args:
+        path: the file.
+        anew: whether to read it again if it has changed.
+
+    Raises:
+        FileNotFoundError: there is none.
+        ImportError, ValueError: see `read`.
+    """
+    if anew or path not in _FOUND:
+        if not path.is_file():
+            raise FileNotFoundError(f"there is no model {path}: a path begins with ./ or / or ~.")
+        stat = path.stat()
+        stamp = (stat.st_mtime_ns, stat.st_size)
+        if path not in _FOUND or _FOUND[path][0] != stamp:
+            _FOUND[path] = stamp, read(path)
+    return _FOUND[path][1]
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ NO_BIAS, AFFINE_BIAS = 0, 1
 
 
 #: what may differ from env to env
-FACTORS = ("gravity", "mass", "friction", "damping", "gear")
+FACTORS = ("gravity", "mass", "friction", "damping", "gear", "size")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,6 +37,7 @@ class Factors:
         friction: of ``geom_friction``.
         damping: of ``dof_damping``.
         gear: of ``actuator_gear``.
+        size: of ``geom_size``, of the geoms that may touch; masses stay.
         body_invweight0: what the masses make of ``body_invweight0[:, 0]``, of the bodies that need it; None: the
             model's own.
         dof_invweight0: likewise, of degrees of freedom.
@@ -47,6 +48,7 @@ class Factors:
     friction: Number = 1.0
     damping: Number = 1.0
     gear: Number = 1.0
+    size: Number = 1.0
     body_invweight0: dict[int, Number] | None = None
     dof_invweight0: dict[int, Number] | None = None
 
@@ -54,7 +56,7 @@ class Factors:
 _ONES = Factors()
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, eq=False)
 class Model:
     """What the generator reads of ``MjModel``. Fields have the names and shapes of MuJoCo's.
 
@@ -202,12 +204,14 @@ class Model:
         return typing.cast(Factors, self.__dict__.get("_factors", _ONES))
 
     def index(self, kind: str, name: str) -> int:
-        """The number of a named element.
+        """The number of a named element; a number stands for itself where no element has that name.
 
         Raises:
             ValueError: there is none; the message has those that are there.
         """
         names = getattr(self, f"{kind}_names")
+        if name.isdecimal() and name not in names and int(name) < len(names):
+            return int(name)
         if name not in names:
             raise ValueError(
                 f"the model has no {kind} {name!r}; there are: {', '.join(filter(None, names)) or 'none'}."
@@ -253,3 +257,37 @@ def _ints(x: Any) -> Ints:
 def load(name: str) -> Model:
     """One of the models that are shipped: ``"half_cheetah"``."""
     return Model.from_json((Path(__file__).parent / "models" / f"{name}.json").read_text(encoding="utf-8"))
+
+
+def travels(m: Model, way: int) -> bool:
+    """Whether the coordinate ``qpos[way]`` only says where the robot is, in a world that is the same all along it.
+
+    Then a step from 0 is a step from anywhere. Everything that moves is one tree, whose root slides along this
+    coordinate; nothing pulls it to a place, and all that does not move and can be touched are planes along the way.
+    """
+    free = m.jnt_type[0] == FREE
+    j, root = 0 if free else way, int(m.jnt_bodyid[0])
+    one_tree = {*m.body_rootid[np.flatnonzero(m.body_weldid)].tolist()} == {root} and m.body_parentid[root] == 0
+    slides = bool(np.all(m.jnt_type[: j + 1] == SLIDE)) and m.jnt_bodyid[j] == root
+    if not (one_tree and (free or slides)) or m.jnt_limited[j] or m.jnt_stiffness[j]:
+        return False
+    if any(trn[0] == j and kind != NO_BIAS for trn, kind in zip(m.actuator_trnid, m.actuator_biastype, strict=True)):
+        return False
+    axis = np.eye(3)[way] if free else _turn(m.body_quat[root]) @ m.jnt_axis[j]
+    for g in np.flatnonzero(m.geom_contype | m.geom_conaffinity):
+        body = int(m.geom_bodyid[g])
+        if m.body_weldid[body]:
+            continue
+        normal = (_turn(m.body_quat[body]) @ _turn(m.geom_quat[g]))[:, 2]
+        if m.geom_type[g] != PLANE or abs(normal @ axis) > 1e-9 or m.body_parentid[body]:
+            return False
+    return True
+
+
+def _turn(quaternion: Floats) -> Floats:
+    """The rotation of a quaternion."""
+    w, *v = quaternion
+    x, y, z = v
+    across = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
+    out: Floats = (w * w - np.dot(v, v)) * np.eye(3) + 2 * np.outer(v, v) + 2 * w * across
+    return out

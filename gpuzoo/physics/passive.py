@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import numpy as np
 
 from gpuzoo.physics.expressions import Array, Number, Trace, constants, zeros
+from gpuzoo.physics.inertia import Sparse, composite
 from gpuzoo.physics.kinematics import Kinematics, joint_forces
 from gpuzoo.physics.model import HINGE, SLIDE, Model
-from gpuzoo.physics.spatial import constant_rotation, cross, join, velocity_at
+from gpuzoo.physics.spatial import constant_rotation, cross, join, skew, velocity_at
 
 _MINVAL = 1e-15  # mjMINVAL
 
@@ -34,24 +36,75 @@ def passive_forces(t: Trace, m: Model, k: Kinematics, qpos: list[Number], qvel: 
     return out
 
 
-def _fluid(t: Trace, m: Model, k: Kinematics, body: int) -> Array:
-    """Force of the medium on a body, as on the box that has its inertia (``mj_inertiaBoxFluidModel``)."""
+@dataclasses.dataclass
+class _Drag:
+    """A body in the medium, as the box that has its inertia.
+
+    Attributes:
+        axes: of the box, as columns.
+        centre: its place.
+        angular, linear: velocities along the axes, relative to the medium.
+        viscous: what they are multiplied by, of the turns and of the shifts, less the sign.
+        quadratic: what their squares are.
+    """
+
+    axes: Array
+    centre: Array
+    angular: Array
+    linear: Array
+    viscous: tuple[float, float]
+    quadratic: tuple[list[float], list[float]]
+
+
+def _drag(m: Model, k: Kinematics, body: int) -> _Drag | None:
+    """None for a body without a mass."""
     mass, (ix, iy, iz) = float(m.body_mass[body]), map(float, m.body_inertia[body])
     if mass < _MINVAL:
-        return zeros(6)
+        return None
     x, y, z = (math.sqrt(max(_MINVAL, s) / mass * 6.0) for s in (iy + iz - ix, ix + iz - iy, ix + iy - iz))
     axes = k.xmat[body] @ constant_rotation(m.body_iquat[body])
     centre = k.point(body, m.body_ipos[body])
-    angular = axes.T @ k.cvel[body][:3]
     linear = axes.T @ (velocity_at(k.cvel[body], centre) - constants(m.opt_wind))
     diameter, rho, beta = (x + y + z) / 3.0, m.opt_density, m.opt_viscosity
     faces = (y * z, x * z, x * y)
     edges = (x * (y**4 + z**4), y * (x**4 + z**4), z * (x**4 + y**4))
+    viscous = math.pi * diameter**3 * beta, 3.0 * math.pi * diameter * beta
+    quadratic = [rho * e / 64.0 for e in edges], [0.5 * rho * a for a in faces]
+    return _Drag(axes, centre, axes.T @ k.cvel[body][:3], linear, viscous, quadratic)
 
-    def drag(v: Number, viscous: float, quadratic: float) -> Number:
-        return v * -viscous - t.abs(v) * v * quadratic
 
-    torque = [drag(w, math.pi * diameter**3 * beta, rho * e / 64.0) for w, e in zip(angular, edges, strict=True)]
-    force = [drag(v, 3.0 * math.pi * diameter * beta, 0.5 * rho * a) for v, a in zip(linear, faces, strict=True)]
-    pull = axes @ np.array(force, object)
-    return join(axes @ np.array(torque, object) + cross(centre, pull), pull)
+def _fluid(t: Trace, m: Model, k: Kinematics, body: int) -> Array:
+    """Force of the medium on a body (``mj_inertiaBoxFluidModel``)."""
+    if (found := _drag(m, k, body)) is None:
+        return zeros(6)
+
+    def force(velocity: Array, viscous: float, quadratic: list[float]) -> Array:
+        drags = [v * -viscous - t.abs(v) * v * q for v, q in zip(velocity, quadratic, strict=True)]
+        return np.asarray(found.axes @ np.array(drags, object))
+
+    torque = force(found.angular, found.viscous[0], found.quadratic[0])
+    pull = force(found.linear, found.viscous[1], found.quadratic[1])
+    return join(torque + cross(found.centre, pull), pull)
+
+
+def fluid_damping(t: Trace, m: Model, k: Kinematics) -> Sparse:
+    """Less the derivatives of the medium's generalised forces by velocity (``mjd_inertiaBoxFluid``)."""
+    if m.opt_density == 0.0 and m.opt_viscosity == 0.0:
+        return {}
+    return composite(m, k.cdof, [zeros(6, 6), *(_fluid_damping(t, m, k, b) for b in range(1, m.nbody))])
+
+
+def _fluid_damping(t: Trace, m: Model, k: Kinematics, body: int) -> Array:
+    """Of one body: less the derivative of its spatial force by its spatial velocity."""
+    out = zeros(6, 6)
+    if (found := _drag(m, k, body)) is None:
+        return out
+
+    def damping(velocity: Array, viscous: float, quadratic: list[float]) -> Array:
+        drags = [viscous + t.abs(v) * (2.0 * q) for v, q in zip(velocity, quadratic, strict=True)]
+        return np.asarray((found.axes * np.array(drags, object)) @ found.axes.T)
+
+    shifts, lever = damping(found.linear, found.viscous[1], found.quadratic[1]), skew(found.centre)
+    out[3:, 3:], out[3:, :3], out[:3, 3:] = shifts, -(shifts @ lever), lever @ shifts
+    out[:3, :3] = damping(found.angular, found.viscous[0], found.quadratic[0]) - lever @ shifts @ lever
+    return out

@@ -33,6 +33,9 @@ class Place(Protocol):
     def vector(self, name: str) -> Array:
         """Three constants of the touch."""
 
+    def size(self, name: str) -> Number:
+        """A constant of the touch that grows with its geoms."""
+
     def frame(self, side: int) -> tuple[Array, ...]:
         """Position and orientation of a body of the touch: 0 the first geom's, 1 the second's."""
 
@@ -147,7 +150,7 @@ def _on_plane(normal: Array, capsule: bool) -> Callable[[Place], Nearest]:
 
     def nearest(at: Place) -> Nearest:
         centre, axis = at.geom(1)
-        radius, end = at.number("radius"), at.number("end")
+        radius, end = at.size("radius"), at.size("end")
         distance = dot(normal, centre + at.origin + axis * end) - (at.number("height") + radius)
         at.touching(distance)
         point = centre + axis * end - normal * (distance * 0.5 + radius)
@@ -164,7 +167,7 @@ def _between_segments(first: bool, second: bool) -> Callable[[Place], Nearest]:
 
     def nearest(at: Place) -> Nearest:
         t = at.trace
-        halves, radii = ([at.number(f"{name}_{side}") for side in (0, 1)] for name in ("half", "radius"))
+        halves, radii = ([at.size(f"{name}_{side}") for side in (0, 1)] for name in ("half", "radius"))
         centres, axes = zip(*(at.geom(side) for side in (0, 1)), strict=True)
         apart = centres[0] - centres[1]
         reach = at.number("margin") + radii[0] + radii[1] + halves[0] + halves[1]
@@ -222,7 +225,7 @@ def _cylinder_on_plane(normal: Array, corner: int) -> Callable[[Place], Nearest]
 
     def nearest(at: Place) -> Nearest:
         t, (centre, axis) = at.trace, at.geom(1)
-        radius, side = at.number("wide"), at.frame(1)[1] @ at.vector("across")
+        radius, side = at.size("wide"), at.frame(1)[1] @ at.vector("across")
         rises = dot(normal, axis)
         flip: Number = t.select(t.less(0.0, rises), -1.0, 1.0)
         down: Array = axis * flip
@@ -231,7 +234,7 @@ def _cylinder_on_plane(normal: Array, corner: int) -> Callable[[Place], Nearest]
         tilted = t.less(_MINVAL**2, square)
         scale = radius / t.sqrt(t.max(square, _MINVAL**2))
         lowest = _chosen(t, tilted, level * scale, side * radius)
-        to_rim = down * at.number("tall")
+        to_rim = down * at.size("tall")
         aside = math.copysign(math.sqrt(0.75), 2.5 - corner)
         if corner == 1:
             point = centre + lowest - to_rim
@@ -251,7 +254,7 @@ def _corners_on_plane(normal: Array) -> Callable[[Place], Nearest]:
 
     def nearest(at: Place) -> Nearest:
         t, (centre, _) = at.trace, at.geom(1)
-        corner = at.frame(1)[1] @ at.vector("corner")
+        corner = at.frame(1)[1] @ _sizes(at, "corner")
         towards: Number = t.select(t.less(0.0, dot(normal, corner)), -1.0, 1.0)
         point = centre + corner * towards
         distance = dot(normal, point + at.origin) - at.number("height")
@@ -259,6 +262,10 @@ def _corners_on_plane(normal: Array) -> Callable[[Place], Nearest]:
         return Nearest(distance, point - normal * (distance * 0.5), normal)
 
     return nearest
+
+
+def _sizes(at: Place, name: str) -> Array:
+    return np.array([at.size(f"{name}{i}") for i in range(3)], object)
 
 
 def _chosen(t: Trace, mask: Expr, a: Array, b: Array) -> Array:
@@ -269,7 +276,7 @@ def _sphere_and_cylinder(at: Place) -> Nearest:
     """A sphere beside a cylinder, on its cap or at its rim (``mjc_SphereCylinder``)."""
     t = at.trace
     (centre, _), (there, axis) = at.geom(0), at.geom(1)
-    radius, wide, half = at.number("radius"), at.number("wide"), at.number("tall")
+    radius, wide, half = at.size("radius"), at.size("wide"), at.size("tall")
     away = centre - there
     along = dot(axis, away)
     level: Array = away - axis * along
@@ -294,7 +301,7 @@ def _sphere_and_box(at: Place) -> Nearest:
     t = at.trace
     (centre, _), (there, _), (_, turned) = at.geom(0), at.geom(1), at.frame(1)
     axes = np.stack([turned @ at.vector(f"axis_{name}") for name in "xyz"])
-    radius, size = at.number("radius"), at.vector("size")
+    radius, size = at.size("radius"), _sizes(at, "size")
     local = axes @ (centre - there)
     way = np.array([t.max(t.min(x, s), -s) - x for x, s in zip(local, size, strict=True)], object)
     length = t.sqrt(dot(way, way))
@@ -316,7 +323,7 @@ def _capsule_and_cylinder(at: Place) -> Nearest:
     """One of up to two contacts, which ``convex.cuh`` finds."""
     t = at.trace
     capsule, (there, axis) = at.geom(0), at.geom(1)
-    sizes = [at.number(name) for name in ("radius", "half", "wide", "tall", "around")]
+    sizes = [*(at.size(name) for name in ("radius", "half", "wide", "tall")), at.number("around")]
     apart = capsule[0] - there
     reach = sizes[0] + sizes[1] + sizes[2] + sizes[3] + sizes[4]
     at.only_where(t.less(dot(apart, apart), reach * reach))

@@ -13,6 +13,7 @@ import json
 import os
 import re
 import runpy
+import secrets
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -481,8 +482,12 @@ def view(
         list[str] | None, typer.Option("--config", "-c", metavar="NAME=VALUE", help="A parameter of the first game.")
     ] = None,
     host: Annotated[
-        str, typer.Option(help="Address to listen to. Whoever reaches it can watch and play; by default this machine.")
+        str, typer.Option(help="Address to listen to, by default of this machine alone. Any other wants a token.")
     ] = "127.0.0.1",
+    token: Annotated[
+        str | None,
+        typer.Option(help="What a page has to know; '' is none. Default: a random one, on this machine none."),
+    ] = None,
     port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 8008,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page in a browser.")] = True,
     device: DeviceOption = "cpu",
@@ -496,11 +501,13 @@ def view(
         env = registry.get(game)
         values = parse_config(env, config or [])
         scripted = _scripted(policy)
-        viewer = Viewer(env.id, host, port, values, policy, scripted, make_backend(device).device)
+        if token is None:
+            token = "" if host in ("127.0.0.1", "localhost", "::1") else secrets.token_urlsafe(24)
+        viewer = Viewer(env.id, host, port, values, policy, scripted, make_backend(device).device, token)
     console = _console()
     console.print(f"Watch and play at [bold]{viewer.url}[/]; Ctrl-C ends.", soft_wrap=True)
-    if host not in ("127.0.0.1", "localhost", "::1"):
-        console.print("[yellow]Everybody who reaches this address can watch and play.[/]", soft_wrap=True)
+    if token:
+        console.print("[yellow]Whoever has this address can watch and play; nothing is encrypted.[/]", soft_wrap=True)
     if browser:
         import webbrowser
 

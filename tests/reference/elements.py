@@ -40,6 +40,20 @@ ELEMENTS = {
         <position joint="b" kp="20" kv="3" gear="2" ctrlrange="-1 1" forcerange="-15 15"/>
         <velocity joint="c" kv="2" ctrlrange="-1 1"/>
     </actuator></mujoco>""",
+    # The integrator implicitfast in a medium that moves: a chain, a slide, and bodies that are free.
+    "fluid": """<mujoco>
+      <option timestep="0.01" integrator="implicitfast" density="800" viscosity="0.5" wind=".5 -.3 .1"/>
+      <default><geom contype="0" conaffinity="0"/></default><worldbody>
+        <body pos="0 0 1"><freejoint/><geom type="box" size=".1 .15 .2" pos=".05 .02 0" euler="10 20 30"/></body>
+        <body pos="1 1 1"><freejoint/><geom type="ellipsoid" size=".1 .15 .2"/></body>
+        <body pos="2 1 1"><joint type="slide" axis="1 0 0"/><joint type="slide" axis="0 1 0"/>
+          <geom type="box" size=".1 .02 .05" euler="10 20 30"/></body>
+        <body pos="1 0 1"><joint type="slide" axis="0 .6 .8"/><geom type="capsule" size=".1 .2"/>
+          <body pos="0 .1 .2"><joint name="b" axis="0 1 .2" damping="2" armature=".01"/>
+            <geom type="capsule" fromto="0 0 0 .4 0 0" size=".04"/>
+            <body pos=".4 0 0"><joint type="ball"/><geom type="box" size=".15 .08 .1" pos=".15 0 0"/>
+              <body pos="0 .1 .1"><geom type="sphere" size=".05"/></body></body></body></body>
+      </worldbody><actuator><velocity joint="b" kv="2" ctrlrange="-1 1"/></actuator></mujoco>""",
 }
 Floats = NDArray[np.float64]
 
@@ -51,8 +65,10 @@ def near(m: Any, n: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
         a = m.jnt_qposadr[j]
         if m.jnt_type[j] == 0:  # free
             qpos[:, a : a + 3] += rng.uniform(-0.25, 0.25, (n, 3))
+            a += 3
+        if m.jnt_type[j] in (0, 1):  # free or ball
             turn = rng.normal(size=(n, 4))
-            qpos[:, a + 3 : a + 7] = turn / np.linalg.norm(turn, axis=1, keepdims=True)
+            qpos[:, a : a + 4] = turn / np.linalg.norm(turn, axis=1, keepdims=True)
         else:
             qpos[:, a] += rng.uniform(-1.2, 1.2, n)
     return qpos, rng.normal(size=(n, m.nv)) * rng.choice([0.1, 1, 5], (n, 1))

@@ -129,6 +129,9 @@ def varied(m: Any, factors: Mapping[str, float]) -> Any:
     m.geom_friction[:] *= factors["friction"]
     m.dof_damping[:] *= factors["damping"]
     m.actuator_gear[:] *= factors["gear"]
+    m.geom_size[m.geom_type != mujoco.mjtGeom.mjGEOM_PLANE] *= factors["size"]
+    m.geom_rbound[:] *= factors["size"]
+    m.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_MIDPHASE  # its boxes have the sizes that were compiled
     mujoco.mj_setConst(m, mujoco.MjData(m))
     return m
 

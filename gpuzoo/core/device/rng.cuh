@@ -67,4 +67,28 @@ template <class E> GZ typename E::Number normal(const E &e, int agent, int draw)
 }
 template <class E> GZ typename E::Number normal(const E &e, int draw) { return normal(e, -1, draw); }
 
+// The place of a nonzero byte of a mask, any of them with the same chance; 0 if there is none.
+GZ int chosen_of(const i8 *mask, int n, u32 bits) {
+  int count = 0;
+  for (int c = 0; c < n; ++c) count += mask[c] != 0;
+  int left = (int)mulhi(bits, (u32)count), chosen = 0, c = 0;
+#if !defined(GZ_CUDA) && !defined(GZ_SIMT)
+  if (count == 0) return 0;
+  constexpr u64 LOW = 0x7f7f7f7f7f7f7f7full;
+  for (; c + 8 <= n; c += 8) {
+    u64 word;
+    __builtin_memcpy(&word, mask + c, 8);
+    const int here = popcount((((word & LOW) + LOW) | word) & ~LOW);
+    if (left < here) break;
+    left -= here;
+  }
+  n = n - c < 8 ? n : c + 8;
+#endif
+  for (; c < n; ++c) {
+    chosen = mask[c] != 0 && left == 0 ? c : chosen;
+    left -= mask[c] != 0;
+  }
+  return chosen;
+}
+
 }  // namespace gz

@@ -1,24 +1,32 @@
 #include "mujoco.cuh"
 
+template <class E> GZ void place(const E &e, const Physics &s) {
+  e.lag_x = select(e.diverged, Pack(0.f), main_body(s, 0) - e.qpos[0]);
+  e.lag_y = select(e.diverged, Pack(0.f), main_body(s, 1) - e.qpos[1]);
+}
+
 GZ void reset(Env e) {
   set_positions(e, e.cfg.reset_noise_scale);
   set_normal_velocities(e, e.cfg.reset_noise_scale);
-  e.lag_x = e.lag_y = e.x_velocity = e.y_velocity = 0.f;
+  Physics s = physics_of(e);
+  physics_look(s);
+  place(e, s);
+  e.x_velocity = e.y_velocity = 0.f;
   e.reward_forward = e.reward_ctrl = e.reward_contact = e.reward_survive = 0.f;
   for (int k = 0; k < 6 * (BODIES - 1); ++k) e.cfrc_ext[k] = 0.f;
 }
 
 GZ void step(Env e) {
-  // The ground is the same everywhere: from 0, a step is as exact far away as near the origin.
-  const Pack x = e.qpos[0], y = e.qpos[1], before_x = e.lag_x, before_y = e.lag_y;
-  e.qpos[0] = e.qpos[1] = 0.f;
+  const Pack x = e.qpos[0], y = e.qpos[1], from_x = origin_of(x), from_y = origin_of(y);
+  const Pack before_x = from_x + e.lag_x, before_y = from_y + e.lag_y;
+  e.qpos[0] = from_x;
+  e.qpos[1] = from_y;
   const Physics s = simulate(e, e.cfg.frame_skip);
-  e.lag_x = select(e.diverged, Pack(0.f), Pack(s.xpos_torso[0]) - e.qpos[0]);
-  e.lag_y = select(e.diverged, Pack(0.f), Pack(s.xpos_torso[1]) - e.qpos[1]);
+  place(e, s);
   e.x_velocity = (e.qpos[0] + e.lag_x - before_x) / seconds(e.cfg.frame_skip);
   e.y_velocity = (e.qpos[1] + e.lag_y - before_y) / seconds(e.cfg.frame_skip);
-  e.qpos[0] += x;
-  e.qpos[1] += y;
+  e.qpos[0] += x - from_x;
+  e.qpos[1] += y - from_y;
 
   Pack squares = 0.f;
   for (int k = 0; k < 6 * (BODIES - 1); ++k) {

@@ -22,6 +22,7 @@ class AntConfig(RobotConfig):
     ctrl_cost_weight: float = param(0.5, doc="weight of the actions' cost")
     contact_cost_weight: float = param(5e-4, doc="weight of the contact forces' cost")
     healthy_reward: float = param(1.0, doc="reward of each step in a healthy state")
+    main_body: str = param("1", doc="number or name of the body whose velocity is rewarded")
     terminate_when_unhealthy: bool = param(True, doc="whether the episode ends in an unhealthy state")
     healthy_z_low: float = param(0.2, doc="the lowest healthy height")
     healthy_z_high: float = param(1.0, doc="the greatest healthy height")
@@ -43,10 +44,10 @@ class Ant(Robot):
 
     **Motion.** MuJoCo's, 5 steps of 0.01 s.
 
-    **Reward.** `healthy_reward` in a healthy state, plus `forward_reward_weight` times the torso's velocity in x over
-    the step, less `ctrl_cost_weight` times the sum of squared actions, less `contact_cost_weight` times the sum of
-    squares of the clipped contact forces. As in MuJoCo's data after a step, the torso's place and the forces are those
-    of the last evaluation of the dynamics, just before the state.
+    **Reward.** `healthy_reward` in a healthy state, plus `forward_reward_weight` times the velocity of `main_body` (the
+    torso) in x over the step, less `ctrl_cost_weight` times the sum of squared actions, less `contact_cost_weight`
+    times the sum of squares of the clipped contact forces. As in MuJoCo's data after a step, the body's place and the
+    forces are those of the last evaluation of the dynamics, just before the state.
 
     **Start.** The model's own position and rest, with uniform noise of `reset_noise_scale` in `qpos` and normal noise
     in `qvel`.
@@ -66,13 +67,15 @@ class Ant(Robot):
     links: ClassVar[Mapping[str, str]] = {"Gymnasium": "https://gymnasium.farama.org/environments/mujoco/ant/"}
     render_fps = 20
     model = "ant"
-    watch = ("xpos torso", "cfrc_ext")
+    ways = 2
+    looks = True
+    needs = (3, 3, 1)
     view_height = 2.4
     told = ("x_position", "y_position", "distance_from_origin")
     told_of_step = ("x_velocity", "y_velocity", "reward_forward", "reward_ctrl", "reward_contact", "reward_survive")
     parts: ClassVar = {
-        "lag_x": "from the torso to where its velocity was last measured",
-        "lag_y": "from the torso to where its velocity was last measured",
+        "lag_x": "from the root to where the main body was last measured",
+        "lag_y": "from the root to where the main body was last measured",
         "x_velocity": "velocity in x over the last step",
         "y_velocity": "velocity in y over the last step",
         "reward_forward": "part of the last reward",
@@ -81,17 +84,36 @@ class Ant(Robot):
         "reward_survive": "part of the last reward",
     }
 
+    def watch_of(self, cfg: AntConfig) -> tuple[str, ...]:
+        return f"xpos {self.model_of(cfg).index('body', cfg.main_body)}", "cfrc_ext"
+
+    def check(self, cfg: AntConfig) -> None:
+        super().check(cfg)
+        try:
+            self.watch_of(cfg)
+        except ValueError as error:
+            raise ValueError(f"{self.id}: main_body: {error}") from error
+
+    def generated(self, cfg: AntConfig) -> str:
+        member = self.watch_of(cfg)[0].replace(" ", "_")
+        return (
+            super().generated(cfg) + f"GZ Pack main_body(const Physics &s, int i) {{ return Pack(s.{member}[i]); }}\n"
+        )
+
     def observation_names(self, cfg: AntConfig, group: str) -> dict[str, int]:
-        forces = {f"contact torque and force on {body}": 6 for body in self.bodies()}
-        state = self.state_names(2 * cfg.exclude_current_positions_from_observation)
+        forces = {f"contact torque and force on {body}": 6 for body in self.bodies(cfg)}
+        state = self.state_names(cfg, 2 * cfg.exclude_current_positions_from_observation)
         return state | forces if cfg.include_cfrc_ext_in_observation else state
 
     def fields(self, cfg: AntConfig) -> dict[str, Field]:
-        return {**super().fields(cfg), "cfrc_ext": Field("float32", (13, 6), "clipped contact forces on the bodies")}
+        doc = "clipped contact forces on the bodies"
+        return {**super().fields(cfg), "cfrc_ext": Field("float32", (self.model_of(cfg).nbody - 1, 6), doc)}
 
     def observation_space(self, cfg: AntConfig, group: str) -> spaces.Box:
-        size = 29 - 2 * cfg.exclude_current_positions_from_observation + 78 * cfg.include_cfrc_ext_in_observation
+        m = self.model_of(cfg)
+        size = m.nq + m.nv - 2 * cfg.exclude_current_positions_from_observation
+        size += 6 * (m.nbody - 1) * cfg.include_cfrc_ext_in_observation
         return spaces.Box(-np.inf, np.inf, (size,), np.float32)
 
     def constants(self, cfg: Any) -> dict[str, int]:
-        return {"BODIES": 14}
+        return {**super().constants(cfg), "BODIES": self.model_of(cfg).nbody}

@@ -7,12 +7,11 @@ GZ void reset(Env e) {
 }
 
 GZ void step(Env e) {
-  // The ground is the same everywhere: from 0, a step is as exact far away as near the origin.
-  const Pack x = e.qpos[0];
-  e.qpos[0] = 0.f;
+  const Pack x = e.qpos[0], from = origin_of(x);
+  e.qpos[0] = from;
   simulate(e, e.cfg.frame_skip);
-  e.x_velocity = e.qpos[0] / seconds(e.cfg.frame_skip);
-  e.qpos[0] += x;
+  e.x_velocity = (e.qpos[0] - from) / seconds(e.cfg.frame_skip);
+  e.qpos[0] += x - from;
   e.reward_forward = e.cfg.forward_reward_weight * e.x_velocity;
   e.reward_ctrl = -(e.cfg.ctrl_cost_weight * sum_of_squares_of_actions(e));
   e.reward = e.reward_forward + e.reward_ctrl;

@@ -51,6 +51,7 @@ class HalfCheetah(Robot):
     links: ClassVar[Mapping[str, str]] = {"Gymnasium": "https://gymnasium.farama.org/environments/mujoco/half_cheetah/"}
     render_fps = 20
     model = "half_cheetah"
+    ways = 1
     told = ("x_position",)
     told_of_step = ("x_velocity", "reward_forward", "reward_ctrl")
     parts: ClassVar = {
@@ -60,4 +61,6 @@ class HalfCheetah(Robot):
     }
 
     def observation_space(self, cfg: HalfCheetahConfig, group: str) -> spaces.Box:
-        return spaces.Box(-np.inf, np.inf, (18 - cfg.exclude_current_positions_from_observation,), np.float32)
+        m = self.model_of(cfg)
+        size = m.nq + m.nv - cfg.exclude_current_positions_from_observation
+        return spaces.Box(-np.inf, np.inf, (size,), np.float32)

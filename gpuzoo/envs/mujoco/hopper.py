@@ -59,6 +59,7 @@ class Hopper(Robot):
     links: ClassVar[Mapping[str, str]] = {"Gymnasium": "https://gymnasium.farama.org/environments/mujoco/hopper/"}
     render_fps = 125
     model = "hopper"
+    ways = 1
     told = ("x_position", "z_distance_from_origin")
     told_of_step = ("x_velocity", "reward_forward", "reward_ctrl", "reward_survive")
     parts: ClassVar = {
@@ -69,4 +70,6 @@ class Hopper(Robot):
     }
 
     def observation_space(self, cfg: HopperConfig, group: str) -> spaces.Box:
-        return spaces.Box(-np.inf, np.inf, (12 - cfg.exclude_current_positions_from_observation,), np.float32)
+        m = self.model_of(cfg)
+        size = m.nq + m.nv - cfg.exclude_current_positions_from_observation
+        return spaces.Box(-np.inf, np.inf, (size,), np.float32)

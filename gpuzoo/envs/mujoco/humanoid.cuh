@@ -1,8 +1,8 @@
 #include "person.cuh"
 
 template <class E> GZ void place(const E &e, const Physics &s) {
-  e.lag_x = select(e.diverged, e.lag_x, Pack(s.subtree_com_torso[0]) - e.qpos[0]);
-  e.lag_y = select(e.diverged, e.lag_y, Pack(s.subtree_com_torso[1]) - e.qpos[1]);
+  e.lag_x = select(e.diverged, e.lag_x, Pack(s.subtree_com_0[0]) - e.qpos[0]);
+  e.lag_y = select(e.diverged, e.lag_y, Pack(s.subtree_com_0[1]) - e.qpos[1]);
 }
 
 GZ void reset(Env e) {
@@ -13,16 +13,17 @@ GZ void reset(Env e) {
 }
 
 GZ void step(Env e) {
-  // The ground is the same everywhere: from 0, a step is as exact far away as near the origin.
-  const Pack x = e.qpos[0], y = e.qpos[1], before_x = e.lag_x, before_y = e.lag_y;
-  e.qpos[0] = e.qpos[1] = 0.f;
+  const Pack x = e.qpos[0], y = e.qpos[1], from_x = origin_of(x), from_y = origin_of(y);
+  const Pack before_x = from_x + e.lag_x, before_y = from_y + e.lag_y;
+  e.qpos[0] = from_x;
+  e.qpos[1] = from_y;
   const Physics s = simulate(e, e.cfg.frame_skip);
   place(e, s);
   feel(e, s);
   e.x_velocity = (e.qpos[0] + e.lag_x - before_x) / seconds(e.cfg.frame_skip);
   e.y_velocity = (e.qpos[1] + e.lag_y - before_y) / seconds(e.cfg.frame_skip);
-  e.qpos[0] += x;
-  e.qpos[1] += y;
+  e.qpos[0] += x - from_x;
+  e.qpos[1] += y - from_y;
 
   const PackMask healthy = (e.cfg.healthy_z_low < e.qpos[2]) & (e.qpos[2] < e.cfg.healthy_z_high);
   e.reward_forward = e.cfg.forward_reward_weight * e.x_velocity;

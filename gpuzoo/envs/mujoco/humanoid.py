@@ -55,7 +55,8 @@ class Humanoid(Person):
     reference = "gymnasium==1.4.0 Humanoid-v5 with mujoco==4.0.0"
     links: ClassVar[Mapping[str, str]] = {"Gymnasium": "https://gymnasium.farama.org/environments/mujoco/humanoid/"}
     model = "humanoid"
-    watch = ("subtree_com torso", "cinert", "cvel", "cfrc_ext", "qfrc_actuator")
+    ways = 2
+    watch = ("subtree_com 0", "cinert", "cvel", "cfrc_ext", "qfrc_actuator")
     told = ("x_position", "y_position", "distance_from_origin")
     told_of_step = (
         "x_velocity",

@@ -7,12 +7,12 @@ GZ void reset(Env e) {
 }
 
 GZ void step(Env e) {
-  // The ground is the same everywhere: from 0, a step is as exact far away as near the origin.
-  const Pack x = e.qpos[0], y = e.qpos[1];
-  e.qpos[0] = e.qpos[1] = 0.f;
+  const Pack x = e.qpos[0], y = e.qpos[1], from_x = origin_of(x), from_y = origin_of(y);
+  e.qpos[0] = from_x;
+  e.qpos[1] = from_y;
   feel(e, simulate(e, e.cfg.frame_skip));
-  e.qpos[0] += x;
-  e.qpos[1] += y;
+  e.qpos[0] += x - from_x;
+  e.qpos[1] += y - from_y;
   e.reward_linup = e.cfg.uph_cost_weight * e.qpos[2] / seconds(1);
   e.reward_quadctrl = -(e.cfg.ctrl_cost_weight * sum_of_squares_of_actions(e));
   e.reward_impact = -contact_cost(e, e.cfg.impact_cost_weight, e.cfg.impact_cost_low, e.cfg.impact_cost_high);

@@ -47,6 +47,7 @@ class HumanoidStandup(Person):
         "Gymnasium": "https://gymnasium.farama.org/environments/mujoco/humanoid_standup/"
     }
     model = "humanoid_standup"
+    ways = 2
     watch = ("cinert", "cvel", "cfrc_ext", "qfrc_actuator")
     told = ("x_position", "y_position", "z_distance_from_origin")
     told_of_step = ("reward_linup", "reward_quadctrl", "reward_impact")

@@ -1,7 +1,7 @@
 #include "evaluate.cuh"
 
 template <class E> GZ void feel_rail(const E &e, const Physics &s) {
-  e.rail_force = clamp(Pack(s.qfrc_constraint_slider[0]), Pack(-10.f), Pack(10.f));
+  e.rail_force = clamp(Pack(s.qfrc_constraint_0[0]), Pack(-10.f), Pack(10.f));
 }
 
 GZ void reset(Env e) {
@@ -14,7 +14,7 @@ GZ void reset(Env e) {
 GZ void step(Env e) {
   const Physics s = simulate(e, e.cfg.frame_skip);
   feel_rail(e, s);
-  const Pack x = s.site_xpos_tip[0], y = s.site_xpos_tip[2];
+  const Pack x = s.site_xpos_0[0], y = s.site_xpos_0[2];
   const Pack first = e.qvel[1], second = e.qvel[2];
   e.terminated = e.diverged | (y <= 1.f);
   e.reward_survive = select(e.terminated, Pack(0.f), e.cfg.healthy_reward);

@@ -51,7 +51,10 @@ class InvertedDoublePendulum(Robot):
     }
     render_fps = 20
     model = "inverted_double_pendulum"
-    watch = ("site_xpos tip", "qfrc_constraint slider")
+    needs = (3, 3, 1)
+    exactly = True
+    evaluates = True
+    watch = ("site_xpos 0", "qfrc_constraint 0")
     view_height = 2.6
     told_of_step = ("reward_survive", "distance_penalty", "velocity_penalty")
     parts: ClassVar = {

@@ -47,10 +47,12 @@ class InvertedPendulum(Robot):
     }
     render_fps = 25
     model = "inverted_pendulum"
+    needs = (2, 2, 1)
+    exactly = True
     view_height = 1.5
     told_of_step = ("reward_survive",)
 
-    def number(self, name: str, state: Mapping[str, Any]) -> Any:
+    def number(self, cfg: Any, name: str, state: Mapping[str, Any]) -> Any:
         stands = (state["qpos"][:, 1] <= 0.2) & (state["qpos"][:, 1] >= -0.2) & (state["diverged"] == 0)
         return stands * 1.0  # the reward
 

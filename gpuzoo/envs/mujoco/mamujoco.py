@@ -22,6 +22,7 @@ from gpuzoo.envs.mujoco.half_cheetah import HalfCheetah, HalfCheetahConfig
 from gpuzoo.envs.mujoco.hopper import Hopper, HopperConfig
 from gpuzoo.envs.mujoco.humanoid import Humanoid, HumanoidConfig
 from gpuzoo.envs.mujoco.humanoid_standup import HumanoidStandup, HumanoidStandupConfig
+from gpuzoo.envs.mujoco.options import parameters_of
 from gpuzoo.envs.mujoco.pusher import Pusher, PusherConfig
 from gpuzoo.envs.mujoco.reacher import Reacher, ReacherConfig
 from gpuzoo.envs.mujoco.robot import Robot, check_picture, check_ranges, check_varied
@@ -104,6 +105,15 @@ class Factored(EnvDef):
         check_ranges(self, cfg)
         check_varied(self.id, cfg)
         check_picture(self.id, cfg)
+        self.robot().check(cfg)
+        m, own = self.robot().model_of(cfg), self.robot().shipped()
+        if (m.jnt_names, m.body_names, m.nu) != (own.jnt_names, own.body_names, own.nu):
+            name = own.source.split()[0]
+            raise ValueError(f"{self.id}: xml_file must have the joints and bodies of {name}, which the agents share.")
+
+    @classmethod
+    def parameters_of(cls, options: Mapping[str, Any]) -> Mapping[str, Any]:
+        return parameters_of(cls.Config, options)
 
     def agents(self, cfg: Any) -> dict[str, int]:
         return {f"agent_{k}": 1 for k in range(len(self.partition(cfg)))}
@@ -155,8 +165,8 @@ class Factored(EnvDef):
         return spaces.Box(one.low[0], one.high[0], (size,), np.float32)
 
     def observation_names(self, cfg: Any, group: str) -> dict[str, int]:
-        names = [*self.robot().state_names()]
-        first = {"qpos": 0, "qvel": self.robot().constants_of_model().nq}
+        names = [*self.robot().state_names(cfg)]
+        first = {"qpos": 0, "qvel": self.robot().model_of(cfg).nq}
         found: dict[str, int] = {}
         for number in self.observed(cfg, int(group.removeprefix("agent_"))):
             match = re.search(r"e\.(\w+)(?:\[(\d+)\])?", number)
@@ -213,6 +223,9 @@ class Factored(EnvDef):
 
     def aspect(self, cfg: Any) -> float:
         return self.robot().aspect(cfg)
+
+    def side(self, cfg: Any) -> int:
+        return self.robot().side(cfg)
 
     def render(self, cfg: Any, state: Mapping[str, NDArray[Any]], canvas: Canvas) -> None:
         self.robot().render(cfg, state, canvas)
@@ -602,7 +615,7 @@ class MaPerson(Factored):
             return [f"e.qfrc_actuator[{self.joints.split().index(joint)}]"]
         if category not in _OF_BODY:
             return super().numbers(category, joint)
-        m, size = self.robot.constants_of_model(), _OF_BODY[category]
+        m, size = self.robot.shipped(), _OF_BODY[category]
         names = next(names for start, names in self.bodies.items() if joint.startswith(start)).split()
         return [f"e.{category}[{size * (m.index('body', name) - 1) + k}]" for name in names for k in range(size)]
 

@@ -44,6 +44,9 @@ template <class E> GZ Physics simulate(const E &e, int steps) {
   return s;
 }
 
+// Where a step begins that leads on from `x`: if the ground is the same everywhere, at 0, as nothing is lost there.
+GZ Pack origin_of(Pack x) { return SAME_EVERYWHERE ? Pack(0.f) : x; }
+
 // Seconds of a step of the env.
 GZ Pack seconds(int frame_skip) { return Pack(Physics::TIMESTEP * Real(frame_skip)); }
 

@@ -13,7 +13,7 @@ from gymnasium import spaces
 from numpy.typing import ArrayLike, NDArray
 
 from gpuzoo.core.definition import Field, param
-from gpuzoo.envs.mujoco.robot import Robot, RobotConfig, varied, vary_text
+from gpuzoo.envs.mujoco.robot import ModelConfig, Robot, check_actuators, varied, vary_text
 from gpuzoo.physics.generate import generate
 from gpuzoo.physics.mjcf import read
 from gpuzoo.physics.model import Model
@@ -51,7 +51,7 @@ template <class E> GZ void see(const E &e) {
 
 
 @dataclasses.dataclass(frozen=True)
-class OwnConfig(RobotConfig):
+class OwnConfig(ModelConfig):
     """Options that every model has."""
 
     frame_skip: int = param(1, low=1, doc="steps of time for each step of the env")
@@ -80,10 +80,13 @@ class Own(Robot):
     texts: dict[tuple[str, ...], str]
 
     @classmethod
-    def constants_of_model(cls) -> Model:
+    def shipped(cls) -> Model:
         return cls.constants_
 
-    def mjcf(self) -> tuple[str | Path, str | None] | None:
+    def xml(self, cfg: Any) -> Path | None:
+        return None
+
+    def mjcf(self, cfg: Any) -> tuple[str | Path, str | None] | None:
         return None if self.mjcf_ is None else (self.mjcf_, None)
 
     @classmethod
@@ -187,13 +190,7 @@ def from_mjcf(
     stem = (
         "Robot" if text else "".join(part[:1].upper() + part[1:] for part in re.split(r"\W+|_", Path(str(model)).stem))
     )
-    for i, limited in enumerate(found.actuator_ctrllimited):
-        if not limited:
-            raise ValueError(
-                f"actuator {found.actuator_names[i]!r} has no ctrlrange, so actions have no bounds: give it one."
-            )
-    if not found.nu:
-        raise ValueError("the model has no actuators, so there are no actions: add one.")
+    check_actuators(found)
     sizes = sizes_of(found)
     own = {name: Field("float32", (count,), "of the rules") for name, count in (fields or {}).items()}
     wanted = [m["what"] for m in map(_CHOSEN.fullmatch, observe) if m]

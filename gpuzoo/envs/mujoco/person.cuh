@@ -14,8 +14,8 @@ template <class E> GZ void feel(const E &e, const Physics &s) {
     e.cvel[k] = select(e.diverged, e.cvel[k], Pack(s.cvel[6 + k]));
     e.cfrc_ext[k] = select(e.diverged, e.cfrc_ext[k], Pack(s.cfrc_ext[6 + k]));
   }
-  for (int k = 0; k < Physics::NU; ++k) {
-    e.qfrc_actuator[k] = select(e.diverged, e.qfrc_actuator[k], Pack(s.qfrc_actuator[Physics::NV - Physics::NU + k]));
+  for (int k = 0; k < Physics::NV - 6; ++k) {
+    e.qfrc_actuator[k] = select(e.diverged, e.qfrc_actuator[k], Pack(s.qfrc_actuator[6 + k]));
   }
 }
 
@@ -48,8 +48,8 @@ GZ void observe(Env e) {
     rest = rest + 6 * (BODIES - 1);
   }
   if (e.cfg.include_qfrc_actuator_in_observation) {
-    for (int k = 0; k < Physics::NU; ++k) rest[k] = e.qfrc_actuator[k];
-    rest = rest + Physics::NU;
+    for (int k = 0; k < Physics::NV - 6; ++k) rest[k] = e.qfrc_actuator[k];
+    rest = rest + (Physics::NV - 6);
   }
   if (e.cfg.include_cfrc_ext_in_observation) {
     for (int k = 0; k < 6 * (BODIES - 1); ++k) rest[k] = e.cfrc_ext[k];

@@ -33,22 +33,28 @@ class Person(Robot):
         **Robot.exempt,
         "no_spills": "Its contacts and a Jacobian of each pair of limbs are more than shared memory holds.",
     }
+    evaluates = True
+    needs = (7, 6, 1)
     view_height = 2.4
     render_fps = 67
 
     def fields(self, cfg: Any) -> dict[str, Field]:
+        m = self.model_of(cfg)
+        bodies = m.nbody - 1
         return {
             **super().fields(cfg),
-            "cinert": Field("float32", (13, 10), "inertias of the bodies, about the centre of mass"),
-            "cvel": Field("float32", (13, 6), "velocities of the bodies, there"),
-            "qfrc_actuator": Field("float32", (17,), "forces of the actuators"),
-            "cfrc_ext": Field("float32", (13, 6), "contact forces on the bodies"),
+            "cinert": Field("float32", (bodies, 10), "inertias of the bodies, about the centre of mass"),
+            "cvel": Field("float32", (bodies, 6), "velocities of the bodies, there"),
+            "qfrc_actuator": Field("float32", (m.nv - 6,), "forces of the actuators"),
+            "cfrc_ext": Field("float32", (bodies, 6), "contact forces on the bodies"),
         }
 
     def observation_space(self, cfg: Any, group: str) -> spaces.Box:
-        size = 47 - 2 * cfg.exclude_current_positions_from_observation + 130 * cfg.include_cinert_in_observation
-        size += 78 * cfg.include_cvel_in_observation + 17 * cfg.include_qfrc_actuator_in_observation
-        size += 78 * cfg.include_cfrc_ext_in_observation
+        m = self.model_of(cfg)
+        size = m.nq + m.nv - 2 * cfg.exclude_current_positions_from_observation
+        size += (m.nbody - 1) * 10 * cfg.include_cinert_in_observation
+        size += (m.nbody - 1) * 6 * (cfg.include_cvel_in_observation + cfg.include_cfrc_ext_in_observation)
+        size += (m.nv - 6) * cfg.include_qfrc_actuator_in_observation
         return spaces.Box(-np.inf, np.inf, (size,), np.float32)
 
     def observation_names(self, cfg: Any, group: str) -> dict[str, int]:
@@ -56,14 +62,14 @@ class Person(Robot):
             (cfg.include_cinert_in_observation, "inertia and mass (cinert)", 10),
             (cfg.include_cvel_in_observation, "angular velocity and velocity (cvel)", 6),
         ]
-        names = self.state_names(2 * cfg.exclude_current_positions_from_observation)
+        names = self.state_names(cfg, 2 * cfg.exclude_current_positions_from_observation)
         for chosen, what, count in parts:
-            names |= {f"{what} of {body}": count for body in self.bodies()} if chosen else {}
+            names |= {f"{what} of {body}": count for body in self.bodies(cfg)} if chosen else {}
         if cfg.include_qfrc_actuator_in_observation:
-            names["torques of the actuators (qfrc_actuator)"] = 17
+            names["torques of the actuators (qfrc_actuator)"] = self.model_of(cfg).nv - 6
         if cfg.include_cfrc_ext_in_observation:
-            names |= {f"contact torque and force (cfrc_ext) on {body}": 6 for body in self.bodies()}
+            names |= {f"contact torque and force (cfrc_ext) on {body}": 6 for body in self.bodies(cfg)}
         return names
 
     def constants(self, cfg: Any) -> dict[str, int]:
-        return {"BODIES": 14}
+        return {**super().constants(cfg), "BODIES": self.model_of(cfg).nbody}

@@ -57,6 +57,8 @@ class Pusher(Robot):
     links: ClassVar[Mapping[str, str]] = {"Gymnasium": "https://gymnasium.farama.org/environments/mujoco/pusher/"}
     render_fps = 20
     model = "pusher"
+    needs = (11, 11, 7)
+    exactly = True
     watch = ("xpos tips_arm", "xpos object", "xpos goal")
     looks = True
     view_height = 1.9

@@ -49,6 +49,9 @@ class Reacher(Robot):
     links: ClassVar[Mapping[str, str]] = {"Gymnasium": "https://gymnasium.farama.org/environments/mujoco/reacher/"}
     render_fps = 50
     model = "reacher"
+    needs = (4, 4, 2)
+    exactly = True
+    evaluates = True
     watch = ("xpos fingertip", "xpos target")
     view_height = 0.56
     view_above = True

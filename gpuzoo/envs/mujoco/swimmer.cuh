@@ -7,14 +7,14 @@ GZ void reset(Env e) {
 }
 
 GZ void step(Env e) {
-  // The water is the same everywhere: from 0, a step is as exact far away as near the origin.
-  const Pack x = e.qpos[0], y = e.qpos[1];
-  e.qpos[0] = e.qpos[1] = 0.f;
+  const Pack x = e.qpos[0], y = e.qpos[1], from_x = origin_of(x), from_y = origin_of(y);
+  e.qpos[0] = from_x;
+  e.qpos[1] = from_y;
   simulate(e, e.cfg.frame_skip);
-  e.x_velocity = e.qpos[0] / seconds(e.cfg.frame_skip);
-  e.y_velocity = e.qpos[1] / seconds(e.cfg.frame_skip);
-  e.qpos[0] += x;
-  e.qpos[1] += y;
+  e.x_velocity = (e.qpos[0] - from_x) / seconds(e.cfg.frame_skip);
+  e.y_velocity = (e.qpos[1] - from_y) / seconds(e.cfg.frame_skip);
+  e.qpos[0] += x - from_x;
+  e.qpos[1] += y - from_y;
   e.reward_forward = e.cfg.forward_reward_weight * e.x_velocity;
   e.reward_ctrl = -(e.cfg.ctrl_cost_weight * sum_of_squares_of_actions(e));
   e.reward = e.reward_forward + e.reward_ctrl;

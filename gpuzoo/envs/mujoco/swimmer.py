@@ -49,6 +49,7 @@ class Swimmer(Robot):
     links: ClassVar[Mapping[str, str]] = {"Gymnasium": "https://gymnasium.farama.org/environments/mujoco/swimmer/"}
     render_fps = 25
     model = "swimmer"
+    ways = 2
     view_height = 3.0
     view_above = True
     told = ("x_position", "y_position", "distance_from_origin")
@@ -61,4 +62,6 @@ class Swimmer(Robot):
     }
 
     def observation_space(self, cfg: SwimmerConfig, group: str) -> spaces.Box:
-        return spaces.Box(-np.inf, np.inf, (10 - 2 * cfg.exclude_current_positions_from_observation,), np.float32)
+        m = self.model_of(cfg)
+        size = m.nq + m.nv - 2 * cfg.exclude_current_positions_from_observation
+        return spaces.Box(-np.inf, np.inf, (size,), np.float32)

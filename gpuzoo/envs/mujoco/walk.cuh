@@ -17,12 +17,11 @@ template <class E> GZ PackMask upright(const E &e) {
 }
 
 template <class E> GZ void walk(const E &e, int frame_skip) {
-  // The ground is the same everywhere: from 0, a step is as exact far away as near the origin.
-  const Pack x = e.qpos[0];
-  e.qpos[0] = 0.f;
+  const Pack x = e.qpos[0], from = origin_of(x);
+  e.qpos[0] = from;
   simulate(e, frame_skip);
-  e.x_velocity = e.qpos[0] / seconds(frame_skip);
-  e.qpos[0] += x;
+  e.x_velocity = (e.qpos[0] - from) / seconds(frame_skip);
+  e.qpos[0] += x - from;
 }
 
 template <class E> GZ void reward(const E &e, PackMask healthy, bool ends) {

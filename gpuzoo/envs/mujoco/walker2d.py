@@ -58,6 +58,7 @@ class Walker2d(Robot):
     links: ClassVar[Mapping[str, str]] = {"Gymnasium": "https://gymnasium.farama.org/environments/mujoco/walker2d/"}
     render_fps = 125
     model = "walker2d"
+    ways = 1
     told = ("x_position", "z_distance_from_origin")
     told_of_step = ("x_velocity", "reward_forward", "reward_ctrl", "reward_survive")
     parts: ClassVar = {
@@ -68,4 +69,6 @@ class Walker2d(Robot):
     }
 
     def observation_space(self, cfg: Walker2dConfig, group: str) -> spaces.Box:
-        return spaces.Box(-np.inf, np.inf, (18 - cfg.exclude_current_positions_from_observation,), np.float32)
+        m = self.model_of(cfg)
+        size = m.nq + m.nv - cfg.exclude_current_positions_from_observation
+        return spaces.Box(-np.inf, np.inf, (size,), np.float32)

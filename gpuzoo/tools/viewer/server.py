@@ -2,13 +2,17 @@
 
 It listens to this machine alone unless told otherwise. A page from elsewhere that a browser shows must not reach it. So
 the ``Host`` of every request has to be an address or a name of this server, which DNS rebinding cannot forge, and a
-websocket has to come from a page that this server sent (``Origin``).
+websocket has to come from a page that this server sent (``Origin``). With a token, whoever asks has to know it: the
+address that the viewer prints has it, and a cookie keeps it.
 """
 
 from __future__ import annotations
 
 import contextlib
+import hmac
+import http.cookies
 import ipaddress
+import re
 import threading
 import urllib.parse
 from collections.abc import Iterator, Mapping
@@ -64,18 +68,21 @@ class Viewer:
         player: who plays at first.
         scripted: policies of one's own by name.
         device: where the envs are.
+        token: what a page has to know, letters, digits, ``-`` and ``_``; empty: nothing.
 
     Attributes:
-        url: address of the page.
+        url: address of the page, with the token.
 
     Raises:
         ImportError: websockets is missing.
         OSError: the address cannot be used.
+        ValueError: the token has other characters.
     """
 
     def __init__(
         self, first: str, host: str = "127.0.0.1", port: int = 0, config: Mapping[str, Any] | None = None,
         player: str = "random", scripted: Mapping[str, Policy] | None = None, device: str = "cpu",
+        token: str = "",
     ) -> None:  # fmt: skip
         try:
             from websockets.sync.server import serve
@@ -84,6 +91,9 @@ class Viewer:
         from gpuzoo.render import Canvas
 
         Canvas(1, 1)  # says so if Pillow is missing
+        if not re.fullmatch("[A-Za-z0-9_-]*", token):
+            raise ValueError(f"a token has letters, digits, - and _ only, not {token!r}.")
+        self._token = token
         self._session = (first, dict(config or {}), player, dict(scripted or {}), device)
         self._files = _files()
         self._names = frozenset({"localhost", host.lower()})
@@ -99,7 +109,8 @@ class Viewer:
         )
         bound = self._server.socket.getsockname()
         shown = host if ":" not in host else f"[{host}]"
-        self.url = f"http://{shown}:{bound[1]}/"
+        self._cookie = f"gpuzoo-{bound[1]}"  # browsers share cookies among the ports of a host
+        self.url = f"http://{shown}:{bound[1]}/" + (f"?token={token}" if token else "")
 
     def serve_forever(self) -> None:
         """Answers until `close`, from another thread, or an interrupt."""
@@ -140,7 +151,11 @@ class Viewer:
         host, origin = request.headers.get("Host"), request.headers.get("Origin")
         if not own_host(host, self._names):
             return self._reply(HTTPStatus.MISDIRECTED_REQUEST, f"This is no name of the viewer: {host!r}.")
-        path = request.path.partition("?")[0]
+        path, _, query = request.path.partition("?")
+        told = urllib.parse.parse_qs(query).get("token", [""])[-1]
+        if not (self._knows(told) or self._knows(self._kept(request))):
+            text = "The token is missing or wrong: open the whole address that gpuzoo view printed."
+            return self._reply(HTTPStatus.UNAUTHORIZED, text)
         if path == "/live":
             if origin != f"http://{host}":
                 return self._reply(HTTPStatus.FORBIDDEN, "The viewer answers its own page only.")
@@ -148,11 +163,26 @@ class Viewer:
         if path not in self._files:
             return self._reply(HTTPStatus.NOT_FOUND, f"There is nothing at {path!r}.")
         kind, body = self._files[path]
-        return self._reply(HTTPStatus.OK, body, kind, f"ws://{host}")
+        cookie = f"{self._cookie}={told}; HttpOnly; SameSite=Strict; Path=/" if told and self._token else ""
+        return self._reply(HTTPStatus.OK, body, kind, f"ws://{host}", cookie)
+
+    def _knows(self, token: str) -> bool:
+        return hmac.compare_digest(token.encode(), self._token.encode())
+
+    def _kept(self, request: Request) -> str:
+        """The token of a request's cookie."""
+        found: http.cookies.SimpleCookie = http.cookies.SimpleCookie()
+        with contextlib.suppress(http.cookies.CookieError):
+            found.load("; ".join(request.headers.get_all("Cookie")))
+        return found[self._cookie].value if self._cookie in found else ""
 
     @staticmethod
     def _reply(
-        status: HTTPStatus, body: str | bytes, kind: str = "text/plain; charset=utf-8", live: str = "'none'"
+        status: HTTPStatus,
+        body: str | bytes,
+        kind: str = "text/plain; charset=utf-8",
+        live: str = "'none'",
+        cookie: str = "",
     ) -> Response:
         from websockets.datastructures import Headers
         from websockets.http11 import Response
@@ -165,5 +195,5 @@ class Viewer:
                 "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; "
                 f"connect-src {live}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
             ),
-        }  # fmt: skip
+        } | ({"Set-Cookie": cookie} if cookie else {})  # fmt: skip
         return Response(status.value, status.phrase, Headers(headers), data)

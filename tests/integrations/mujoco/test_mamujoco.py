@@ -36,7 +36,7 @@ def numbers_of(game: Factored, cfg: Any, agent: int, data: Any) -> list[float]:
     state = SimpleNamespace(qpos=data.qpos, qvel=data.qvel, qfrc_actuator=data.qfrc_actuator[-data.ctrl.size :])
     for name in ("cinert", "cvel", "cfrc_ext"):
         setattr(state, name, getattr(data, name)[1:].ravel())
-    if "fingertip" in game.robot.constants_of_model().body_names:
+    if "fingertip" in game.robot.shipped().body_names:
         state.apart_x, state.apart_y, _ = data.body("fingertip").xpos - data.body("target").xpos
     if game.places:
         state.places = np.concatenate([data.body(name).xpos for name in ("tips_arm", "object", "goal")])

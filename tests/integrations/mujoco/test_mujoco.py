@@ -15,13 +15,12 @@ import gymnasium
 import mujoco
 import numpy as np
 import pytest
-from gymnasium.vector import AutoresetMode
 from physics_steps import Steps
 from reference.elements import ELEMENTS, near
 from reference.record_mujoco import ASSETS, FILES, compiled, exact, stepped, varied, visited, wild
+from steps import assert_same_step, largest, theirs_after
 
 import gpuzoo
-from gpuzoo import Simulator
 from gpuzoo.envs.mujoco.robot import Robot
 from gpuzoo.physics.collision import touches
 from gpuzoo.physics.contact import UNROLLED
@@ -29,15 +28,9 @@ from gpuzoo.physics.mjcf import extract
 from gpuzoo.physics.model import FACTORS, load
 
 ROOT = Path(__file__).parents[3]
-ULP, CHAIN = 2.0**-23, 64
 NEAREST = {"pusher": 1e-7}
-mujoco.set_mju_user_warning(lambda message: None)  # of states that explode
 GAMES = sorted(id for id in gpuzoo.ids() if isinstance(gpuzoo.get(id), Robot))
 STATES = 4096
-
-
-def largest(x: np.ndarray) -> np.ndarray:
-    return np.abs(x).max(1)
 
 
 @pytest.mark.parametrize("name", sorted(FILES))
@@ -134,29 +127,6 @@ def test_friction_between_bodies(arms, looped):
     assert np.mean(largest(stepped(m, qpos, qvel, ctrl)[1] - next_qvel) > 1e-3) > 0.3, "friction hardly mattered"
 
 
-def theirs_after(env: Any, qpos: np.ndarray, qvel: np.ndarray, actions: np.ndarray) -> tuple[np.ndarray, ...]:
-    """A step of Gymnasium's env after each state.
-
-    Returns:
-        Observations, rewards, terminations; whether MuJoCo gave up; and where the centre of mass was, from the root.
-    """
-    found = []
-    for q, v, action in zip(qpos, qvel, actions, strict=True):
-        mujoco.mj_resetData(env.model, env.data)
-        env.set_state(q, v)
-        centre = env.data.subtree_com[1] - env.data.xpos[1]
-        observation, reward, terminated, _, _ = env.step(action)
-        found.append((observation, reward, terminated, any(warning.number for warning in env.data.warning), centre))
-    observations, rewards, terminations, unstable, centres = zip(*found, strict=True)
-    return (
-        np.array(observations),
-        np.array(rewards, float),
-        np.array(terminations, bool),
-        np.array(unstable, bool),
-        np.array(centres, np.float32),
-    )
-
-
 def options_of(game: str) -> list[dict[str, Any]]:
     """The options, and others of those that change observations."""
     names = {f for f in gpuzoo.get(game).Config.__dataclass_fields__ if f.startswith(("exclude", "include"))}
@@ -167,46 +137,7 @@ def options_of(game: str) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("robot", GAMES)
 def test_a_step_of_an_env_is_gymnasiums(robot):
     for options in options_of(robot):
-        env = gymnasium.make(robot, **options).unwrapped
-        m, rng, n = env.model, np.random.default_rng(2), 128
-        if m.opt.solver == mujoco.mjtSolver.mjSOL_PGS:
-            exact(m)
-        qpos, qvel = (np.concatenate(x) for x in zip(wild(m, n // 2, rng), visited(m, n // 2, rng), strict=True))
-        actions = rng.uniform(*m.actuator_ctrlrange.T, (n, m.nu))
-        qpos, qvel, actions = (x.astype(np.float32).astype(float) for x in (qpos, qvel, actions))
-        observations, rewards, terminations, unstable, centres = theirs_after(env, qpos, qvel, actions)
-        moved, earned = np.zeros(n), np.zeros(n)
-        unsure = np.zeros(n, bool)
-        for _ in range(6):
-            off = (x * (1 + rng.choice([-ULP, ULP], x.shape)) for x in (qpos, qvel, actions))
-            changed, reward, terminated, *_ = theirs_after(env, *off)
-            moved, earned = (
-                np.maximum(moved, largest(changed - observations)),
-                np.maximum(earned, abs(reward - rewards)),
-            )
-            unsure |= terminated != terminations
-
-        sim = Simulator(gpuzoo.get(robot), n, device="cpu", autoreset_mode=AutoresetMode.DISABLED, threads=1, **options)
-        sim.reset(seed=0)
-        fresh = {k: np.zeros_like(v) for k, v in sim.state().items() if k.startswith("lag_") or k == "qacc"}
-        if "subtree_com torso" in gpuzoo.get(robot).watch:
-            fresh |= {"lag_x": centres[:, 0], "lag_y": centres[:, 1]}
-        sim.set_state({"qpos": qpos.astype(np.float32), "qvel": qvel.astype(np.float32), **fresh})
-        sim.arrays["action"][...] = actions.reshape(sim.arrays["action"].shape)
-        sim.step()
-        # What explodes within the step is reset by MuJoCo; ours ends.
-        fine = ~unstable & (largest(observations) < 1e4)
-        assert fine.mean() > 0.8
-        assert not sim.arrays["diverged"][fine].any()
-        ended = sim.arrays["terminated"][:, 0].copy()
-        np.testing.assert_array_equal(ended[fine & ~unsure], terminations[fine & ~unsure])
-        seen = sim.arrays["observation"][:, 0]
-        scale = 1 + largest(observations) + largest(qvel)
-        wrong = largest(seen - observations) / (moved + ULP * scale)
-        assert np.quantile(wrong[fine], 0.99) < CHAIN, (robot, options, np.sort(wrong[fine])[-5:])
-        per_step = 1 / (m.opt.timestep * env.frame_skip)
-        wrong = abs(sim.arrays["reward"][:, 0] - rewards) / (earned + ULP * (1 + abs(rewards) + per_step * 0.1))
-        assert np.quantile(wrong[fine], 0.99) < CHAIN, (robot, options, np.sort(wrong[fine])[-5:])
+        assert_same_step(robot, 128, **options)
 
 
 def test_humanoids_own_solver_comes_near():

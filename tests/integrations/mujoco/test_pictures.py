@@ -16,9 +16,7 @@ import pytest
 
 DRAW = """
 import json, sys
-from pathlib import Path
 import gymnasium, gpuzoo
-from gpuzoo.envs.mujoco.renderer import mjcf_of
 from gpuzoo.core.simulator import Simulator
 from gpuzoo.interfaces.batch import draw
 
@@ -38,7 +36,7 @@ for id in sys.argv[1:]:
         continue
     _, chosen = frame(gpuzoo.get(id))
     options = {"render_mode": "rgb_array", "height": exact.shape[0], "width": exact.shape[1]}
-    if "track" in Path(mjcf_of(sim.env.constants_of_model().source)).read_text():
+    if "track" in sim.env.mjcf(sim.cfg)[0].read_text():
         options["camera_name"] = "track"  # which follows the robot; by itself Gymnasium's camera stays where it is
     env = gymnasium.make(id, **options).unwrapped
     env.reset()
@@ -57,9 +55,36 @@ ROBOTS = (
 )  # with and without such a camera
 
 
-def drawn(platform: str, *robots: str) -> dict[str, list[Any]]:
+#: with the same options here and there
+CHOOSE = """
+import json
+import gymnasium, gpuzoo
+import numpy as np
+
+apart, view = {}, {"distance": 2.0, "elevation": -30.0, "lookat": np.array([0, 0, 0.4])}
+for name, options in {
+    "view": {"width": 300, "default_camera_config": view},
+    "name": {"width": 480, "height": 300, "camera_name": "track"},
+    "flags": {"height": 200, "camera_id": -1, "visual_options": {14: True}},
+}.items():
+    theirs = gymnasium.make("Hopper-v5", render_mode="rgb_array", **options).unwrapped
+    theirs.reset(seed=0)
+    envs = gpuzoo.make_vec("Hopper-v5", 1, device="cpu", render_mode="rgb_array", picture="mujoco", **options)
+    envs.reset(seed=0)
+    state = envs.simulator.state()
+    theirs.set_state(state["qpos"][0].astype(float), state["qvel"][0].astype(float))
+    try:
+        ours = envs.render()[0].astype(int)
+        apart[name] = [list(ours.shape), float(abs(ours - theirs.render()).mean())]
+    except RuntimeError as error:
+        apart[name] = [str(error), 0]
+print(json.dumps(apart))
+"""
+
+
+def drawn(platform: str, *robots: str, text: str = DRAW) -> dict[str, list[Any]]:
     env = os.environ | {"MUJOCO_GL": platform}
-    done = subprocess.run([sys.executable, "-c", DRAW, *robots], capture_output=True, text=True, env=env)
+    done = subprocess.run([sys.executable, "-c", text, *robots], capture_output=True, text=True, env=env)
     assert done.returncode == 0, done.stderr
     found: dict[str, list[Any]] = json.loads(done.stdout.splitlines()[-1])
     return found
@@ -73,6 +98,16 @@ def test_pictures_are_gymnasiums():
             continue
         exact, chosen, ours = found
         assert exact == chosen < 1.0 < ours, (id, found)
+
+
+@pytest.mark.timeout(600)
+def test_options_of_the_renderer_are_gymnasiums():
+    for name, found in drawn("egl", text=CHOOSE).items():
+        if isinstance(found[0], str):
+            assert_canvas(found)
+            continue
+        size = {"view": (480, 300), "name": (300, 480), "flags": (200, 480)}[name]
+        assert found == [[*size, 3], 0.0]
 
 
 def test_where_there_is_no_context_our_canvas_draws():

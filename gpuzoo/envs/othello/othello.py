@@ -1,0 +1,127 @@
+"""Othello."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+from gymnasium import spaces
+from numpy.typing import NDArray
+
+from gpuzoo.core.definition import Config, EnvDef, Field
+from gpuzoo.render import Canvas
+
+SIZE = 8
+PASS = SIZE * SIZE
+COLOURS = ("black", "white")
+
+
+@dataclasses.dataclass(frozen=True)
+class OthelloConfig(Config):
+    """Othello has no options."""
+
+
+class Othello(EnvDef):
+    """Two players in turn place discs on a board and turn those that they enclose; most discs win.
+
+    The board has eight rows and eight columns, and four discs at first. A disc must enclose at least one unbroken
+    line of the opponent's discs, in a row, a column or a diagonal, between itself and a disc of its own colour. All
+    discs in such lines turn over.
+
+    **Agents.** `player_0` (black), who begins, and `player_1` (white). They move in turn: a step is one move, and the
+    action of the player who is not to move is ignored.
+
+    **Actions.** `Discrete(65)`: the cell 8 * row + column, or 64 to pass, which is legal only if no disc can be
+    placed. The action mask holds the legal moves of the player to move, and zeros for the other one.
+
+    **Observation.** `Box(0, 1, (8, 8, 2), int8)`: row, column, and plane: 0 holds the observing player's own discs, 1
+    the opponent's.
+
+    **Reward.** At the end 1 for the player with more discs and -1 for the other one, 0 for both if they have as many;
+    0 before.
+
+    **End.** A full board, a player without discs, or two passes in a row. There is no time limit. An illegal action
+    of the player to move ends the game at once with -1 for that player and 0 for the other; the board and the turn
+    stay as they were.
+
+    **Otherwise than in Pgx.** There the seats are drawn: either player may be black. After an illegal action the
+    other player has 1, and at the end all actions are legal.
+    """
+
+    id = "Othello-v0"
+    Config = OthelloConfig
+    aliases = (r"[Oo]thello", r"[Rr]eversi")
+    invalid_action = -1
+    action_mask = True
+    turn = "to_move"
+    reference = "pgx==2.6.0 othello"
+    interaction = "competitive"
+    links: ClassVar[Mapping[str, str]] = {"Pgx": "https://www.sotets.uk/pgx/othello/"}
+    render_fps = 2
+
+    def agents(self, cfg: OthelloConfig) -> dict[str, int]:
+        return {"player": 2}
+
+    def observation_space(self, cfg: OthelloConfig, group: str) -> spaces.Box:
+        return spaces.Box(0, 1, (SIZE, SIZE, 2), np.int8)
+
+    def action_space(self, cfg: OthelloConfig, group: str) -> spaces.Discrete:
+        return spaces.Discrete(PASS + 1)
+
+    def observation_names(self, cfg: OthelloConfig, group: str) -> dict[str, int]:
+        return {"discs of the observing player": 1, "discs of the opponent": 1}
+
+    def action_names(self, cfg: OthelloConfig, group: str) -> dict[str, int]:
+        cells = {f"row {k // SIZE}, column {k % SIZE}": 1 for k in range(PASS)}
+        return {**cells, "pass": 1}
+
+    def fields(self, cfg: OthelloConfig) -> dict[str, Field]:
+        return {
+            "discs_0": Field("uint64", doc="discs of player_0: bit 8 * row + column"),
+            "discs_1": Field("uint64", doc="discs of player_1, likewise"),
+            "legal": Field("uint64", doc="where the player to move can place a disc"),
+            "to_move": Field("int32", doc="index of the player to move"),
+            "last_move": Field("int32", doc="the last action, -1 before the first"),
+        }
+
+    def render(self, cfg: OthelloConfig, state: Mapping[str, NDArray[Any]], canvas: Canvas) -> None:
+        discs = [int(state[f"discs_{k}"]) for k in range(2)]
+        legal, last, mover = int(state["legal"]), int(state["last_move"]), int(state["to_move"])
+        canvas.background("paper")
+        canvas.view(-0.3, -0.3, SIZE + 0.3, SIZE + 0.3, y_down=True, hud=True)
+        canvas.cached(_board)
+        for cell in range(PASS):
+            y, x = divmod(cell, SIZE)
+            owner = next((k for k in range(2) if discs[k] >> cell & 1), None)
+            if owner is not None:
+                canvas.cached(_disc, x + 0.5, y + 0.5, owner)
+            elif legal >> cell & 1:
+                canvas.circle(x + 0.5, y + 0.5, 0.09, fill="#00000045")
+            if cell == last:
+                canvas.circle(x + 0.5, y + 0.5, 0.08, fill="red")
+        counts = [bin(x).count("1") for x in discs]
+        passed = "   pass" if last == PASS else ""
+        canvas.hud(
+            left=f"Othello   black {counts[0]}, white {counts[1]}{passed}",
+            right=f"player_{mover} ({COLOURS[mover]}) to move",
+        )
+
+
+def _board(canvas: Canvas) -> None:
+    """The cells and the four dots."""
+    canvas.rect(-0.15, -0.15, SIZE + 0.15, SIZE + 0.15, fill="#1d4a35", radius=0.15)
+    canvas.rect(0, 0, SIZE, SIZE, fill="#2f7d57")
+    for k in range(SIZE + 1):
+        canvas.line(k, 0, k, SIZE, colour="#1d4a35", width=1.5)
+        canvas.line(0, k, SIZE, k, colour="#1d4a35", width=1.5)
+    for x in (2, 6):
+        for y in (2, 6):
+            canvas.circle(x, y, 0.07, fill="#1d4a35")
+
+
+def _disc(canvas: Canvas, x: float, y: float, owner: int) -> None:
+    """A disc with a shadow."""
+    canvas.circle(x + 0.03, y + 0.05, 0.4, fill="#00000040")
+    canvas.circle(x, y, 0.4, fill=("#20242b", "#f5f3ee")[owner], outline=("#3b424d", "#cfcbc2")[owner], width=1.5)

@@ -1,0 +1,98 @@
+"""A step of a robot's env here and in Gymnasium, from wild states and from visited ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium
+import mujoco
+import numpy as np
+from gymnasium.vector import AutoresetMode
+from reference.record_mujoco import exact, visited, wild
+
+import gpuzoo
+from gpuzoo import Simulator
+from gpuzoo.physics.model import travels
+
+ULP, CHAIN = 2.0**-23, 64
+mujoco.set_mju_user_warning(lambda message: None)  # of states that explode
+
+
+def largest(x: np.ndarray) -> np.ndarray:
+    return np.abs(x).max(1)
+
+
+def measured(env: Any) -> np.ndarray:
+    """From the root to what the velocity is measured of: Ant's main body, or the centre of all mass."""
+    data, body = env.data, getattr(env, "_main_body", None)
+    return (data.subtree_com[0] if body is None else data.body(body).xpos) - data.xpos[1]
+
+
+def theirs_after(env: Any, qpos: np.ndarray, qvel: np.ndarray, actions: np.ndarray) -> tuple[np.ndarray, ...]:
+    """A step of Gymnasium's env after each state.
+
+    Returns:
+        Observations, rewards, terminations; whether MuJoCo gave up; and what was `measured` before.
+    """
+    found = []
+    for q, v, action in zip(qpos, qvel, actions, strict=True):
+        mujoco.mj_resetData(env.model, env.data)
+        env.set_state(q, v)
+        centre = measured(env)
+        observation, reward, terminated, _, _ = env.step(action)
+        found.append((observation, reward, terminated, any(warning.number for warning in env.data.warning), centre))
+    observations, rewards, terminations, unstable, centres = zip(*found, strict=True)
+    return (
+        np.array(observations),
+        np.array(rewards, float),
+        np.array(terminations, bool),
+        np.array(unstable, bool),
+        np.array(centres, np.float32),
+    )
+
+
+def assert_same_step(robot: str, n: int, **options: Any) -> None:
+    """With the same options here and there."""
+    env = gymnasium.make(robot, **options).unwrapped
+    m, rng = env.model, np.random.default_rng(2)
+    if m.opt.solver == mujoco.mjtSolver.mjSOL_PGS:
+        exact(m)
+    qpos, qvel = (np.concatenate(x) for x in zip(wild(m, n // 2, rng), visited(m, n // 2, rng), strict=True))
+    actions = rng.uniform(*m.actuator_ctrlrange.T, (n, m.nu))
+    qpos, qvel, actions = (x.astype(np.float32).astype(float) for x in (qpos, qvel, actions))
+    observations, rewards, terminations, unstable, centres = theirs_after(env, qpos, qvel, actions)
+    moved, earned = np.zeros(n), np.zeros(n)
+    unsure = np.zeros(n, bool)
+    for _ in range(6):
+        off = (x * (1 + rng.choice([-ULP, ULP], x.shape)) for x in (qpos, qvel, actions))
+        changed, reward, terminated, *_ = theirs_after(env, *off)
+        moved, earned = (
+            np.maximum(moved, largest(changed - observations)),
+            np.maximum(earned, abs(reward - rewards)),
+        )
+        unsure |= terminated != terminations
+
+    sim = Simulator(gpuzoo.get(robot), n, device="cpu", autoreset_mode=AutoresetMode.DISABLED, threads=1, **options)
+    sim.reset(seed=0)
+    fresh = {k: np.zeros_like(v) for k, v in sim.state().items() if k.startswith("lag_") or k == "qacc"}
+    if "lag_x" in fresh:
+        fresh |= {"lag_x": centres[:, 0], "lag_y": centres[:, 1]}
+    sim.set_state({"qpos": qpos.astype(np.float32), "qvel": qvel.astype(np.float32), **fresh})
+    sim.arrays["action"][...] = actions.reshape(sim.arrays["action"].shape)
+    sim.step()
+    # What explodes within the step is reset by MuJoCo; ours ends.
+    fine = ~unstable & (largest(observations) < 1e4)
+    assert fine.mean() > 0.8
+    assert not sim.arrays["diverged"][fine].any()
+    ended = sim.arrays["terminated"][:, 0].copy()
+    np.testing.assert_array_equal(ended[fine & ~unsure], terminations[fine & ~unsure])
+    seen = sim.arrays["observation"][:, 0]
+    scale = 1 + largest(observations) + largest(qvel)
+    wrong = largest(seen - observations) / (moved + ULP * scale)
+    assert np.quantile(wrong[fine], 0.99) < CHAIN, (robot, options, np.sort(wrong[fine])[-5:])
+    # A velocity is the difference of two places: of 0.1 m, or of the true ones where a step does not begin at 0.
+    game = sim.env
+    way = 0.1 + abs(qpos[:, 0]) * (game.ways > 0 and not travels(game.model_of(sim.cfg), 0))
+    per_step = way / (m.opt.timestep * env.frame_skip)
+    wrong = abs(sim.arrays["reward"][:, 0] - rewards) / (earned + ULP * (1 + abs(rewards) + per_step))
+    assert np.quantile(wrong[fine], 0.99) < CHAIN, (robot, options, np.sort(wrong[fine])[-5:])
