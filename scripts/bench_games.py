@@ -5,9 +5,9 @@
         [--json FILE]
 
 PYTHON is an interpreter in which that library is installed, which need not have gpuzoo; ``games_peers.py`` runs
-there, in a process of its own for each game. --originals is one with mpe2, lbforaging, rware and pettingzoo, or with
-overcooked-ai, which needs another NumPy. A library that is not given or not installed is left out, as is a game that
-is not registered here.
+there, in a process of its own for each game. --originals is one with mpe2, lbforaging, rware, pettingzoo and magent2,
+or with overcooked-ai, which needs another NumPy. A library that is not given or not installed is left out, as is a game
+that is not registered here.
 
 Each contestant first tries its batch sizes and goes on with its best one. Then they take turns, and the best of the
 rounds counts. All have the same number of cores: libraries that use one core run in as many processes, and
@@ -37,11 +37,12 @@ PEERS = Path(__file__).with_name("games_peers.py")
 TITLES = {
     "jaxmarl": "JaxMARL", "gymnax": "gymnax", "pgx": "Pgx", "vmas": "VMAS", "envpool": "EnvPool",
     "pufferlib": "PufferLib", "mpe2": "MPE2", "gymnasium": "the original", "pettingzoo": "PettingZoo",
-    "overcooked_ai": "the original",
+    "overcooked_ai": "the original", "magent2": "MAgent2",
 }  # fmt: skip
 #: who runs Python's originals
 ORIGINALS = {
     "mpe2": "pettingzoo", "pettingzoo": "pettingzoo", "gymnasium": "gymnasium", "overcooked_ai": "overcooked_ai",
+    "magent2": "magent2",
 }  # fmt: skip
 LIBRARIES = ("jaxmarl", "gymnax", "pgx", "vmas", "envpool", "pufferlib")
 COMPILED_LOOP = ("jaxmarl", "gymnax", "pgx")
@@ -100,6 +101,12 @@ PAIRS = (
         {"name": "rware-tiny-4ag-v2"},
         {"gymnasium": "rware:rware-tiny-4ag-v2", "pufferlib": "rware.rware:Rware"},
     ),
+    Pair("MAgentBattle-v0", {}, {"magent2": "battle_v4"}),
+    Pair("MAgentBattlefield-v0", {}, {"magent2": "battlefield_v5"}),
+    Pair("MAgentCombinedArms-v0", {}, {"magent2": "combined_arms_v6"}),
+    Pair("MAgentGather-v0", {}, {"magent2": "gather_v5"}),
+    Pair("MAgentAdversarialPursuit-v0", {}, {"magent2": "adversarial_pursuit_v4"}),
+    Pair("MAgentTigerDeer-v0", {}, {"magent2": "tiger_deer_v4"}),
     Pair("Pursuit-v0", {}, {"pettingzoo": "pettingzoo.sisl.pursuit.pursuit"}),
     gymnax("CartPole-v1", "CartPole-v1", envpool="CartPole-v1", pufferlib="cartpole.cartpole:Cartpole"),
     gymnax("Pendulum-v1", "Pendulum-v1", envpool="Pendulum-v1"),

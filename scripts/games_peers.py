@@ -63,6 +63,8 @@ def gpuzoo(game: dict[str, Any]) -> tuple[list[Case], Callable[[Case], Work]]:
 
     few = Simulator(env, 64, device="cpu", autoreset_mode="same_step", **config)
     batches = [batch for batch in (64, 512, 4096, 32768) if batch == 64 or few.nbytes / 64 * batch < LARGEST]
+    if few.nbytes > LARGEST / 4:  # so large that a batch had better fit into the cache
+        batches = [8, *batches]
     return [[mode, batch] for mode in ("step", "rollout") for batch in batches], start
 
 
@@ -315,6 +317,40 @@ def pettingzoo(game: dict[str, Any]) -> tuple[list[Case], Callable[[Case], Work]
     return [["step", 1]], start
 
 
+def magent2(game: dict[str, Any]) -> tuple[list[Case], Callable[[Case], Work]]:
+    """MAgent2's engine in C++, without its PettingZoo interface in Python; the id is a module of its environments."""
+    import numpy as np
+
+    made = importlib.import_module(f"magent2.environments.{game['id']}").parallel_env(**game["config"])
+
+    def start(case: Case) -> Work:
+        engine, handles, taken = made.env, made.handles, [0]
+        rng = np.random.default_rng(0)
+        most = [engine.get_num(handle) for handle in handles]
+        actions = [engine.get_action_space(handle)[0] for handle in handles]
+        drawn = [[rng.integers(0, a, n, np.int32) for a, n in zip(actions, most)] for _ in range(DRAWN)]  # noqa: B905
+
+        def work() -> int:
+            for chosen in drawn:
+                for handle, values in zip(handles, chosen):  # noqa: B905
+                    engine.set_action(handle, values[: engine.get_num(handle)])
+                over = engine.step()
+                for handle in handles:
+                    engine.get_observation(handle)
+                    engine.get_reward(handle)
+                    engine.get_alive(handle)
+                engine.clear_dead()
+                taken[0] += 1
+                if over or taken[0] % made.max_cycles == 0:
+                    engine.reset()
+                    made.generate_map()
+            return DRAWN
+
+        return work
+
+    return [["step", 1]], start
+
+
 def overcooked_ai(game: dict[str, Any]) -> tuple[list[Case], Callable[[Case], Work]]:
     """Steps of a layout with the encoding that is learned from, one kitchen; a new one every 400 steps."""
     import random
@@ -349,10 +385,11 @@ LIBRARIES = {
     "pufferlib": pufferlib,
     "gymnasium": gymnasium_env,
     "pettingzoo": pettingzoo,
+    "magent2": magent2,
     "overcooked_ai": overcooked_ai,
 }
 #: these use one core
-ALONE = ("pufferlib", "gymnasium", "pettingzoo", "overcooked_ai")
+ALONE = ("pufferlib", "gymnasium", "pettingzoo", "magent2", "overcooked_ai")
 
 
 def rate(work: Work, seconds: float) -> float:
