@@ -71,6 +71,10 @@ class Board(EnvDef):
     channels: ClassVar[int]
     invalid_action = -1
     action_mask = True
+    chooses = True
+    exempt: ClassVar[Mapping[str, str]] = {
+        "half_occupancy": "Sets of 64 squares take two registers each; with half of an SM's threads they would spill."
+    }
     turn = "to_move"
     interaction = "competitive"
     render_fps = 2

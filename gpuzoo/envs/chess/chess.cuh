@@ -152,11 +152,6 @@ GZ void reset(Env e) {
   find_legal_moves(e);
 }
 
-GZ u64 legal_here(Env e, int word, int action) {
-  const int from = action / PLANES;
-  return e.legal[word] & square(from % SIZE * SIZE + from / SIZE);
-}
-
 GZ void put_piece(Env e, int place, int cell, int code) {
   const int old = e.board[place + cell];
   e.hash ^= e.keys[old * CELLS + cell] ^ e.keys[code * CELLS + cell];
@@ -236,8 +231,25 @@ GZ bool too_few_pieces(Env e) {
   return (e.pawns | e.rooks | e.queens) == 0ull && (popcount(occupied(e)) <= 3 || only_bishops);
 }
 
+// Actions count squares column by column.
+GZ int transposed(int cell) { return cell % SIZE * SIZE + cell / SIZE; }
+
 GZ bool is_legal(Env e, int action) {
-  return action >= 0 && legal_here(e, e.word_of[action % PLANES], action) != 0ull;
+  return action >= 0 && (e.legal[e.word_of[action % PLANES]] >> transposed(action / PLANES) & 1ull) != 0ull;
+}
+
+GZ int choose(Env e, int player, u32 bits) {
+  int count = 0, word = 0;
+  for (int k = 0; k < PLANES; ++k) count += popcount(e.legal[k]);
+  if (player != e.to_move || count == 0) return 0;
+  int left = (int)mulhi(bits, (u32)count), here = popcount(e.legal[0]);
+  while (left >= here) {
+    left -= here;
+    here = popcount(e.legal[++word]);
+  }
+  u64 set = e.legal[word];
+  for (; left > 0; --left) set &= set - 1ull;
+  return transposed(cell_of(set & (~set + 1ull))) * PLANES + e.plane_of[word];
 }
 
 GZ void step(Env e) {
@@ -292,7 +304,7 @@ GZ void observe(Env e) {
     const int plane = e.plane_of[word];
     for (u64 left = e.legal[word]; left != 0ull; left &= left - 1ull) {
       const int from = cell_of(left & (~left + 1ull));
-      e.action_mask[e.to_move][(from % SIZE * SIZE + from / SIZE) * PLANES + plane] = 1;
+      e.action_mask[e.to_move][transposed(from) * PLANES + plane] = 1;
     }
   });
 }

@@ -25,6 +25,7 @@ GAMES = {
     "Hex-v0": ("hex", 1_200),
     "Chess-v0": ("chess", 400),
     "GardnerChess-v0": ("gardner_chess", 1_500),
+    "AnimalShogi-v0": ("animal_shogi", 4_000),
 }
 
 
