@@ -124,8 +124,8 @@ class EnvDef:
     #: whether the rules are packed, which means written for several envs at once: see "Packed rules" in docs/dialect.md
     packed: ClassVar[bool] = False
     #: whether the rules have ``GZ int choose(Env e, int agent, u32 bits)``, which returns a random legal action, for
-    #: games with long masks. A rollout then writes observations and masks after its last step only, and ``e.action`` may be
-    #: illegal though it is in range: the rules check it.
+    #: games with long masks. A rollout then writes observations and masks after its last step only, and ``e.action``
+    #: may be illegal though it is in range: see "Random actions" in docs/dialect.md
     chooses: ClassVar[bool] = False
     #: turn-based games: the name of the scalar int32 field with the index of the agent to move
     turn: ClassVar[str | None] = None
