@@ -2,8 +2,9 @@
 // 5 to 9 for the opponent's. Row 0 of `history` and of `hands` is the present.
 
 enum Piece { EMPTY = -1, CHICK, ELEPHANT, GIRAFFE, LION, HEN, KINDS };
-constexpr int CELLS = 12, HANDS = 6, DIRECTIONS = 8, DROPS = 3, WORDS = DIRECTIONS + DROPS, PAST = 8, CHANNELS = 194;
-constexpr u32 BOARD = 0xfff, LAST_ROW = 0x111;
+constexpr int CELLS = 12, HANDS = 6, PIECES = 10, PAST = 8, CHANNELS = 194;
+constexpr int DIRECTIONS = 8, DROPS = 3, WORDS = DIRECTIONS + DROPS;
+constexpr u32 BOARD = 0xfff;
 
 GZ int other_side(int piece) { return piece == EMPTY ? (int)EMPTY : piece < KINDS ? piece + KINDS : piece - KINDS; }
 GZ u32 lowest(u32 set) { return set & (~set + 1u); }
@@ -17,30 +18,24 @@ GZ u32 moved(Env e, u32 set, int d) {
 // Those of one side who can go in direction d, as that side sees it.
 GZ u32 movers(Env e, int first, int d) {
   u32 set = 0;
-  for (int cell = 0; cell < CELLS; ++cell) {
-    const int kind = e.history[cell] - first;
-    const bool goes = kind >= 0 && kind < KINDS && (e.ways[max(kind, 0) % KINDS] >> d & 1) != 0;
-    set |= (goes ? 1u : 0u) << cell;
-  }
-  return set;
-}
-
-GZ u32 cells_of(Env e, int first, int last) {
-  u32 set = 0;
-  for (int cell = 0; cell < CELLS; ++cell)
-    set |= (e.history[cell] >= first && e.history[cell] <= last ? 1u : 0u) << cell;
+  for (int kind = 0; kind < KINDS; ++kind) set |= (e.ways[kind] >> d & 1) != 0 ? e.cells[first + kind] : 0u;
   return set;
 }
 
 // Nobody moves farther than to a neighbour, so a check is answered by the lion or by the capture of who gives it.
 GZ void find_legal_moves(Env e) {
+  once(e, [=] {
+    for (int piece = 0; piece <= PIECES; ++piece) e.cells[piece] = 0;
+    for (int cell = 0; cell < CELLS; ++cell) e.cells[(e.history[cell] + PIECES + 1) % (PIECES + 1)] |= 1u << cell;
+  });
   lanes(e, DIRECTIONS, [=](int d) {
     e.going[d] = movers(e, 0, d);
     e.coming[7 - d] = movers(e, KINDS, d);
   });
   once(e, [=] {
-    const u32 lion = cells_of(e, LION, LION), own = cells_of(e, 0, HEN), empty = cells_of(e, EMPTY, EMPTY);
-    u32 attacked = 0, checkers = 0;
+    const u32 lion = e.cells[LION], empty = e.cells[PIECES];
+    u32 attacked = 0, checkers = 0, own = 0;
+    for (int kind = 0; kind < KINDS; ++kind) own |= e.cells[kind];
     for (int d = 0; d < DIRECTIONS; ++d) {
       attacked |= moved(e, e.coming[d], d);
       checkers |= moved(e, lion, 7 - d) & e.coming[d];
@@ -121,16 +116,17 @@ GZ bool lion_is_home(Env e) { return e.board[0] == LION || e.board[4] == LION ||
 
 // As in Pgx, 8 numbers move on in each step, though a board has 12 and hands have 6.
 GZ void turn_history(Env e) {
-  lanes(e, PAST * CELLS, [=](int k) {
-    e.next_history[k] = k < CELLS ? e.board[k] : e.history[(k + PAST * CELLS - 8) % (PAST * CELLS)];
+  lanes(e, PAST * CELLS - 8, [=](int k) { e.next_history[k + 8] = e.history[k]; });
+  lanes(e, CELLS, [=](int k) { e.next_history[k] = e.board[k]; });
+  lanes(e, PAST * HANDS - 8, [=](int k) { e.next_hands[k + 8] = e.hands[k]; });
+  lanes(e, 8, [=](int k) { e.next_hands[k] = k < HANDS ? e.hand[min(k, HANDS - 1)] : e.hands[PAST * HANDS - 8 + k]; });
+  lanes(e, PAST, CELLS, [=](int age, int k) {
+    e.history[age * CELLS + k] = (i8)other_side(e.next_history[age * CELLS + CELLS - 1 - k]);
   });
-  lanes(e, PAST * HANDS, [=](int k) {
-    e.next_hands[k] = k < HANDS ? e.hand[k] : e.hands[(k + PAST * HANDS - 8) % (PAST * HANDS)];
+  lanes(e, PAST, 3, [=](int age, int k) {
+    e.hands[age * HANDS + k] = e.next_hands[age * HANDS + k + 3];
+    e.hands[age * HANDS + k + 3] = e.next_hands[age * HANDS + k];
   });
-  lanes(e, PAST * CELLS, [=](int k) {
-    e.history[k] = (i8)other_side(e.next_history[k / CELLS * CELLS + CELLS - 1 - k % CELLS]);
-  });
-  lanes(e, PAST * HANDS, [=](int k) { e.hands[k] = e.next_hands[k / HANDS * HANDS + (k + 3) % HANDS]; });
 }
 
 GZ void step(Env e) {

@@ -117,6 +117,7 @@ class AnimalShogi(EnvDef):
             "hand": Field("int8", (6,), scratch=True),
             "next_history": Field("int8", (8 * CELLS,), scratch=True),
             "next_hands": Field("int8", (48,), scratch=True),
+            "cells": Field("uint32", (11,), scratch=True),
             "going": Field("uint32", (8,), scratch=True),
             "coming": Field("uint32", (8,), scratch=True),
         }
