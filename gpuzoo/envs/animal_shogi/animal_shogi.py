@@ -102,6 +102,10 @@ class AnimalShogi(EnvDef):
     def observation_names(self, cfg: AnimalShogiConfig, group: str) -> dict[str, int]:
         return {"now": 24, **{f"past, {k}": 24 for k in range(1, 8)}, "colour": 1, "moves": 1}
 
+    def action_names(self, cfg: AnimalShogiConfig, group: str) -> dict[str, int]:
+        moves = {f"move by {dx} columns and {dy} rows": CELLS for dx, dy in DIRECTIONS}
+        return {**moves, **{f"drop {kind}": CELLS for kind in NAMES[:3]}}
+
     def fields(self, cfg: AnimalShogiConfig) -> dict[str, Field]:
         return {
             "history": Field("int8", (8, CELLS), "pieces, -1 for none, as the player to move sees them; row 0: now"),
@@ -113,13 +117,13 @@ class AnimalShogi(EnvDef):
             "to_move": Field("int32", doc="index of the player to move"),
             "moves": Field("int32", doc="moves of both players in this game"),
             "last_move": Field("int32", doc="the last action, -1 before the first"),
-            "board": Field("int8", (CELLS,), scratch=True),
-            "hand": Field("int8", (6,), scratch=True),
-            "next_history": Field("int8", (8 * CELLS,), scratch=True),
-            "next_hands": Field("int8", (48,), scratch=True),
-            "cells": Field("uint32", (11,), scratch=True),
-            "going": Field("uint32", (8,), scratch=True),
-            "coming": Field("uint32", (8,), scratch=True),
+            "board": Field("int8", (CELLS,), "the board after a move, before it is turned", scratch=True),
+            "hand": Field("int8", (6,), "the hands, likewise", scratch=True),
+            "next_history": Field("int8", (8 * CELLS,), "boards, likewise", scratch=True),
+            "next_hands": Field("int8", (48,), "all hands, likewise", scratch=True),
+            "cells": Field("uint32", (11,), "cells of each piece, and empty ones", scratch=True),
+            "going": Field("uint32", (8,), "own pieces that can go in each direction", scratch=True),
+            "coming": Field("uint32", (8,), "the opponent's pieces that can", scratch=True),
         }
 
     def tables(self, cfg: AnimalShogiConfig) -> dict[str, NDArray[Any]]:

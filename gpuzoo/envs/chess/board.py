@@ -21,6 +21,13 @@ DIRECTIONS = ((-1, 0), (1, 0), (0, -1), (0, 1), (-1, -1), (1, 1), (1, -1), (-1, 
 KNIGHT = ((-1, -2), (1, -2), (-2, -1), (2, -1), (-1, 2), (1, 2), (-2, 1), (2, 1))
 PROMOTIONS = ((1, 0), (1, 1), (1, -1))
 COLOURS = ("white", "black")
+#: what the rules find out about each direction
+LOOKS = {
+    "attacks": "squares that the opponent attacks",
+    "checkers": "who gives check",
+    "evasions": "where that can be blocked or captured",
+    "pinned": "who shields the king",
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -73,7 +80,8 @@ class Board(EnvDef):
     action_mask = True
     chooses = True
     exempt: ClassVar[Mapping[str, str]] = {
-        "half_occupancy": "Sets of 64 squares take two registers each; with half of an SM's threads they would spill."
+        "half_occupancy": "Sets of 64 squares take two registers each; with half of an SM's threads they would spill.",
+        "rows_are_stored_in_few_sectors": "Rows are too long for shared memory, and squares are copied one by one.",
     }
     turn = "to_move"
     interaction = "competitive"
@@ -114,6 +122,10 @@ class Board(EnvDef):
         rights = {"castling: own queen's side, own king's side, the opponent's": 4} if self.size == 8 else {}
         return {**names, "colour": 1, "moves": 1, **rights, "halfmove clock": 1}
 
+    def action_names(self, cfg: Any, group: str) -> dict[str, int]:
+        cells = [self.size * row + column for column in range(self.size) for row in range(self.size)]
+        return {f"from {square_name(cell, self.size)}": 8 * (self.size - 1) + 17 for cell in cells}
+
     def fields(self, cfg: Any) -> dict[str, Field]:
         sets = ("pawns", "knights", "bishops", "rooks", "queens", "kings")
         return {
@@ -131,12 +143,11 @@ class Board(EnvDef):
             "moves": Field("int32", doc="moves of both players in this game"),
             "repeated": Field("int32", doc="bit k: the position of k moves ago has occurred twice"),
             "last_move": Field("int32", doc="the last action, -1 before the first"),
-            **{
-                name: Field("uint64", (len(DIRECTIONS),), scratch=True)
-                for name in ("attacks", "checkers", "evasions", "pinned")
-            },
-            **{name: Field("uint64", scratch=True) for name in ("attacked", "target", "all_pinned")},
-            "in_check": Field("int32", scratch=True),
+            **{name: Field("uint64", (len(DIRECTIONS),), f"{doc}, by direction", True) for name, doc in LOOKS.items()},
+            "attacked": Field("uint64", doc="where the king may not go", scratch=True),
+            "target": Field("uint64", doc="where other pieces must go, because of a check", scratch=True),
+            "all_pinned": Field("uint64", doc="own pieces that shield the king", scratch=True),
+            "in_check": Field("int32", doc="whether the player to move is in check", scratch=True),
         }
 
     def tables(self, cfg: Any) -> dict[str, NDArray[Any]]:
