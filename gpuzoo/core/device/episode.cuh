@@ -152,6 +152,7 @@ GZ void advance_general(const Store &s, bool finals, int max_steps, i64 i, const
   if (idle) {
     lanes(e, AGENTS, [=](int a) { s.reward[i * AGENTS + a] = 0.f; });
     once(e, [=] { s.ended[i] = 0; });
+    if (GZ_CHOOSES && seen) observe_alone(s, e, i);  // its last step may have been an earlier one of a rollout
     return;
   }
   clear(s, v, i);
