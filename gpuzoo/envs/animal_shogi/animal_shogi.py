@@ -83,6 +83,9 @@ class AnimalShogi(EnvDef):
     interaction = "competitive"
     links: ClassVar[Mapping[str, str]] = {"Pgx": "https://www.sotets.uk/pgx/animal_shogi/"}
     render_fps = 2
+    exempt: ClassVar[Mapping[str, str]] = {
+        "rows_are_stored_in_few_sectors": "Rows are too long for shared memory, and cells are written one by one.",
+    }
 
     def agents(self, cfg: AnimalShogiConfig) -> dict[str, int]:
         return {"player": 2}

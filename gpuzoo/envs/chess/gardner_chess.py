@@ -24,7 +24,7 @@ class GardnerChess(Board):
     action of the player who is not to move is ignored. Each player sees the board from its own side.
 
     **Actions.** `Discrete(1225)`: 49 * (5 * column + row) + plane, with the square where the move starts, as the mover
-    sees it. The planes are those of [Chess-v0](Chess-v0.md) for ways of up to four squares:
+    sees it. The planes are those of `Chess-v0` for ways of up to four squares:
 
     | planes | move |
     |---|---|
