@@ -90,6 +90,9 @@ PAIRS = (
     Pair("KuhnPoker-v0", {}, {"pgx": "kuhn_poker"}),
     Pair("Game2048-v0", {}, {"pgx": "2048"}),
     Pair("LeducHoldem-v0", {}, {"pgx": "leduc_holdem"}),
+    Pair("Chess-v0", {}, {"pgx": "chess"}),
+    Pair("GardnerChess-v0", {}, {"pgx": "gardner_chess"}),
+    Pair("AnimalShogi-v0", {}, {"pgx": "animal_shogi"}),
     Pair("LevelBasedForaging-v3", {"name": "Foraging-8x8-2p-2f-v3"}, {"gymnasium": "lbforaging:Foraging-8x8-2p-2f-v3"}),
     Pair(
         "LevelBasedForaging-v3",

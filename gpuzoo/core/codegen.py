@@ -260,7 +260,7 @@ def _store(
     return out
 
 
-def _actions(lay: Layout, single: bool, debug: bool) -> Iterable[str]:
+def _actions(lay: Layout, single: bool, debug: bool, chooses: bool) -> Iterable[str]:
     """How a game reads actions: illegal values never reach it."""
     spaces_ = lay.action_spaces
     if lay.action_dtype == "int32":
@@ -272,7 +272,7 @@ def _actions(lay: Layout, single: bool, debug: bool) -> Iterable[str]:
         yield f"  (void)agent; (void)k;\n  return {_per_agent(lay, offsets, '0')};\n}}"
         yield "GZ int legal_action(Action raw, const i8 *mask, int agent, int k) {"
         yield "  const bool inside = (u32)raw < (u32)choices(agent, k);"
-        if lay.mask_size:
+        if lay.mask_size and not chooses:
             yield "  if (!inside || !mask[mask_offset(agent, k) + raw]) return INVALID_ACTION;\n  return raw;\n}"
         else:  # in bits, as g++ makes comparisons of `inside ? raw : INVALID_ACTION` such as it does not vectorise
             yield "  (void)mask;\n  return (raw & -(int)inside) | (INVALID_ACTION & (int)inside - 1);\n}"
@@ -303,12 +303,18 @@ def _actions(lay: Layout, single: bool, debug: bool) -> Iterable[str]:
     yield f"  GZ_MEMBER Action operator[]({index}k) const {{ return (*this)({both}); }}\n}};\n#endif"
 
 
-def _chosen_action(lay: Layout) -> Iterable[str]:
+def _chosen_action(lay: Layout, chooses: bool) -> Iterable[str]:
     """A legal action from random bits."""
+    if chooses:
+        yield "GZ int choose(Env e, int agent, u32 bits);"
     yield "GZ Action chosen_action(const Store &s, i64 i, int agent, int k, u32 bits) {\n  (void)s; (void)i;"
     if lay.action_dtype == "float32":
         yield "  const float low = action_low(agent, k), high = action_high(agent, k);"
         yield "  return low + (high - low) * unit_float(bits);"
+    elif chooses:
+        yield "  (void)k;\n  State v = load(s, i);"
+        yield "  const Env e = bind(s, v, i, s.episode[i], s.elapsed_steps[i], s.control->max_steps);"
+        yield "  return choose(e, agent, bits);"
     elif lay.mask_size:
         yield "  const i8 *mask = s.action_mask + (i * AGENTS + agent) * MASK_SIZE + mask_offset(agent, k);"
         yield "  return chosen_of(mask, choices(agent, k), bits);"
@@ -526,7 +532,7 @@ def program(
     declared = resolve_fields(env, cfg, lay)
     rules = inline_includes(type(env).source())
     entries = (*ENTRIES, "state") if lay.state_space is not None else ENTRIES
-    check_rules(rules, {n: f.dtype for n, f in declared.items()}, entries, env.packed)
+    check_rules(rules, {n: f.dtype for n, f in declared.items()}, entries, env.packed, env.chooses)
     _check_names(rules)
     fields = {n: f for n, f in declared.items() if not f.scratch}
     scratch = {n: f for n, f in declared.items() if f.scratch} | _random_order(rules, env, cfg, lay)
@@ -587,10 +593,10 @@ def program(
         *(f"  {c_type} {name};" for c_type, name in store),
         "};",
         load_config,
-        *_actions(lay, facts["single"], debug),
-        *_chosen_action(lay),
+        *_actions(lay, facts["single"], debug, env.chooses),
         *_scratch(in_memory),
         *((_by_width(_env(facts), packs),) if env.packed else _env(facts)),
+        *_chosen_action(lay, env.chooses),
         "}  // namespace gz",
     ]
     parts = [
@@ -601,6 +607,7 @@ def program(
         f"#define GZ_BRANCHLESS {int(form.branchless)}",
         f"#define GZ_APART {int(form.apart)}",
         f"#define GZ_SHORT {int(form.short)}",
+        f"#define GZ_CHOOSES {int(env.chooses)}",
         f"#define GZ_WINDOWED {int(windowed is not None)}",
         _header("base.cuh"),
         "#ifdef GZ_SIMT",

@@ -123,6 +123,10 @@ class EnvDef:
     short_episodes: ClassVar[bool] = False
     #: whether the rules are packed, which means written for several envs at once: see "Packed rules" in docs/dialect.md
     packed: ClassVar[bool] = False
+    #: whether the rules have ``GZ int choose(Env e, int agent, u32 bits)``, which returns a random legal action, for
+    #: games with long masks. A rollout then writes observations and masks after its last step only, and ``e.action``
+    #: may be illegal though it is in range: see "Random actions" in docs/dialect.md
+    chooses: ClassVar[bool] = False
     #: turn-based games: the name of the scalar int32 field with the index of the agent to move
     turn: ClassVar[str | None] = None
     #: the independent implementation that tests compare with, e.g. ``"gymnasium==1.4.0 CartPole-v1"``
@@ -638,6 +642,8 @@ def layout(env: EnvDef, cfg: Config) -> Layout:
         raise ValueError(f"{name}: state_space must be a Box of {', '.join(C_TYPES)}, or None, not {state}.")
     if env.action_mask and kinds != {"int32"}:
         raise ValueError(f"{name}: action masks need discrete actions.")
+    if env.chooses and not (env.action_mask and all(isinstance(s, spaces.Discrete) for s in action_spaces.values())):
+        raise ValueError(f"{name}: only games with action masks and Discrete actions choose them by rules.")
     lay = Layout(
         groups=dict(groups),
         first=first,

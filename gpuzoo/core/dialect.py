@@ -193,6 +193,7 @@ def check_rules(
     dtypes: Mapping[str, str] | None = None,
     entries: Sequence[str] = ENTRIES,
     packed: bool = False,
+    chooses: bool = False,
 ) -> None:
     """Checks a game's rules.
 
@@ -201,6 +202,7 @@ def check_rules(
         dtypes: of the game's fields, by name.
         entries: the functions that the engine calls.
         packed: whether they are rules of packs.
+        chooses: whether they choose random actions.
 
     Raises:
         DialectError: the first broken rule, with file and line.
@@ -221,6 +223,10 @@ def check_rules(
     for name in entries:
         if name not in functions or not functions[name].env:
             raise DialectError(f"{pieces[-1].path}:1: rules must define GZ void {name}(Env e).")
+    if chooses and ("choose" not in functions or region_spans(tokens, functions["choose"].body)):
+        raise DialectError(
+            f"{pieces[-1].path}:1: rules must define GZ int choose(Env e, int agent, u32 bits), without regions."
+        )
     known = constants_of(tokens)
     walks = [Walk(tokens, f, known, REGIONS, any_index=packed) for f in all_functions]
     if packed:

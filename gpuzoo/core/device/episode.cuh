@@ -97,6 +97,9 @@ GZ Next next(int mode, u8 ended, u8 waiting) {
 // Final observations (`finals`) are read after a step in same step mode. In the middle of a rollout nobody reads them.
 GZ bool finals_after(int mode, i64 step, i64 steps) { return mode == SAME_STEP && step + 1 == steps; }
 
+// Whether somebody looks at observations and masks after a step of a rollout: random actions that rules choose need none.
+GZ bool seen_after(i64 step, i64 steps) { return !GZ_CHOOSES || step + 1 == steps; }
+
 // What the reset kernel does with the envs of the mask.
 enum Reset { NEXT_EPISODE = 0, NEW_SEED = 1, NO_RESET = 2 };
 
@@ -138,7 +141,7 @@ template <class Held> GZ void advance_branchless(const Store &s, int max_steps, 
 
 // Any number of agents, some of whom may leave before the others.
 template <class Held>
-GZ void advance_general(const Store &s, bool finals, int max_steps, i64 i, const Together &all) {
+GZ void advance_general(const Store &s, bool finals, int max_steps, i64 i, const Together &all, bool seen) {
   const bool idle = s.waiting[i];
   const int t = s.elapsed_steps[i] + 1;
   const u32 episode = s.episode[i];
@@ -149,6 +152,7 @@ GZ void advance_general(const Store &s, bool finals, int max_steps, i64 i, const
   if (idle) {
     lanes(e, AGENTS, [=](int a) { s.reward[i * AGENTS + a] = 0.f; });
     once(e, [=] { s.ended[i] = 0; });
+    if (GZ_CHOOSES && seen) observe_alone(s, e, i);  // its last step may have been an earlier one of a rollout
     return;
   }
   clear(s, v, i);
@@ -160,7 +164,7 @@ GZ void advance_general(const Store &s, bool finals, int max_steps, i64 i, const
   forget(e);
   step(e);
   forget(e);
-  observe_together(s, e, i, active);
+  if (seen) observe_together(s, e, i, active);
   const bool out_of_time = t >= max_steps;
   // bit 0: somebody plays on; bit 1: somebody has just finished
   const int news = reduce<Any>(e, AGENTS, [=](int a) {
@@ -193,11 +197,11 @@ GZ void advance_general(const Store &s, bool finals, int max_steps, i64 i, const
 
 // On a GPU the threads of `all` call it together, each for its env i.
 template <class Held = State>
-GZ void advance(const Store &s, bool finals, int max_steps, i64 i, const Together &all = {}) {
+GZ void advance(const Store &s, bool finals, int max_steps, i64 i, const Together &all = {}, bool seen = true) {
   if constexpr (GZ_BRANCHLESS)
     advance_branchless<Held>(s, max_steps, i, all);
   else
-    advance_general<Held>(s, finals, max_steps, i, all);
+    advance_general<Held>(s, finals, max_steps, i, all, seen);
 }
 
 // ---- a step, second half ----
@@ -205,7 +209,7 @@ GZ void advance(const Store &s, bool finals, int max_steps, i64 i, const Togethe
 // How an env begins. REFRESH: not at all, but what is seen of the present state is written anew.
 enum Start { AFTER_STEP, SILENT, REFRESH };
 
-GZ_SELDOM void restart(const Store &s, i64 i, u32 episode, int max_steps, Start start) {
+GZ_SELDOM void restart(const Store &s, i64 i, u32 episode, int max_steps, Start start, bool seen = true) {
   const int t = start == REFRESH ? s.elapsed_steps[i] : 0;
   if (lane() == 0 && start != REFRESH) draw_parameters(s, i, true, episode);
   barrier();
@@ -218,11 +222,11 @@ GZ_SELDOM void restart(const Store &s, i64 i, u32 episode, int max_steps, Start 
     reset(e);
   }
   forget(e);
-  observe_alone(s, e, i);
+  if (seen) observe_alone(s, e, i);
   save(s, i, v);
 }
 
-GZ void settle(const Store &s, int mode, bool finals, int max_steps, i64 i) {
+GZ void settle(const Store &s, int mode, bool finals, int max_steps, i64 i, bool seen = true) {
   const bool ended = s.ended[i];
   const Next now = next(mode, s.ended[i], s.waiting[i]);
   const u32 episode = s.episode[i];
@@ -232,7 +236,7 @@ GZ void settle(const Store &s, int mode, bool finals, int max_steps, i64 i) {
     if (finals) keep_last_seen(s, i, [](int) { return true; });
   }
   if (lane() == 0) put(ended | now.begins, s.waiting[i], now.waits);
-  if (now.begins) restart(s, i, episode + 1, max_steps, now.silent ? SILENT : AFTER_STEP);
+  if (now.begins) restart(s, i, episode + 1, max_steps, now.silent ? SILENT : AFTER_STEP, seen);
   barrier();
 }
 

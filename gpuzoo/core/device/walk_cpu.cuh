@@ -56,7 +56,7 @@ template <class Held> GZ void settle_all(const Store &s, int mode, bool finals, 
 }
 
 template <class Held>
-GZ void step_tile(const Call &call, const Store &s, int mode, bool finals, int max_steps, i64 low, i64 high) {
+GZ void step_tile(const Call &call, const Store &s, int mode, bool finals, bool seen, int max_steps, i64 low, i64 high) {
   if constexpr (GZ_BRANCHLESS) {
     GZ_INDEPENDENT
     for (i64 i = low; i < high; ++i) advance<Held>(s, finals, max_steps, i);  // loop over envs: rules
@@ -71,9 +71,9 @@ GZ void step_tile(const Call &call, const Store &s, int mode, bool finals, int m
   } else {
     for (i64 k = low; k < high; ++k) {
       const i64 i = call.envs ? call.envs[k] : k;
-      advance<Held>(s, finals, max_steps, i);
+      advance<Held>(s, finals, max_steps, i, {}, seen);
       keep_last_state(*call.store, finals, max_steps, i);
-      settle(*call.store, mode, finals, max_steps, i);
+      settle(*call.store, mode, finals, max_steps, i, seen);
     }
   }
 }
@@ -87,7 +87,7 @@ template <class Held> GZ void run_tiles(const void *pointer, i64 begin, i64 end)
     for (i64 step = 0; step < call.steps; ++step) {
       const bool finals = finals_after(mode, step, call.steps);
       if (call.random) act(s, low, high);
-      step_tile<Held>(call, s, mode, finals, max_steps, low, high);
+      step_tile<Held>(call, s, mode, finals, seen_after(step, call.steps), max_steps, low, high);
     }
     for (i64 k = low; k < high; ++k) show_state(*call.store, max_steps, call.envs ? call.envs[k] : k);
   }

@@ -51,11 +51,11 @@ GZ_KERNEL(GZ_BLOCKS_rollout) gz_rollout(GZ_STORE s, i64 steps, i64 count) {
   const Together all = rows::neighbours(nullptr, i, count);
   const int mode = s.control->mode, max_steps = s.control->max_steps;
   for (i64 k = 0; k < steps; ++k) {
-    const bool finals = finals_after(mode, k, steps);
+    const bool finals = finals_after(mode, k, steps), seen = seen_after(k, steps);
     act(s, i);
-    advance(s, finals, max_steps, i, all);
+    advance(s, finals, max_steps, i, all, seen);
     keep_last_state(s, finals, max_steps, i);
-    settle(s, mode, finals, max_steps, i);
+    settle(s, mode, finals, max_steps, i, seen);
   }
   show_state(s, max_steps, i);
 }
