@@ -26,6 +26,8 @@ GAMES = {
     "Chess-v0": ("chess", 400),
     "GardnerChess-v0": ("gardner_chess", 1_500),
     "AnimalShogi-v0": ("animal_shogi", 4_000),
+    "go_9x9": ("go_9x9", 1_000),
+    "go_19x19": ("go_19x19", 150),
 }
 
 
@@ -89,7 +91,7 @@ def test_whole_games(name: str) -> None:
     both, rng, moves = Both(name, GAMES[name][1]), np.random.default_rng(1), 0
     both.compare(np.ones(both.n, bool))
     results = set()
-    for _ in range(513):
+    for _ in range(800):
         over = np.asarray(both.theirs.terminated)
         if over.all():
             break
