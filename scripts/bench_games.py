@@ -86,6 +86,8 @@ PAIRS = (
     Pair("TicTacToe-v0", {}, {"pgx": "tic_tac_toe"}),
     Pair("ConnectFour-v0", {}, {"pgx": "connect_four"}),
     Pair("Othello-v0", {}, {"pgx": "othello"}),
+    Pair("Go-v0", {}, {"pgx": "go_9x9"}),
+    Pair("Go-v0", {"size": 19}, {"pgx": "go_19x19"}),
     Pair("Hex-v0", {}, {"pgx": "hex"}),
     Pair("KuhnPoker-v0", {}, {"pgx": "kuhn_poker"}),
     Pair("Game2048-v0", {}, {"pgx": "2048"}),
