@@ -38,6 +38,7 @@ MAY = {
         "gpuzoo.render",
     },
     "gpuzoo.registry": {"gpuzoo.core", "gpuzoo.envs"},
+    "gpuzoo.search": {"gpuzoo.core", "gpuzoo.registry", "gpuzoo.search", "gpuzoo.tensors"},
     "gpuzoo.interfaces.global_state": {"gpuzoo.core"},
     "gpuzoo.interfaces.infos": {"gpuzoo.core"},
     "gpuzoo.interfaces.signatures": set(),
@@ -77,7 +78,7 @@ MAY = {
 #: foreign package -> the only modules that may import it
 ONLY = {
     "cupy": {"gpuzoo.core.backend_cuda", "gpuzoo.tensors"},
-    "torch": {"gpuzoo.core.backend_cuda", "gpuzoo.tensors", "gpuzoo.wrappers"},
+    "torch": {"gpuzoo.core.backend_cuda", "gpuzoo.search", "gpuzoo.tensors", "gpuzoo.wrappers"},
     "mujoco": {"gpuzoo.physics.mjcf", "gpuzoo.envs.mujoco.renderer"},
     "dm_env": {"gpuzoo.interfaces.dm"},
     "jax": {"gpuzoo.jax"},

@@ -12,8 +12,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from gpuzoo.core import units
 from gpuzoo.core.backend import Unit, make_backend
-from gpuzoo.core.codegen import DEVICE
 
 SOURCES = Path(__file__).parent / "kernels"
 
@@ -62,17 +62,11 @@ def unit_code(*files: str, constants: str = "") -> str:
     """A translation unit of the engine's headers and of files of ``kernels``.
 
     Args:
-        files: names of files in ``kernels``, or code itself, which stand in this order after ``launch.cuh``.
+        files: names of files in ``kernels``, or code itself, which stand in this order after ``streams.cuh``.
         constants: C++ that stands before them.
     """
-
-    def text(path: Path) -> str:
-        return f'#line 1 "{path.name}"\n{path.read_text(encoding="utf-8")}'
-
-    parts = ["#define LANES 1", text(DEVICE / "base.cuh"), "#ifdef GZ_SIMT", text(DEVICE / "simt.cuh"), "#endif"]
-    parts += [text(DEVICE / "math.cuh"), text(DEVICE / "rng.cuh"), "#if !defined(GZ_CUDA) && !defined(GZ_SIMT)"]
-    parts += [text(DEVICE / "threads.cuh"), "#endif", text(SOURCES / "launch.cuh"), constants]
-    return "\n".join([*parts, *(text(SOURCES / x) if x.endswith(".cuh") else x for x in files), ""])
+    parts = (SOURCES / x if x.endswith(".cuh") else x for x in files)
+    return units.unit_code(SOURCES / "streams.cuh", constants, *parts)
 
 
 @functools.cache

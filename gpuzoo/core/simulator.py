@@ -37,6 +37,8 @@ _TRANSIENT: Final = frozenset({"over", "reset_mask", "reset_seed", "action", "fi
 _WANTED: Final = frozenset({"state", "final_state"})
 #: what a step is given and tells
 _IN_AND_OUT: Final = ("observation", "final_observation", "action", "action_mask", "final_action_mask")
+#: what a step writes whatever was there before
+_TOLD: Final = frozenset({"observation", "reward", "terminated", "truncated", "final_return", "final_length"})
 _FIELD: Final = "field_"  #: what the pointers of fields begin with
 
 _generation = 0  #: forks between the first process and this one
@@ -707,6 +709,13 @@ class Simulator:
                 same = self.xp.asarray(np.zeros(n, np.int64)) if array.shape == (1,) else where
                 arrays[f"param_{name}"] = self.backend.take(array, same)
         return Snapshot(self.env.id, self.constants(), arrays)
+
+    def episode_arrays(self) -> dict[str, Any]:
+        """Those of `arrays` from which episodes go on: a snapshot's without what a step writes anew, in place."""
+        left_out = _TRANSIENT | _WANTED | _TOLD
+        if self.env.chooses:  # its rules, not its masks, say what is legal
+            left_out |= {"action_mask"}
+        return {name: array for name, array in self.arrays.items() if name not in left_out}
 
     def constants(self) -> dict[str, Any]:
         """The compile-time part of the game's configuration."""
