@@ -45,7 +45,8 @@ def test_a_rollout_is_many_steps(name: str, mode: str) -> None:
         for _ in range(steps):
             sims[1].random_actions()
             legal = np.take_along_axis(sims[1].arrays["action_mask"], sims[1].arrays["action"].astype(int), 2)[..., 0]
-            rows, mover = np.arange(24), sims[1].arrays["to_move"]
+            turn = get(name).turn
+            rows, mover = np.arange(24), 0 if turn is None else sims[1].arrays[turn]
             assert (legal[rows, mover] | (sims[1].arrays["waiting"] != 0)).all()
             sims[1].step()
         over = sims[1].arrays["ended"] != 0  # the others' final observations are of an earlier step

@@ -60,14 +60,14 @@ GZ void step_tile(const Call &call, const Store &s, int mode, bool finals, bool 
   if constexpr (GZ_BRANCHLESS) {
     GZ_INDEPENDENT
     for (i64 i = low; i < high; ++i) advance<Held>(s, finals, max_steps, i);  // loop over envs: rules
-    look(s, mode, finals, max_steps, low, high);
+    if (seen) look(s, mode, finals, max_steps, low, high);
     for (i64 i = low; finals && i < high; ++i) keep_last_state(*call.store, finals, max_steps, i);
     int news = 0;
     for (i64 i = low; i < high; ++i) news += s.ended[i] | s.waiting[i];
     if constexpr (GZ_SHORT)
       if (8 * news > high - low) return settle_all<Held>(s, mode, finals, max_steps, low, high);
     for (i64 i = low; news && i < high; ++i)
-      if (s.ended[i] | s.waiting[i]) settle(*call.store, mode, finals, max_steps, i);
+      if (s.ended[i] | s.waiting[i]) settle(*call.store, mode, finals, max_steps, i, seen);
   } else {
     for (i64 k = low; k < high; ++k) {
       const i64 i = call.envs ? call.envs[k] : k;

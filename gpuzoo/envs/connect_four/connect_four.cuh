@@ -22,6 +22,11 @@ GZ void reset(Env e) {
   });
 }
 
+// The columns that a player may choose: the cells of the upper row that are free.
+GZ u64 legal(Env e, int player) { return player == e.to_move ? 0x7full & ~(e.discs_0 | e.discs_1) : 0ull; }
+
+GZ int choose(Env e, int player, u32 bits) { return chosen_bit(legal(e, player), bits); }
+
 GZ void step(Env e) {
   once(e, [=] {
     const int mover = e.to_move, column = e.action[mover];
@@ -48,7 +53,7 @@ GZ void observe(Env e) {
     const u64 own = a == 0 ? e.discs_0 : e.discs_1, other = a == 0 ? e.discs_1 : e.discs_0;
     const auto out = words(e.observation[a]);
     for (int k = 0; k < 21; ++k) out[k] = spread((u32)(own >> 2 * k)) | spread((u32)(other >> 2 * k)) << 8;
-    const u64 legal = a == e.to_move ? ~(own | other) : 0;
-    for (int column = 0; column < 7; ++column) e.action_mask[a][column] = (i8)(legal >> column & 1);
+    const u64 free = legal(e, a);
+    for (int column = 0; column < 7; ++column) e.action_mask[a][column] = (i8)(free >> column & 1);
   });
 }

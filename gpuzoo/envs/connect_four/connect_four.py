@@ -57,6 +57,7 @@ class ConnectFour(EnvDef):
     Config = ConnectFourConfig
     invalid_action = -1
     action_mask = True
+    chooses = True
     turn = "to_move"
     reference = "pettingzoo connect_four_v3"
     interaction = "competitive"

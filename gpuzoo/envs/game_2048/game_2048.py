@@ -52,6 +52,7 @@ class Game2048(EnvDef):
     aliases = (r"2048", r"[Pp]lay2048")
     invalid_action = -1
     action_mask = True
+    chooses = True
     reference = "pgx==2.6.0 2048"
     links: ClassVar[Mapping[str, str]] = {
         "Pgx": "https://www.sotets.uk/pgx/2048/",

@@ -13,6 +13,8 @@ GZ void reset(Env e) {
   });
 }
 
+GZ int choose(Env e, int player, u32 bits) { return player == e.to_move ? (int)mulhi(bits, 2u) : 0; }
+
 GZ void step(Env e) {
   once(e, [=] {
     const int mover = e.to_move, other = 1 - mover, action = e.action[mover], before = e.last_action;

@@ -50,6 +50,7 @@ class KuhnPoker(EnvDef):
     aliases = (r"kuhn(_poker)?",)
     invalid_action = -1
     action_mask = True
+    chooses = True
     turn = "to_move"
     reference = "pgx==2.6.0 kuhn_poker"
     interaction = "competitive"

@@ -18,6 +18,11 @@ GZ void reset(Env e) {
   });
 }
 
+// The cells that a player may mark.
+GZ u32 legal(Env e, int player) { return player == e.to_move ? BOARD & ~(e.marks_0 | e.marks_1) : 0u; }
+
+GZ int choose(Env e, int player, u32 bits) { return chosen_bit(legal(e, player), bits); }
+
 GZ void step(Env e) {
   once(e, [=] {
     const int mover = e.to_move, cell = e.action[mover];
@@ -38,11 +43,11 @@ GZ void step(Env e) {
 GZ void observe(Env e) {
   lanes(e, AGENTS, [=](int a) {
     const u32 own = a == 0 ? e.marks_0 : e.marks_1, other = a == 0 ? e.marks_1 : e.marks_0;
-    const u32 legal = a == e.to_move ? ~(own | other) : 0u;
+    const u32 free = legal(e, a);
     for (int cell = 0; cell < 9; ++cell) {
       e.observation[a][2 * cell] = (i8)(own >> cell & 1u);
       e.observation[a][2 * cell + 1] = (i8)(other >> cell & 1u);
-      e.action_mask[a][cell] = (i8)(legal >> cell & 1u);
+      e.action_mask[a][cell] = (i8)(free >> cell & 1u);
     }
   });
 }

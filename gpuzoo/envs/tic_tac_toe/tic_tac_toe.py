@@ -48,6 +48,7 @@ class TicTacToe(EnvDef):
     aliases = (r"tictactoe(_v\d+)?", r"tic_tac_toe")
     invalid_action = -1
     action_mask = True
+    chooses = True
     turn = "to_move"
     reference = "pettingzoo tictactoe_v3"
     interaction = "competitive"
