@@ -191,7 +191,7 @@ def test_start() -> None:
 def test_pictures(name: str) -> None:
     """Every pixel through PettingZoo's parallel interface, and those of the state."""
     config, limit = CONFIGS[name], 40
-    s = simulator(1, max_episode_steps=limit, observation="image", **config)
+    s = simulator(1, max_episode_steps=limit, observation_type="image", **config)
     env = parallel_env(render_mode="rgb_array", max_cycles=limit, **config)
     rng = np.random.default_rng(1)
     for episode in range(3):

@@ -121,7 +121,7 @@ template <class Out> GZ void numbers(Env e, Out out) {
 }
 
 GZ void observe(Env e) {
-  if constexpr (Config::observation == OBSERVATION_IMAGE) {
+  if constexpr (Config::observation_type == OBSERVATION_TYPE_IMAGE) {
     lanes(e, AGENTS, COURT_HEIGHT, [=](int a, int row) { paint_row(e, e.observation[a], row); });
   } else {
     lanes(e, AGENTS, [=](int a) {
@@ -132,7 +132,7 @@ GZ void observe(Env e) {
 }
 
 GZ void state(Env e) {
-  if constexpr (Config::observation == OBSERVATION_IMAGE)
+  if constexpr (Config::observation_type == OBSERVATION_TYPE_IMAGE)
     lanes(e, COURT_HEIGHT, [=](int row) { paint_row(e, e.state, row); });
   else
     once(e, [=] { numbers(e, e.state); });

@@ -26,7 +26,9 @@ class CooperativePongConfig(Config):
     max_reward: float = param(100.0, doc="reward of each agent if the ball stays in play until the time limit")
     off_screen_penalty: float = param(-10.0, doc="reward of each agent when the ball is lost")
     render_ratio: int = param(2, low=1, high=20, doc="divides the court of 960 x 560 pixels, and what is on it")
-    observation: Literal["numbers", "image"] = param("numbers", doc="places and velocity, or the original's picture")
+    observation_type: Literal["numbers", "image"] = param(
+        "numbers", doc="places and velocity, or the original's picture"
+    )
 
 
 class CooperativePong(EnvDef):
@@ -37,23 +39,25 @@ class CooperativePong(EnvDef):
     its parallel interface sees them.
 
     **Agents.** `paddle_0` at the left wall, 20 x 80 pixels; `paddle_1` at the right one. With `cake_paddle` the right
-    one has four tiers, all 30 wide, of which the one at the wall is 120 high, and the others two thirds, one third and a
-    twelfth of it; without, it has 20 x 100 pixels.
+    one has four tiers, all 30 wide. The one at the wall is 120 high, the others two thirds, one third and a twelfth of
+    it. Without, it has 20 x 100 pixels.
 
     **Actions.** `Discrete(3)`: stay, up, down, by the paddle's speed. A move that would leave the court is none.
 
     **Ball.** It has 20 x 20 pixels, and begins in the middle in a direction that is at least 10 degrees off the
     horizontal and 25 off the vertical. In each step both paddles move, and then the ball by its velocity, to x and y
     that are rounded towards 0. Beyond the upper or the lower wall, it is put back to the wall and its vertical velocity
-    turns round. If it is then beyond the left or the right wall, it is lost. Otherwise it may have met the paddle in
-    its half of the court, or the tier of the paddle that is nearest to the middle of those that it met. It is put beside
-    that, in front of it, and its horizontal velocity leads away from the paddle. It was above if its upper edge, before
-    this step's vertical motion, was above the tier's and it falls: then it is put on top, and its vertical velocity
-    turns round. It was below if the same holds upside down: then its upper edge is the tier's last row.
+    turns round. If it is then beyond the left or the right wall, it is lost.
+
+    Otherwise it may have met the paddle of its half of the court. Of several tiers the one nearest to the middle
+    counts. The ball is put beside the tier, on the side of the middle, and its horizontal velocity leads away from the
+    paddle. It came from above if it falls and its upper edge, less its vertical velocity, is above the tier's: then it
+    is put on top, and its vertical velocity turns round. It came from below if it rises and its lower edge, less the
+    velocity, is below the tier's: then it is put under it, one pixel deep in the tier, and turns round too.
 
     **Observation.** `Box(7)`: where the middles of the left paddle, of the right one (both vertically), and of the ball
     (horizontally, vertically) are, from -1 at the left or upper wall to 1; the ball's velocity divided by
-    `ball_speed`; -1 for the left paddle and 1 for the right one. With `observation="image"`, `Box(0, 255,
+    `ball_speed`; -1 for the left paddle and 1 for the right one. With `observation_type="image"`, `Box(0, 255,
     (280, 480, 3), uint8)`: the original's picture, 255 where a paddle or the ball is. The state is the same picture, or
     the first six numbers.
 
@@ -75,14 +79,14 @@ class CooperativePong(EnvDef):
     links: ClassVar[Mapping[str, str]] = {
         "PettingZoo": "https://pettingzoo.farama.org/environments/butterfly/cooperative_pong/",
     }
-    benchmarks = {"image": {"observation": "image", "num_envs": 64}}
+    benchmarks = {"image": {"observation_type": "image", "num_envs": 64}}
     render_fps = 15
 
     def agents(self, cfg: CooperativePongConfig) -> dict[str, int]:
         return {"paddle": 2}
 
     def lanes(self, cfg: CooperativePongConfig) -> int:
-        return 256 if cfg.observation == "image" else 1
+        return 256 if cfg.observation_type == "image" else 1
 
     def constants(self, cfg: CooperativePongConfig) -> dict[str, int]:
         right = (30, 120) if cfg.cake_paddle else (20, 100)
@@ -102,12 +106,12 @@ class CooperativePong(EnvDef):
         return spaces.Box(0, 255, (known["COURT_HEIGHT"], known["COURT_WIDTH"], 3), np.uint8)
 
     def observation_space(self, cfg: CooperativePongConfig, group: str) -> spaces.Box:
-        if cfg.observation == "image":
+        if cfg.observation_type == "image":
             return self._picture(cfg)
         return spaces.Box(-np.inf, np.inf, (7,), np.float32)
 
     def state_space(self, cfg: CooperativePongConfig) -> spaces.Box:
-        if cfg.observation == "image":
+        if cfg.observation_type == "image":
             return self._picture(cfg)
         return spaces.Box(-np.inf, np.inf, (6,), np.float32)
 
@@ -115,7 +119,7 @@ class CooperativePong(EnvDef):
         return spaces.Discrete(3)
 
     def observation_names(self, cfg: CooperativePongConfig, group: str) -> dict[str, int]:
-        if cfg.observation == "image":
+        if cfg.observation_type == "image":
             return dict.fromkeys(("red", "green", "blue"), 1)
         places = (
             "left paddle's place",
