@@ -1,8 +1,8 @@
 """Harvest and Cleanup against records of Vinitsky et al.'s sequential_social_dilemma_games.
 
 `tests/reference/record_social_dilemmas.py` made them; the original got our draws. Maps, places, orientations, beams,
-what each agent sees and the rewards are equal. Those of inequity aversion are of float64 there, and are within 4 units of
-the last place of the largest number in the sum.
+what each agent sees and the rewards are equal. Those of inequity aversion are of float64 there, and are within 4 units
+of the last place of the largest number in the sum.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ pytestmark = pytest.mark.rotates
 
 with np.load(Path(__file__).parent / "reference" / "social_dilemmas.npz") as file:
     RECORDS = {name: file[name] for name in file.files}
+HARVEST = gpuzoo.get("Harvest-v0")
 CASES = sorted({name.rpartition("/")[0] for name in RECORDS})
 MAP = """
 @@@@@@@
@@ -128,9 +129,9 @@ def test_hughes_inequity_aversion() -> None:
     """Equation (2) of Hughes et al. with the smoothed rewards of their equation (3), in float64."""
     config = {"num_agents": 5, "ascii_map": MAP, "alpha": 5.0, "beta": 0.05, "inequity_decay": 0.75}
     plain, averse = (
-        Simulator(gpuzoo.get("Harvest-v0"), 40, device="cpu", autoreset_mode="disabled", inequity_averse_reward=way, **config)
+        Simulator(HARVEST, 40, device="cpu", autoreset_mode="disabled", inequity_averse_reward=way, **config)
         for way in ("no", "hughes")
-    )  # fmt: skip
+    )
     plain.reset(seed=1)
     averse.reset(seed=1)
     rng, smooth = np.random.default_rng(0), np.zeros((40, 5))
@@ -148,9 +149,7 @@ def test_hughes_inequity_aversion() -> None:
 
 def test_starts() -> None:
     """Agents begin on different places, each as often as another, looking everywhere."""
-    sim = Simulator(
-        gpuzoo.get("Harvest-v0"), 4000, device="cpu", autoreset_mode="disabled", num_agents=3, ascii_map=MAP
-    )
+    sim = Simulator(HARVEST, 4000, device="cpu", autoreset_mode="disabled", num_agents=3, ascii_map=MAP)
     sim.reset(seed=0)
     place = sim.arrays["place"]
     assert all(len(set(row)) == 3 for row in place.tolist())

@@ -8,11 +8,11 @@ in the environment of this project's tests writes ``social_dilemmas.npz``. The r
 spaces, base classes and windows alone; empty modules stand in for them.
 
 The original draws from NumPy's global generator. Here it gets the numbers that this project's engine draws
-(``tests/draws.py``), in this order: the order in which agents get contested cells, the order of their beams, the growth
-of each apple, the place of new waste. Envs of a case begin in states drawn widely, or by a reset of ours, and then
+(``tests/draws.py``): the order in which agents get contested cells, the order of their beams, the growth of each apple,
+the place of new waste. Envs of a case begin in states drawn widely, or by a reset of ours, and then
 run by themselves.
 
-Keys are ``<game>/<case>/<array>``. ``config`` is JSON: the parameters of our game. With T steps of K envs with N agents:
+Keys are ``<game>/<case>/<array>``. ``config`` is JSON: the parameters of our game. With T steps of K envs of N agents:
 
 =====================================  ============================================================
 ``cells place facing elapsed_steps``   the first state, (K, ...), as fields of our game
@@ -74,20 +74,22 @@ BANK = """
 @@@@@@@@@@
 """
 
+AVERSE, COLLECTIVE = {"inequity_averse_reward": "original"}, {"use_collective_reward": True}
+
 #: game -> case -> (parameters, envs, steps, whether ours begins by a reset)
 CASES: dict[str, dict[str, tuple[dict[str, Any], int, int, bool]]] = {
     "Harvest-v0": {
         "default": ({}, 3, 60, True),
         "nine": ({"num_agents": 9, "ascii_map": ARENA}, 40, 6, False),
         "open": ({"num_agents": 6, "ascii_map": OPEN, "beam_length": 3}, 40, 6, False),
-        "averse": ({"num_agents": 5, "ascii_map": ARENA, "inequity_averse_reward": "original"}, 20, 6, False),
-        "collective": ({"num_agents": 3, "ascii_map": ARENA, "use_collective_reward": True, "view_len": 2}, 20, 6, False),
+        "averse": ({"num_agents": 5, "ascii_map": ARENA, **AVERSE}, 20, 6, False),
+        "collective": ({"num_agents": 3, "ascii_map": ARENA, "view_len": 2, **COLLECTIVE}, 20, 6, False),
         "alone": ({"num_agents": 1, "ascii_map": ARENA, "view_len": 3}, 10, 10, True),
     },
     "Cleanup-v0": {
         "default": ({}, 3, 60, True),
         "nine": ({"num_agents": 9, "ascii_map": BANK}, 40, 6, False),
-        "averse": ({"num_agents": 4, "ascii_map": BANK, "inequity_averse_reward": "original", "alpha": 0.5}, 20, 6, False),
+        "averse": ({"num_agents": 4, "ascii_map": BANK, "alpha": 0.5, **AVERSE}, 20, 6, False),
         "small view": ({"num_agents": 7, "ascii_map": BANK, "view_len": 2, "beam_length": 4}, 20, 6, False),
     },
 }  # fmt: skip

@@ -248,10 +248,10 @@ class KnightsArchersZombies(EnvDef):
                 x, y, k, pause = (int(state[name][a]) for name in ("x", "y", "direction", "pause"))
                 _draw_player(canvas, x, y, k, pause, archer=a < cfg.num_archers)
         for k in range(int(state["arrows"])):
-            x, y = (int(state[name][k]) + ARROW / 2 for name in ("arrow_x", "arrow_y"))
-            _draw_arrow(canvas, x, y, int(state["arrow_direction"][k]))
-        left = f"{int((~dead).sum())} of {len(dead)} defend, {int(state['zombies'])} zombies"
-        canvas.hud(left=left, right=f"step {int(state['elapsed_steps'])}")
+            left, top = (int(state[name][k]) for name in ("arrow_x", "arrow_y"))
+            _draw_arrow(canvas, left + ARROW / 2, top + ARROW / 2, int(state["arrow_direction"][k]))
+        text = f"{int((~dead).sum())} of {len(dead)} defend, {int(state['zombies'])} zombies"
+        canvas.hud(left=text, right=f"step {int(state['elapsed_steps'])}")
 
 
 def _field(canvas: Canvas) -> None:
