@@ -100,9 +100,8 @@ template <class Out> GZ void paint(Env e, Out out, int row, int left, int top, i
     for (int c = 0; c < 3; ++c) out[3 * (COURT_WIDTH * row + x) + c] = 255;
 }
 
+// What of the picture, which is black, is white in one of its rows.
 template <class Out> GZ void paint_row(Env e, Out out, int row) {
-  GZ_ROLLED
-  for (int k = 0; k < 3 * COURT_WIDTH; ++k) out[3 * COURT_WIDTH * row + k] = 0;
   paint(e, out, row, 0, e.left, LEFT_WIDTH, LEFT_HEIGHT);
   for (int k = 0; k < TIERS; ++k) paint(e, out, row, tier_left(k), tier_top(e.right, k), RIGHT_WIDTH, tier_height(k));
   paint(e, out, row, e.x, e.y, BALL, BALL);
@@ -122,6 +121,7 @@ template <class Out> GZ void numbers(Env e, Out out) {
 
 GZ void observe(Env e) {
   if constexpr (Config::observation_type == OBSERVATION_TYPE_IMAGE) {
+    lanes(e, AGENTS, 3 * COURT_WIDTH * COURT_HEIGHT, [=](int a, int k) { e.observation[a][k] = 0; });
     lanes(e, AGENTS, COURT_HEIGHT, [=](int a, int row) { paint_row(e, e.observation[a], row); });
   } else {
     lanes(e, AGENTS, [=](int a) {
@@ -132,8 +132,10 @@ GZ void observe(Env e) {
 }
 
 GZ void state(Env e) {
-  if constexpr (Config::observation_type == OBSERVATION_TYPE_IMAGE)
+  if constexpr (Config::observation_type == OBSERVATION_TYPE_IMAGE) {
+    lanes(e, 3 * COURT_WIDTH * COURT_HEIGHT, [=](int k) { e.state[k] = 0; });
     lanes(e, COURT_HEIGHT, [=](int row) { paint_row(e, e.state, row); });
-  else
+  } else {
     once(e, [=] { numbers(e, e.state); });
+  }
 }

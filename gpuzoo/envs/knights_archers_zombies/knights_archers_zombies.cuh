@@ -123,6 +123,7 @@ GZ void strike(Env e, int z) {
       scatter_max(e.spent[k], 1);
       return;
     }
+  GZ_ROLLED
   for (int a = NUM_ARCHERS; a < AGENTS; ++a)
     if (swings(e, a) && overlap(box_of_mace(e, a), zombie)) {
       scatter_add(e.score[a], 1);
@@ -203,6 +204,7 @@ GZ void step(Env e) {
     if (e.alive[a]) act(e, a);
   });
   once(e, [=] {
+    GZ_ROLLED
     for (int a = 0; a < NUM_ARCHERS; ++a) draw_bow(e, a);
   });
   lanes(e, ARROWS, [=](int k) {
@@ -239,6 +241,7 @@ GZ void list(Env e, int k, int kind, Box box, int direction) {
 // Maces stand in the first rows of theirs.
 GZ void list_mace(Env e, int k) {
   int left = k - AGENTS;
+  GZ_ROLLED
   for (int a = NUM_ARCHERS; a < AGENTS; ++a) {
     if (!swings(e, a)) continue;
     if (left == 0) return list(e, k, MACE, box_of_mace(e, a), e.direction[a]);

@@ -100,7 +100,8 @@ class KnightsArchersZombies(EnvDef):
     first row has no distance, and the agent's own x / 1280 and y / 720. `observation_type="masked"` has six more
     numbers at the beginning of each row: whether it is a zombie, an archer, a knight, a mace, an arrow, the agent
     itself. `"sequence"` is the same without the rows of nobody; the rows that are left over, at the end, are 0. The
-    state has a row for each, without the first number, and with x / 1280 and y / 720 themselves.
+    state has a row for each, without the distance, and with x / 1280 and y / 720 themselves, row after row in one
+    vector.
 
     **Reward.** The points of the step before, except for the first living agent, who gets those of this step. Who
     becomes the first gets both; points of an agent that dies or of a game that ends may be lost. That is what
@@ -125,7 +126,9 @@ class KnightsArchersZombies(EnvDef):
     links: ClassVar[Mapping[str, str]] = {
         "PettingZoo": "https://pettingzoo.farama.org/environments/butterfly/knights_archers_zombies/",
     }
-    benchmarks = {"10 archers, 10 knights": {"num_archers": 10, "num_knights": 10, "max_zombies": 40, "max_arrows": 40}}
+    benchmarks: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "4 archers, 4 knights": {"num_archers": 4, "num_knights": 4, "max_zombies": 20, "max_arrows": 20},
+    }
     render_fps = 15
 
     @classmethod
@@ -159,7 +162,7 @@ class KnightsArchersZombies(EnvDef):
         return spaces.Box(-1.0, 1.0, (self._rows(cfg) + 1, self._width(cfg)), np.float32)
 
     def state_space(self, cfg: KnightsArchersZombiesConfig) -> spaces.Box:
-        return spaces.Box(-1.0, 1.0, (self._rows(cfg), self._width(cfg) - 1), np.float32)
+        return spaces.Box(-1.0, 1.0, (self._rows(cfg) * (self._width(cfg) - 1),), np.float32)
 
     def action_space(self, cfg: KnightsArchersZombiesConfig, group: str) -> spaces.Discrete:
         return spaces.Discrete(6)
