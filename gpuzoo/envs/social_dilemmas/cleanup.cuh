@@ -23,11 +23,3 @@ GZ void grow(Env e) {
     e.cells[e.waste_cell[k]] = WASTE;
   });
 }
-
-template <class Out> GZ void write_planes(Env e, Out out, int content, u32 agent, int beams) {
-  const u32 wall = content == BORDER, apple = content == APPLE, waste = content == WASTE, river = content == RIVER;
-  const u32 stream = content == STREAM, outside = content == OUTSIDE, fines = beams & FINES, cleans = beams / CLEANS;
-  out[0] = wall | apple << 8 | waste << 16 | river << 24;
-  out[1] = agent;
-  out[2] = stream | outside << 8 | fines << 16 | cleans << 24;
-}

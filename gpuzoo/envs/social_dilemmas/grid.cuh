@@ -2,9 +2,8 @@
 // Hughes et al., "Inequity aversion improves cooperation in intertemporal social dilemmas", 2018), with the rules of
 // Vinitsky et al.'s sequential_social_dilemma_games. The map has a margin, so that nobody looks off it.
 
-// A game's own file defines what grows, and what is seen of a cell.
+// A game's own file defines what grows.
 GZ void grow(Env e);
-template <class Out> GZ void write_planes(Env e, Out out, int content, u32 agent, int beams);
 
 enum Content { EMPTY, BORDER, APPLE, WASTE, RIVER, STREAM, OUTSIDE };
 enum Move { GO_LEFT, GO_RIGHT, GO_AHEAD, GO_BACK, STAY, TURN_RIGHT, TURN_LEFT, FIRE, CLEAN };
@@ -20,7 +19,6 @@ GZ bool is_open(Env e, int cell) { return (e.cells[cell] != BORDER) & (e.cells[c
 GZ void clear_maps(Env e) {
   lanes(e, CELLS, [=](int c) {
     e.top[c] = NONE;
-    e.here[c] = e.wanted[c] = 0;
     e.beams[c] = 0;
   });
 }
@@ -139,6 +137,10 @@ GZ int move_in_turn(Env e, int left) {
 GZ void move_all(Env e) {
   int left = 0;
   for (int a = 0; a < AGENTS; ++a) {
+    e.here[e.place[a]] = 0;
+    if (e.wish[a] != NONE) e.here[e.wish[a]] = e.wanted[e.wish[a]] = 0;
+  }
+  for (int a = 0; a < AGENTS; ++a) {
     e.seat[a] = e.place[a];
     e.here[e.place[a]] += 1;
     e.target[a] = e.wish[a];
@@ -225,7 +227,14 @@ GZ void step(Env e) {
       e.earned[a] += 1.f;
     }
   });
-  in_random_order(e, AGENTS, BEAM_ORDER, [=](int a) { use_beam(e, a); });
+  if constexpr (CAN_CLEAN) {
+    in_random_order(e, AGENTS, BEAM_ORDER, [=](int a) { use_beam(e, a); });
+  } else {
+    once(e, [=] {
+      GZ_ROLLED
+      for (int a = 0; a < AGENTS; ++a) use_beam(e, a);
+    });
+  }
   lanes(e, AGENTS, [=](int a) { e.earned[a] -= e.cfg.fine * (float)e.hits[a]; });
   grow(e);
   average(e);
@@ -233,26 +242,34 @@ GZ void step(Env e) {
 
 // ---- what agents see ----
 
-// Where row i and column j of an agent's view are on the map: the view turns with it.
-GZ int seen_cell(Env e, int a, int i, int j) {
-  const int facing = e.facing[a], u = i - VIEW, v = j - VIEW;
-  const int turn = Config::upright_views ? facing : (4 - facing) % 4;
-  const int row = turn == UP ? u : turn == RIGHT ? v : turn == DOWN ? -u : -v;
-  const int column = turn == UP ? v : turn == RIGHT ? -u : turn == DOWN ? -v : u;
-  return e.place[a] + row * STRIDE + column;
+// The agent's view turns with it: where its rows go up to, as a direction on the map.
+GZ int upwards(Env e, int a) { return Config::upright_views ? (int)e.facing[a] : (4 - e.facing[a]) % 4; }
+
+GZ void show_row(Env e, int a, int i) {
+  const int up = upwards(e, a), right = ahead((up + 1) % 4);
+  auto out = words(e.observation[a]) + i * SIDE * WORDS;
+  int c = e.place[a] - ahead(up) * (i - VIEW) - right * VIEW;
+  GZ_ROLLED
+  for (int j = 0; j < SIDE; ++j, c += right) {
+    const int code = e.cells[c] | e.beams[c] << 3;
+    for (int w = 0; w < WORDS; ++w) out[j * WORDS + w] = e.look[code * WORDS + w];
+  }
+}
+
+// The last one of those on a cell is seen; the agent itself is not.
+GZ void show_others(Env e, int a) {
+  auto out = words(e.observation[a]) + AGENT_WORD;
+  const int up = upwards(e, a), row = e.place[a] / STRIDE, column = e.place[a] % STRIDE;
+  for (int b = 0; b < AGENTS; ++b) {
+    const int down = e.place[b] / STRIDE - row, right = e.place[b] % STRIDE - column;
+    const int i = VIEW + (up == UP ? down : up == RIGHT ? -right : up == DOWN ? -down : right);
+    const int j = VIEW + (up == UP ? right : up == RIGHT ? down : up == DOWN ? -right : -down);
+    const bool seen = (i >= 0) & (i < SIDE) & (j >= 0) & (j < SIDE);
+    if (seen) out[(i * SIDE + j) * WORDS] = a == b ? 0u : 1u << 8 * ((e.facing[b] + 4 - e.facing[a]) % 4);
+  }
 }
 
 GZ void observe(Env e) {
-  lanes(e, CELLS, [=](int c) { e.top[c] = NONE; });
-  once(e, [=] {
-    for (int a = 0; a < AGENTS; ++a) e.top[e.place[a]] = (i8)a;
-  });
-  lanes(e, AGENTS, Const<SIDE>(), [=](int a, int i) {
-    auto out = words(e.observation[a]) + i * SIDE * (PLANES / 4);
-    for (int j = 0; j < SIDE; ++j) {
-      const int c = seen_cell(e, a, i, j), b = e.top[c];
-      const u32 agent = (b == NONE) | (b == a) ? 0u : 1u << 8 * ((e.facing[max(b, 0)] + 4 - e.facing[a]) % 4);
-      write_planes(e, out + j * (PLANES / 4), e.cells[c], agent, e.beams[c]);
-    }
-  });
+  lanes(e, AGENTS, Const<SIDE>(), [=](int a, int i) { show_row(e, a, i); });
+  lanes(e, AGENTS, [=](int a) { show_others(e, a); });
 }

@@ -21,6 +21,13 @@ ACTIONS = ("left", "right", "ahead", "back", "stay", "turn right", "turn left", 
 OTHERS = tuple(f"another agent that looks {way}" for way in ("the same way", "to the right", "back", "to the left"))
 
 
+#: planes of a view: what must be in a cell, or which beam
+CONTENTS = {
+    "wall": BORDER, "apple": APPLE, "waste": WASTE, "river": RIVER, "stream": STREAM, "outside of the map": OUTSIDE,
+}  # fmt: skip
+BEAMS = {"fining beam": FINES, "cleaning beam": CLEANS}
+
+
 @dataclasses.dataclass(frozen=True)
 class GridConfig(Config):
     """Agents, what they see, beams and rewards."""
@@ -116,14 +123,27 @@ class Grid(EnvDef):
             "CELLS": (rows + 2 * margin) * (columns + 2 * margin),
             "VIEW": margin,
             "SIDE": 2 * margin + 1,
-            "PLANES": len(self.planes),
+            "WORDS": len(self.planes) // 4,
+            "AGENT_WORD": self.planes.index(OTHERS[0]) // 4,
+            "CAN_CLEAN": int("cleaning beam" in self.planes),
             "STARTS": len(self.places(cfg, "P")),
         }
 
     def tables(self, cfg: Any) -> dict[str, NDArray[Any]]:
         known = np.vectorize(self.letters.__getitem__)(self.letters_of(cfg))
         plan = np.pad(known, cfg.view_len, constant_values=OUTSIDE).astype(np.uint8)
-        return {"plan": plan.ravel(), "start": np.array(self.places(cfg, "P"), np.int32)}
+        content, beams = np.arange(32) % 8, np.arange(32) // 8
+        look = np.zeros((32, len(self.planes)), np.uint8)
+        for k, name in enumerate(self.planes):
+            if name in CONTENTS:
+                look[:, k] = content == CONTENTS[name]
+            elif name in BEAMS:
+                look[:, k] = beams & BEAMS[name] != 0
+        return {
+            "plan": plan.ravel(),
+            "start": np.array(self.places(cfg, "P"), np.int32),
+            "look": look.view("<u4").astype(np.uint32).ravel(),
+        }
 
     def fields(self, cfg: Any) -> dict[str, Field]:
         content = "0 nothing, 1 wall, 2 apple, 3 waste, 4 river, 5 stream, 6 outside of the map"

@@ -20,9 +20,3 @@ GZ void grow(Env e) {
     if (e.ripe[k]) e.cells[e.apple_cell[k]] = APPLE;
   });
 }
-
-template <class Out> GZ void write_planes(Env e, Out out, int content, u32 agent, int beams) {
-  const u32 wall = content == BORDER, apple = content == APPLE, outside = content == OUTSIDE, beam = beams & FINES;
-  out[0] = wall | apple << 8 | outside << 16 | beam << 24;
-  out[1] = agent;
-}
