@@ -11,6 +11,7 @@ enum Facing { UP, RIGHT, DOWN, LEFT };
 enum Beam { FINES = 1, CLEANS = 2 };
 enum Draw { MOVE_ORDER, BEAM_ORDER, PLACE, LOOK, GROW, SPOIL, WHERE };
 constexpr int NONE = -1;
+constexpr int AGENT_HERE = 32;  // is added to what is shown of a cell: content + 8 * beams
 
 GZ int ahead(int facing) { return facing == UP ? -STRIDE : facing == RIGHT ? 1 : facing == DOWN ? STRIDE : -1; }
 
@@ -245,31 +246,32 @@ GZ void step(Env e) {
 // The agent's view turns with it: where its rows go up to, as a direction on the map.
 GZ int upwards(Env e, int a) { return Config::upright_views ? (int)e.facing[a] : (4 - e.facing[a]) % 4; }
 
+// The last one of those on a cell is seen; the agent itself is not.
+GZ u32 other_at(Env e, int a, int cell) {
+  const int b = e.top[cell];
+  return a == b ? 0u : 1u << 8 * ((e.facing[b] + 4 - e.facing[a]) % 4);
+}
+
 GZ void show_row(Env e, int a, int i) {
   const int up = upwards(e, a), right = ahead((up + 1) % 4);
   auto out = words(e.observation[a]) + i * SIDE * WORDS;
   int c = e.place[a] - ahead(up) * (i - VIEW) - right * VIEW;
   GZ_ROLLED
   for (int j = 0; j < SIDE; ++j, c += right) {
-    const int code = e.cells[c] | e.beams[c] << 3;
-    for (int w = 0; w < WORDS; ++w) out[j * WORDS + w] = e.look[code * WORDS + w];
-  }
-}
-
-// The last one of those on a cell is seen; the agent itself is not.
-GZ void show_others(Env e, int a) {
-  auto out = words(e.observation[a]) + AGENT_WORD;
-  const int up = upwards(e, a), row = e.place[a] / STRIDE, column = e.place[a] % STRIDE;
-  for (int b = 0; b < AGENTS; ++b) {
-    const int down = e.place[b] / STRIDE - row, right = e.place[b] % STRIDE - column;
-    const int i = VIEW + (up == UP ? down : up == RIGHT ? -right : up == DOWN ? -down : right);
-    const int j = VIEW + (up == UP ? right : up == RIGHT ? down : up == DOWN ? -right : -down);
-    const bool seen = (i >= 0) & (i < SIDE) & (j >= 0) & (j < SIDE);
-    if (seen) out[(i * SIDE + j) * WORDS] = a == b ? 0u : 1u << 8 * ((e.facing[b] + 4 - e.facing[a]) % 4);
+    const int code = e.shown[c];
+    for (int w = 0; w < WORDS; ++w) out[j * WORDS + w] = e.look[(code & (AGENT_HERE - 1)) * WORDS + w];
+    if (code >= AGENT_HERE) out[j * WORDS + AGENT_WORD] = other_at(e, a, c);
   }
 }
 
 GZ void observe(Env e) {
+  lanes(e, CELLS, [=](int c) { e.shown[c] = (u8)(e.cells[c] | e.beams[c] << 3); });
+  once(e, [=] {
+    for (int a = 0; a < AGENTS; ++a) {
+      const int c = e.place[a];
+      e.shown[c] = (u8)(e.shown[c] | AGENT_HERE);
+      e.top[c] = (i8)a;
+    }
+  });
   lanes(e, AGENTS, Const<SIDE>(), [=](int a, int i) { show_row(e, a, i); });
-  lanes(e, AGENTS, [=](int a) { show_others(e, a); });
 }

@@ -161,6 +161,7 @@ class Grid(EnvDef):
             "earned": Field("float32", ("agents",), "reward of this step", scratch=True),
             "taken": Field("bool", ("STARTS",), "whether somebody begins there", scratch=True),
             "top": Field("int8", ("CELLS",), "who is seen on each cell, or -1", scratch=True),
+            "shown": Field("uint8", ("CELLS",), "what is seen of each cell", scratch=True),
             "here": Field("int8", ("CELLS",), "agents on each cell", scratch=True),
             "wanted": Field("int8", ("CELLS",), "agents that want it", scratch=True),
         }
