@@ -204,7 +204,7 @@ GZ_SELDOM void capsule_cylinder(Vec *out, const Vec *capsule, const Vec *cylinde
     // The line of the capsule's surface that faces the cylinder, grown by half of the margin, as the cap is.
     const Triple surface = found.point + found.normal * ((margin - found.distance) * num(0.5));
     const Triple begin = surface + along * (dot(apart - surface, along) - length), way = along * (length * num(2.0));
-    const Triple up = axis * sign(dot(surface, axis));
+    const Triple up = axis * sign(-dot(normal, axis));  // also where the capsule is past the cylinder's middle
     Vec at[2], height[2];
     const PackMask meets = level & above_cap(at[0], at[1], begin, way, x, cross(axis, x), size.cylinder);
     Triple place[2];
