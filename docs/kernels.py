@@ -28,6 +28,7 @@ def _rate(rate: float | None) -> str:
 def _cells(row: Mapping[str, Any]) -> list[str]:
     cells = [f"`{row['id']}`", row["case"], str(row["lanes"]), str(row["registers"])]
     cells += [
+        f"{row['code'] / 1024:.3g}",
         f"{row['shared'] / 1024:.3g}",
         f"{row['occupancy']:.0%}",
         _by_bytes(row["loads"]),
@@ -44,7 +45,7 @@ def _cells(row: Mapping[str, Any]) -> list[str]:
 def substitutions() -> dict[str, str]:
     """The tables of steps, of rollouts, and of games below half occupancy."""
     rows = [row for row in json.loads(FILE.read_text()) if row["id"] in gpuzoo.ids()]
-    head = ["game", "case", "lanes", "registers", "shared", "occupancy", "loads", "stores"]
+    head = ["game", "case", "lanes", "registers", "code", "shared", "occupancy", "loads", "stores"]
     heads = {"step": [*head, "sectors", "rows", "bytes", "model", "measured"], "rollout": [*head, "measured"]}
     made = {
         f"kernels_{kernel}": table(head, [_cells(row) for row in rows if row["kernel"] == kernel])
