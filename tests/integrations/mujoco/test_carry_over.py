@@ -5,7 +5,7 @@ begin in the same states and have the same noise, so most pairs differ by less. 
 where it began; then one pair of equal means in twenty differs by more, and there are many pairs. So what does is played
 again, by four times as many episodes of other seeds, and then by sixteen times as many, and has to keep to two standard
 errors once. Of equal means one pair in 8,000 fails; what differs by three standard errors of the first sample fails
-five times in six. Numbers of episodes and seeds are not to be chosen again. The output says which pairs were played again.
+five times in six. Numbers of episodes and seeds are not to be chosen again. The output says what was played again.
 """
 
 from __future__ import annotations
