@@ -12,7 +12,8 @@ from markdown_text import table
 import gpuzoo
 
 FILE = Path(__file__).with_name("kernels.json")
-OCCUPANCY, SPILLS = "half_occupancy", "no_spills"  #: the tests that a game may be exempt from
+#: the tests that a game may be exempt from
+OCCUPANCY, SPILLS, SECTORS = "half_occupancy", "no_spills", "rows_are_stored_in_few_sectors"
 
 
 def _by_bytes(instructions: Mapping[str, int]) -> str:
@@ -70,4 +71,15 @@ def substitutions() -> dict[str, str]:
         for row in rows
         if row["kernel"] == "step" and row["occupancy"] < 0.5
     ]
+    scattered = [
+        [
+            f"`{row['id']}`",
+            row["case"],
+            *(f"{row[f'{name}_sectors']:.1f}" for name in ("row", "mask")),
+            gpuzoo.get(row["id"]).exempt[SECTORS],
+        ]
+        for row in rows
+        if any(row.get(f"{name}_bytes", 0) >= 16 and row[f"{name}_sectors"] > 1.2 for name in ("row", "mask"))
+    ]
+    made["kernels_scattered"] = table(["game", "case", "observations", "masks", "reason"], scattered)
     return {**made, "kernels_exceptions": table(["game", "case", "occupancy", "reason"], below)}
