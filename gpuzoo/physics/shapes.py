@@ -175,20 +175,25 @@ def _between_segments(first: bool, second: bool) -> Callable[[Place], Nearest]:
         arms = [axis * half if long else None for axis, half, long in zip(axes, halves, (first, second), strict=True)]
         x, y = _parameters(t, arms[0], arms[1], apart, halves[0] * halves[0], halves[1] * halves[1])
         ends = [c if a is None else c + a * s for c, a, s in zip(centres, arms, (x, y), strict=True)]
-        way, across = ends[1] - ends[0], _crossing(t, arms[0], arms[1])
+        way = ends[1] - ends[0]
         length = t.sqrt(dot(way, way))
-        crossing: Expr | None = None
-        if isinstance(x, Expr) and isinstance(y, Expr) and dot(way, across) == 0.0:  # in one plane, whatever the state
+        if first and second and _in_a_plane(way, *arms):
             crossing = t.both(t.less(t.abs(x), 1.0), t.less(t.abs(y), 1.0))
             length = t.select(crossing, 0.0, length)
         distance = length - (radii[0] + radii[1])
         at.touching(distance)
         apart_at_all = t.less(t.read("num(Physics::CROSSING)"), length)
+        across = _crossing(t, arms[0], arms[1])
         scale = 1.0 / t.select(apart_at_all, length, 1.0)
         normal = np.array([t.select(apart_at_all, x * scale, y) for x, y in zip(way, across, strict=True)], object)
         return Nearest(distance, ends[0] + normal * (radii[0] + distance * 0.5), normal)
 
     return nearest
+
+
+def _in_a_plane(*vectors: Array | None) -> bool:
+    """Whether they have no part along one of the axes, whatever the state. Then segments may cross exactly."""
+    return any(all(v is None or (not isinstance(v[i], Expr) and v[i] == 0.0) for v in vectors) for i in range(3))
 
 
 def _crossing(t: Trace, a: Array | None, b: Array | None) -> Array:
