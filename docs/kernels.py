@@ -29,7 +29,7 @@ def _rate(rate: float | None) -> str:
 def _cells(row: Mapping[str, Any]) -> list[str]:
     cells = [f"`{row['id']}`", row["case"], str(row["lanes"]), str(row["registers"])]
     cells += [
-        f"{row['code'] / 1024:.3g}",
+        f"{row['code'] / 1024:.3g}" if "code" in row else "",
         f"{row['shared'] / 1024:.3g}",
         f"{row['occupancy']:.0%}",
         _by_bytes(row["loads"]),
