@@ -113,6 +113,12 @@ PAIRS = (
     Pair("MAgentAdversarialPursuit-v0", {}, {"magent2": "adversarial_pursuit_v4"}),
     Pair("MAgentTigerDeer-v0", {}, {"magent2": "tiger_deer_v4"}),
     Pair("Pursuit-v0", {}, {"pettingzoo": "pettingzoo.sisl.pursuit.pursuit"}),
+    Pair("CooperativePong-v0", {}, {"pettingzoo": "pettingzoo.butterfly.cooperative_pong.cooperative_pong"}),
+    Pair(
+        "KnightsArchersZombies-v0",
+        {},
+        {"pettingzoo": "pettingzoo.butterfly.knights_archers_zombies.knights_archers_zombies"},
+    ),
     gymnax("CartPole-v1", "CartPole-v1", envpool="CartPole-v1", pufferlib="cartpole.cartpole:Cartpole"),
     gymnax("Pendulum-v1", "Pendulum-v1", envpool="Pendulum-v1"),
     gymnax("Acrobot-v1", "Acrobot-v1", envpool="Acrobot-v1"),
