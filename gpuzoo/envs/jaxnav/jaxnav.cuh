@@ -2,7 +2,7 @@
 // approximations for curriculum discovery", 2024): robots drive to their goals between walls, which they see by lidar.
 
 constexpr int COLUMNS = Config::map_width, ROWS = Config::map_height, CELLS = COLUMNS * ROWS;
-constexpr int INSIDE = (COLUMNS - 2) * (ROWS - 2), BEAMS = Config::lidar_num_beams;
+constexpr int INSIDE = (COLUMNS - 2) * (ROWS - 2);
 constexpr int MAP = 0, FILL = 1, WEIGHT = 2, CLUTTER = 0, TRY = 1, DRAWS = 6, NUM_TRIES = 1000;  // draws
 constexpr float GOAL_SPACE = 0.3f;  // free around a goal
 constexpr float MARGIN = 1e-3f;     // more than any rounding
@@ -161,11 +161,15 @@ GZ bool meets(Env e, int a, int k, float x3, float y3, float x4, float y4) {
 GZ bool covers(Env e, int a, int i, int j) {
   const float x = (float)i, y = (float)j;
   bool cuts = false, inside = true;
+  GZ_ROLLED
   for (int k = 0; k < 4; ++k) {
     const float corner = corner_x(e, a, k), other = corner_y(e, a, k);
     inside &= (corner >= x) & (corner <= x + 1.f) & (other >= y) & (other <= y + 1.f);
-    cuts |= meets(e, a, k, x, y, x, y + 1.f) | meets(e, a, k, x + 1.f, y, x + 1.f, y + 1.f);
-    cuts |= meets(e, a, k, x, y, x + 1.f, y) | meets(e, a, k, x, y + 1.f, x + 1.f, y + 1.f);
+    GZ_ROLLED
+    for (int m = 0; m < 4; ++m) {  // left, right, lower, upper
+      const float x3 = m == 1 ? x + 1.f : x, y3 = m == 3 ? y + 1.f : y;
+      cuts |= meets(e, a, k, x3, y3, m == 0 ? x : x + 1.f, m == 2 ? y : y + 1.f);
+    }
   }
   return cuts | inside;
 }
@@ -186,6 +190,7 @@ GZ bool hits_wall(Env e, int a) {
 GZ bool overlap(Env e, int a, int b, bool along) {
   const float x = along ? e.cosine[a] : -e.sine[a], y = along ? e.sine[a] : e.cosine[a];
   float low_a = infinity(), high_a = -infinity(), low_b = infinity(), high_b = -infinity();
+  GZ_ROLLED
   for (int k = 0; k < 4; ++k) {
     const float of_a = x * corner_x(e, a, k) + y * corner_y(e, a, k);
     const float of_b = x * corner_x(e, b, k) + y * corner_y(e, b, k);
@@ -199,6 +204,7 @@ GZ bool overlap(Env e, int a, int b, bool along) {
 
 GZ bool hits_robot(Env e, int a) {
   const float most = 2.f * (e.cfg.half_length + e.cfg.half_width) + MARGIN;
+  GZ_ROLLED
   for (int b = 0; b < AGENTS; ++b) {
     const float x = e.position(b, 0) - e.position(a, 0), y = e.position(b, 1) - e.position(a, 1);
     if (b == a || x * x + y * y > most * most) continue;
@@ -220,6 +226,7 @@ GZ int leaves_at(Env e, float place, float way, int cell, int count) {
   const float edge = (float)(cell + (way > 0.f));
   const float about = (edge - place) / (way * e.cfg.lidar_max_range) * (float)(count - 1);
   const int k = about < (float)count ? max((int)about, 0) : count;
+  GZ_ROLLED
   for (int m = max(k - 1, 0); m < min(k + 3, count); ++m)
     if (cell_of(range_of(e, m, count) * way + place) != cell) return m;
   return count;
@@ -229,16 +236,23 @@ GZ int leaves_at(Env e, float place, float way, int cell, int count) {
 GZ int wall_at(Env e, float x, float y, float to_x, float to_y, int count) {
   int i = cell_of(x), j = cell_of(y);
   if (is_wall(e, i, j)) return 0;
-  int leaves_x = leaves_at(e, x, to_x, i, count), leaves_y = leaves_at(e, y, to_y, j, count);
+  int leaves_x = -1, leaves_y = -1;  // not known
+  GZ_ROLLED
   for (int n = 0; n < count; ++n) {
+    if (leaves_x < 0) leaves_x = leaves_at(e, x, to_x, i, count);
+    if (leaves_y < 0) leaves_y = leaves_at(e, y, to_y, j, count);
     const int k = min(leaves_x, leaves_y);
     if (k >= count) return count;
-    const bool over_x = leaves_x == k, over_y = leaves_y == k;
-    if (over_x) i = cell_of(range_of(e, k, count) * to_x + x);
-    if (over_y) j = cell_of(range_of(e, k, count) * to_y + y);
+    const float far = range_of(e, k, count);
+    if (leaves_x == k) {
+      i = cell_of(far * to_x + x);
+      leaves_x = -1;
+    }
+    if (leaves_y == k) {
+      j = cell_of(far * to_y + y);
+      leaves_y = -1;
+    }
     if (is_wall(e, i, j)) return k;
-    if (over_x) leaves_x = leaves_at(e, x, to_x, i, count);
-    if (over_y) leaves_y = leaves_at(e, y, to_y, j, count);
   }
   return count;
 }
@@ -248,10 +262,12 @@ GZ int robot_at(Env e, int a, float to_x, float to_y) {
   const float x = e.position(a, 0), y = e.position(a, 1), far = e.cfg.lidar_max_range;
   const float size = e.cfg.half_length + e.cfg.half_width + MARGIN;
   float first = infinity();
+  GZ_ROLLED
   for (int b = 0; b < AGENTS; ++b) {
     const float dx = e.position(b, 0) - x, dy = e.position(b, 1) - y;
     const bool beside = abs(dx * to_y - dy * to_x) > size;
     if (b == a || beside || dx * to_x + dy * to_y < -size) continue;
+    GZ_ROLLED
     for (int k = 0; k < 4; ++k) {
       const float end_x = far * to_x + x, end_y = far * to_y + y;
       const float u = crossing(x, y, end_x, end_y, corner_x(e, b, k), corner_y(e, b, k), corner_x(e, b, k + 1), corner_y(e, b, k + 1));
@@ -262,15 +278,25 @@ GZ int robot_at(Env e, int a, float to_x, float to_y) {
   return first < infinity() ? (int)first : -1;
 }
 
-// How far the k-th beam of a robot reaches.
-GZ float beam(Env e, int a, int k) {
-  const int count = samples(e);
-  const float to_x = e.cosine[a] * e.beam_cosine[k] - e.sine[a] * e.beam_sine[k];
-  const float to_y = e.sine[a] * e.beam_cosine[k] + e.cosine[a] * e.beam_sine[k];
-  const int robot = robot_at(e, a, to_x, to_y), wall = wall_at(e, e.position(a, 0), e.position(a, 1), to_x, to_y, count);
-  const int first = min(wall, robot < 0 ? count - 1 : robot);
-  return range_of(e, first < count ? first : 0, count);
+GZ float beam_x(Env e, int a, int k) { return e.cosine[a] * e.beam_cosine[k] - e.sine[a] * e.beam_sine[k]; }
+
+GZ float beam_y(Env e, int a, int k) { return e.sine[a] * e.beam_cosine[k] + e.cosine[a] * e.beam_sine[k]; }
+
+// The samples at which beams end, of robots that look.
+GZ void look(Env e) {
+  lanes(e, AGENTS, BEAMS, [=](int a, int k) {
+    if (e.looks[a]) e.sample(a, k) = robot_at(e, a, beam_x(e, a, k), beam_y(e, a, k));
+  });
+  lanes(e, AGENTS, BEAMS, [=](int a, int k) {
+    if (!e.looks[a]) return;
+    const int count = samples(e), robot = e.sample(a, k);
+    const int wall = wall_at(e, e.position(a, 0), e.position(a, 1), beam_x(e, a, k), beam_y(e, a, k), count);
+    const int first = min(wall, robot < 0 ? count - 1 : robot);
+    e.sample(a, k) = first < count ? first : 0;
+  });
 }
+
+GZ float beam(Env e, int a, int k) { return range_of(e, e.sample(a, k), samples(e)); }
 
 // ---- steps
 
@@ -323,7 +349,7 @@ GZ void rate(Env e, int a) {
   const auto &c = e.cfg;
   const float distance = to_goal(e, a), turn = abs(chosen_turn(e, a));
   const bool had_reached = e.goal_reached[a], had_crashed = e.crashed[a], lives = e.alive[a];
-  const bool crashes = lives && (hits_wall(e, a) || (AGENTS > 1 && hits_robot(e, a)));
+  const bool crashes = lives & (e.hits[a] != 0);
   const bool reaches = lives & (distance <= c.goal_radius);
   const bool reached = reaches | (had_reached & !c.evaporating), crashed = crashes | (had_crashed & !c.evaporating);
   e.goal_reached[a] = reached;
@@ -348,8 +374,13 @@ GZ void step(Env e) {
     e.looks[a] = may_be_close(e, a);
     e.close[a] = 0u;
   });
+  look(e);
   lanes(e, AGENTS, BEAMS, [=](int a, int k) {
     if (e.looks[a] && beam(e, a, k) <= e.cfg.lidar_thresh + e.cfg.rad) scatter_or(e.close[a], 1u);
+  });
+  lanes(e, AGENTS, [=](int a) { e.hits[a] = hits_wall(e, a); });
+  lanes(e, AGENTS, [=](int a) {
+    if (AGENTS > 1) e.hits[a] |= hits_robot(e, a);
   });
   lanes(e, AGENTS, [=](int a) { rate(e, a); });
   const bool sparse = e.cfg.share_only_sparse;
@@ -366,6 +397,8 @@ GZ void step(Env e) {
 
 GZ void observe(Env e) {
   find_bodies(e);
+  lanes(e, AGENTS, [=](int a) { e.looks[a] = true; });
+  look(e);
   lanes(e, AGENTS, BEAMS, [=](int a, int k) { e.observation[a][k] = beam(e, a, k) / e.cfg.lidar_max_range - 0.5f; });
   lanes(e, AGENTS, [=](int a) {
     const auto &c = e.cfg;

@@ -23,6 +23,7 @@ GZ void lift(Env e) {
 
 // Starts of all players, in ascending order: those of the first players among eight that are drawn.
 GZ void draw_starts(Env e) {
+  GZ_ROLLED
   for (int s = 0, drawn = 0; s < STARTS; ++s) {
     if (random_int(e, START + s, STARTS - s) >= MOST_PLAYERS - drawn) continue;
     if (drawn < AGENTS) e.start[drawn] = e.start_cell[s];
@@ -33,6 +34,7 @@ GZ void draw_starts(Env e) {
 GZ void begin_round(Env e) {
   for (int c = 0; c < CELLS; ++c) e.grid[c] = EMPTY;
   draw_starts(e);
+  GZ_ROLLED
   for (int a = 0; a < AGENTS; ++a) {
     e.cell[a] = e.start[a];
     e.direction[a] = random_int(e, a, DIRECTIONS, 3);
@@ -40,6 +42,7 @@ GZ void begin_round(Env e) {
     e.freeze[a] = -1;
   }
   stand(e);
+  GZ_ROLLED
   for (int k = 0, red = COINS / 2; k < COINS; ++k) {
     const bool is_red = e.cfg.fixed_coin_location ? k % 2 == 0 : random_int(e, k, COLOURS, COINS - k) < red;
     e.coin_is_red[k] = is_red;
@@ -89,6 +92,7 @@ GZ bool stopped_for_sure(Env e, int a) {
 
 GZ bool sees(Env e, int a, int b) {
   bool found = false;
+  GZ_ROLLED
   for (int k = 0; k < 4; ++k) found |= e.grid[lit(e.went[a], e.direction[a], k)] == b + 1;
   return found;
 }
@@ -97,6 +101,7 @@ GZ bool sees(Env e, int a, int b) {
 GZ int next_pair(u32 drawn, int skip) {
   int found = 0, pair = 0;
   for (int a = 0; a < AGENTS; ++a)
+    GZ_ROLLED
     for (int b = a + 1; b < AGENTS; ++b, ++pair) {
       if ((drawn >> pair) & 1u) continue;
       if (skip == 0) found = MOST_PLAYERS * a + b;
@@ -123,6 +128,7 @@ GZ void meet(Env e, int a, int b) {
 GZ void meet_all(Env e) {
   constexpr int DRAWN = Config::corrected || PAIRS < AGENTS ? PAIRS : AGENTS;
   u32 drawn = 0;
+  GZ_ROLLED
   for (int k = 0; k < DRAWN; ++k) {
     const int pair = next_pair(drawn, random_int(e, PAIR + k, PAIRS - k));
     const int a = pair / MOST_PLAYERS, b = pair % MOST_PLAYERS;
@@ -153,6 +159,7 @@ GZ void thaw(Env e) {
   lift(e);
   for (int a = 0; a < AGENTS; ++a) e.cell[a] = e.went[a];
   if (e.cfg.corrected) stand(e);
+  GZ_ROLLED
   for (int a = 0; a < AGENTS; ++a) {
     if (e.freeze[a] != 0) continue;
     const int start = e.cfg.corrected ? free_start(e, a) : (int)e.start[a];
@@ -167,6 +174,7 @@ GZ void thaw(Env e) {
 }
 
 GZ void grow_coins(Env e) {
+  GZ_ROLLED
   for (int k = 0; k < COINS; ++k) {
     const int c = e.coin_cell[k];
     e.timer[k] -= 1;
@@ -201,13 +209,19 @@ GZ void step(Env e) {
       for (int a = 0; a < AGENTS; ++a) e.cell[a] = e.went[a];
       stand(e);
     }
-    meet_all(e);
-    for (int a = 0; a < AGENTS; ++a)
+  });
+  once(e, [=] { meet_all(e); });
+  once(e, [=] {
+    for (int a = 0; a < AGENTS; ++a) {
+      GZ_ROLLED
       for (int k = 0; k < 4; ++k) {
         const int c = lit(e.went[a], e.direction[a], k);
         if ((e.shoots[a] != 0) & (e.grid[c] == EMPTY)) e.grid[c] = BEAM;
       }
-    thaw(e);
+    }
+  });
+  once(e, [=] { thaw(e); });
+  once(e, [=] {
     grow_coins(e);
     if (e.t % e.cfg.num_inner_steps == 0) {
       for (int a = 0; a < AGENTS; ++a) e.reward[a] = 0.f;
