@@ -132,7 +132,7 @@ GZ void advance_world(Env e, int world_step) {
 // ---- the enemies of the game ----
 
 struct View {
-  float x, y;  // from the unit, in units of the map
+  float x, y, away;  // from the unit, as its observation shows it
   bool visible, in_range;
 };
 
@@ -142,45 +142,51 @@ GZ View view(Env e, int u, int k) {
   const float dx = e.x[b] - e.x[u], dy = e.y[b] - e.y[u], sight = e.sight[type];
   const bool visible = (distance(place(e, u), place(e, b)) < sight) & lives(e, u) & lives(e, b);
   const float x = dx / sight * sight, y = dy / sight * sight;
-  return {x, y, visible, visible & (sqrt(x * x + y * y) < e.attack_range[type])};
+  const float away = sqrt(x * x + y * y);
+  return {x, y, away, visible, visible & (away < e.attack_range[type])};
 }
 
-// The opponent to go on with, the nearest one in range, or one drawn; -1 if none is in range.
-GZ int chosen_opponent(Env e, int u) {
+struct Choice {
+  int attacked, visible;  // the opponent to attack, or -1; how many are visible
+};
+
+// The opponent attacked before, or the nearest one in range, or any of them; those in range are visible, too.
+GZ Choice choose_opponent(Env e, int u) {
   const int last = e.last_attacked[u - ALLIES];
-  int nearest = -1, count = 0;
+  int nearest = -1, in_range = 0, visible = 0;
+  bool goes_on = false;
   float least = infinity();
+  GZ_ROLLED
   for (int k = 0; k < ALLIES; ++k) {
     const View seen = view(e, u, k);
-    const float away = sqrt(seen.x * seen.x + seen.y * seen.y);
-    if (seen.in_range & (k == last)) return k;
-    if (seen.in_range & (away < least)) {
-      nearest = k;
-      least = away;
-    }
-    count += seen.in_range;
+    const bool nearer = seen.in_range & (seen.away < least);
+    nearest = nearer ? k : nearest;
+    least = nearer ? seen.away : least;
+    goes_on |= seen.in_range & (k == last);
+    in_range += seen.in_range;
+    visible += seen.visible;
   }
-  if (e.cfg.attack_mode == ATTACK_MODE_CLOSEST || count == 0) return nearest;
-  int left = random_int(e, u, ATTACKED, count), chosen = -1;
-  for (int k = 0; chosen < 0; ++k)
-    if (view(e, u, k).in_range && left-- == 0) chosen = k;
-  return chosen;
-}
-
-// Whom to chase: any of the visible opponents; -1 if there is none.
-GZ int chased_opponent(Env e, int u) {
-  int count = 0, chosen = -1;
-  for (int k = 0; k < ALLIES; ++k) count += view(e, u, k).visible;
-  if (count == 0) return -1;
-  int left = random_int(e, u, CHASED, count);
-  for (int k = 0; chosen < 0; ++k)
-    if (view(e, u, k).visible && left-- == 0) chosen = k;
-  return chosen;
+  int chosen = nearest;
+  if constexpr (Config::attack_mode == ATTACK_MODE_RANDOM) {
+    int left = random_int(e, u, ATTACKED, in_range);
+    for (int k = 0; k < ALLIES; ++k) {
+      const bool counts = view(e, u, k).in_range;
+      chosen = counts & (left == 0) ? k : chosen;
+      left -= counts;
+    }
+  }
+  return {goes_on ? last : chosen, visible};
 }
 
 GZ void set_way(Env e, int u, int way) {
   e.move_x[u] = way == 1 ? 1.f : way == 3 ? -1.f : 0.f;
   e.move_y[u] = way == 0 ? 1.f : way == 2 ? -1.f : 0.f;
+}
+
+// The move that is most similar to a direction.
+GZ int way_to(float dx, float dy) {
+  const float most = max(max(dy, dx), max(-dy, -dx));
+  return dy == most ? 0 : dx == most ? 1 : -dy == most ? 2 : 3;
 }
 
 GZ void act_by_heuristic(Env e, int u) {
@@ -192,17 +198,20 @@ GZ void act_by_heuristic(Env e, int u) {
     e.goal_x[h] = width / 2.f - (x - width / 2.f);
     e.goal_y[h] = height / 2.f - (y - height / 2.f);
   }
-  const int k = chosen_opponent(e, u);
-  e.last_attacked[h] = k;
-  const bool attacks = (k >= 0) & e.cfg.enemy_shoots;
-  e.attack[u] = attacks ? MOVES + k : 0;
-  set_way(e, u, MOVES - 1);
-  if (attacks) return;
-  const int chased = chased_opponent(e, u);
-  const View seen = view(e, u, max(chased, 0));
-  const float dx = (chased >= 0 ? seen.x + x : e.goal_x[h]) - x, dy = (chased >= 0 ? seen.y + y : e.goal_y[h]) - y;
-  const float most = max(max(dy, dx), max(-dy, -dx));
-  set_way(e, u, dy == most ? 0 : dx == most ? 1 : -dy == most ? 2 : 3);
+  const Choice choice = choose_opponent(e, u);
+  const bool attacks = (choice.attacked >= 0) & e.cfg.enemy_shoots;
+  e.last_attacked[h] = choice.attacked;
+  e.attack[u] = attacks ? MOVES + choice.attacked : 0;
+  float to_x = e.goal_x[h], to_y = e.goal_y[h];
+  int left = choice.visible > 0 ? random_int(e, u, CHASED, choice.visible) : -1;
+  GZ_ROLLED
+  for (int k = 0; left >= 0; ++k) {
+    const View seen = view(e, u, k);
+    to_x = seen.visible ? seen.x + x : to_x;
+    to_y = seen.visible ? seen.y + y : to_y;
+    left -= seen.visible;
+  }
+  set_way(e, u, attacks ? MOVES - 1 : way_to(to_x - x, to_y - y));
 }
 
 // ---- reset, step ----
