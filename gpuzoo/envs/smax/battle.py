@@ -220,7 +220,9 @@ class Battle(EnvDef):
             "y": Field("float32", ("UNITS",), "place of each unit; y grows upwards"),
             "health": Field("float32", ("UNITS",), "of each unit; 0 if it is dead"),
             "type": Field("int32", ("UNITS",), f"of each unit: {', '.join(f'{k} {n}' for k, n in enumerate(UNITS))}"),
-            "cooldown": Field("float32", ("UNITS",), "seconds until each unit may attack; it may if that is not above 0"),
+            "cooldown": Field(
+                "float32", ("UNITS",), "seconds until each unit may attack; it may if that is not above 0"
+            ),
             "move_x": Field("float32", ("UNITS",), "last move of each unit, as a share of its velocity"),
             "move_y": Field("float32", ("UNITS",), "last move of each unit, as a share of its velocity"),
             "attack": Field("int32", ("UNITS",), "last attack of each unit: 0 none, 5 + k on its k-th opponent"),
@@ -233,7 +235,9 @@ class Battle(EnvDef):
             "health_before": Field("float32", ("UNITS",), "at the beginning of the step", scratch=True),
             "damage": Field("int32", ("UNITS",), "by the attacks of a world step", scratch=True),
             "target": Field("int32", ("UNITS",), "whom each unit attacks in this step, or -1", scratch=True),
-            "section": Field("int8", ("VIEWERS", "VIEWED"), "direction in which each unit is seen, or -1", scratch=True),
+            "section": Field(
+                "int8", ("VIEWERS", "VIEWED"), "direction in which each unit is seen, or -1", scratch=True
+            ),
         }
 
     def step_infos(self, cfg: Any, state: Mapping[str, Any]) -> dict[str, Any]:

@@ -37,9 +37,7 @@ SCALE = 1.3  # of bodies in pictures, so that small units can be told apart
 BLUR = 0.32  # opacity of the dead
 
 
-def draw_battle(
-    canvas: Canvas, cfg: Any, state: Mapping[str, NDArray[Any]], units: Sequence[Any], allies: int
-) -> None:
+def draw_battle(canvas: Canvas, cfg: Any, state: Mapping[str, NDArray[Any]], units: Sequence[Any], allies: int) -> None:
     """Ground, attacks, the dead, the living, and a line with what is left.
 
     Args:

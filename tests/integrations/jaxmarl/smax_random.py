@@ -8,9 +8,8 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxmarl.environments.smax import heuristic_enemy, heuristic_enemy_smax_env, smax_env
-
 from draws import bits, units
+from jaxmarl.environments.smax import heuristic_enemy, heuristic_enemy_smax_env, smax_env
 
 CHASED, ATTACKED, MOVES_OR_SHOOTS, SHOOTS_AGAIN, COOLDOWN = range(5)  # draws of the rules
 

@@ -1,9 +1,9 @@
 """SMAX against JaxMARL's, from states drawn at random and over whole episodes, with the random numbers of our game.
 
 XLA fuses products with sums and adds in another order, so places agree to some float32 roundings of numbers up to 32,
-which a world step can multiply where two units almost coincide: `NEAR` is what eight of them leave. Where a number comes
-nearer than `CLOSE` to a threshold (a range, a sight, a wall, a tie), the two may decide differently, and the env is left
-out of the comparison; few are.
+which a world step multiplies where two units almost coincide: `NEAR` is what eight of them leave. Where a number comes
+nearer than `CLOSE` to a threshold (a range, a sight, a wall, a tie), the two may decide differently, so the env is left
+out of the comparison.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ import jaxmarl
 import numpy as np
 import pytest
 import smax_random
+from draws import units
 from jaxmarl.environments.smax import Scenario, map_name_to_scenario
 from jaxmarl.environments.smax.heuristic_enemy import HeuristicPolicyState
 
-from draws import units
 from gpuzoo import Simulator
 from gpuzoo.envs.smax.battle import SCENARIOS, UNITS, armies
 from gpuzoo.envs.smax.smax import SMAX
@@ -289,7 +289,7 @@ def compare_steps(game=SMAX, n=None, **options):
         again = np.stack([units(both.sim, smax_random.SHOOTS_AGAIN, agent=a) for a in range(len(both.agents))], 1)
         near = np.minimum(near, least(np.abs(moves - actions[..., 1]), True))
         near = np.minimum(near, least(np.abs(again - actions[..., 0]), True))
-    kept, after = both.step(values, actions, near)
+    kept, _ = both.step(values, actions, near)
     now = both.sim.state()
     kept &= both.margin(now) > CLOSE
     both.assert_same_views(both.theirs(now), kept)
