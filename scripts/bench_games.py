@@ -69,6 +69,10 @@ def gymnax(game: str, name: str, **more: Any) -> Pair:
     return Pair(game, {}, {"gymnax": name} | more)
 
 
+def smax(scenario: str) -> Pair:
+    return Pair("SMAX-v0", {"name": scenario}, {"jaxmarl": ["HeuristicEnemySMAX", {"scenario": scenario}]})
+
+
 PAIRS = (
     mpe("Simple-v0", "simple"),
     mpe("SimpleSpread-v0", "simple_spread", vmas="simple_spread"),
@@ -83,6 +87,10 @@ PAIRS = (
     Pair("CoinGame-v0", {}, {"jaxmarl": "coin_game"}),
     Pair("Overcooked-v0", {}, {"jaxmarl": "overcooked", "overcooked_ai": "cramped_room"}),
     Pair("Storm2P-v0", {}, {"jaxmarl": "storm_2p"}),
+    smax("3m"),
+    smax("2s3z"),
+    smax("27m_vs_30m"),
+    smax("smacv2_10_units"),
     Pair("TicTacToe-v0", {}, {"pgx": "tic_tac_toe"}),
     Pair("ConnectFour-v0", {}, {"pgx": "connect_four"}),
     Pair("Othello-v0", {}, {"pgx": "othello"}),

@@ -70,6 +70,7 @@ GZ void push_apart(Env e) {
     if (!lives(e, u)) return;
     const Point here{e.new_x[u], e.new_y[u]};
     float dx = 0.f, dy = 0.f;
+    GZ_ROLLED
     for (int b = 0; b < UNITS; ++b) {
       const float both = e.radius[e.type[u]] + e.radius[e.type[b]];
       const float square = squared_distance(here.x, here.y, Point{e.new_x[b], e.new_y[b]});
@@ -143,7 +144,7 @@ GZ View view(Env e, int u, int k) {
   const bool visible = (distance(place(e, u), place(e, b)) < sight) & lives(e, u) & lives(e, b);
   const float x = dx / sight * sight, y = dy / sight * sight;
   const float away = sqrt(x * x + y * y);
-  return {x, y, away, visible, visible & (away < e.attack_range[type])};
+  return {x, y, away, visible, visible && away < e.attack_range[type]};
 }
 
 struct Choice {
@@ -249,13 +250,11 @@ GZ float reward_of(Env e, float damage, bool wins, bool loses) {
 }
 
 GZ void step(Env e) {
+  lanes(e, AGENTS, [=](int a) { act(e, a); });
+  lanes(e, UNITS - AGENTS, [=](int h) { act_by_heuristic(e, ALLIES + h); });
   lanes(e, UNITS, [=](int u) {
     e.health_before[u] = e.health[u];
     e.damage[u] = 0;
-    if (u < AGENTS)
-      act(e, u);
-    else
-      act_by_heuristic(e, u);
     const int attack = e.attack[u];
     e.target[u] = attack < MOVES ? -1 : opponent(u, attack - MOVES);
   });

@@ -141,8 +141,9 @@ def _draw_attack(
         return
     if not melee:
         canvas.line(*(at + 0.45 * (to - at)), *(at + 0.75 * (to - at)), colour="yellow", width=2.4)
-    canvas.circle(*to, 0.62, fill=fade("yellow", 0.55))
-    canvas.circle(*to, 0.3, fill=fade("white", 0.8))
+    x, y = _near(to)
+    canvas.circle(x, y, 0.62, fill=fade("yellow", 0.55))
+    canvas.circle(x, y, 0.3, fill=fade("white", 0.8))
 
 
 def _draw_health(canvas: Canvas, x: float, y: float, half: float, share: float) -> None:

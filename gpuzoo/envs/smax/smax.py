@@ -38,8 +38,8 @@ class SMAX(Battle):
     each other.
 
     **Actions.** `Discrete(5 + opponents)`: 0 north (y + 1), 1 east, 2 south, 3 west, 4 stop, 5 + k attack the k-th
-    opponent. Enemies count their opponents backwards, from the last ally. The mask excludes attacks on opponents that are
-    out of range or dead. A dead unit can only stop. An illegal action counts as stop.
+    opponent. Enemies count their opponents backwards, from the last ally. The mask excludes attacks on opponents that
+    are out of range or dead. A dead unit can only stop. An illegal action counts as stop.
 
     **World steps.** An action lasts `world_steps_per_env_step` = 8 world steps of `time_per_step` = 1/16 s. In each,
     all living units act at once. A unit that attacks hits if its cooldown is not above 0, its target lives, and the

@@ -1,6 +1,7 @@
 """JaxMARL's SMAX with random numbers that are given: those that our game draws.
 
-A key is then a dictionary of numbers (`key`), which ``jax.random.split`` passes on. With real keys all is as ever.
+A key of a step is then a dictionary of numbers (`key`), which ``jax.random.split`` passes on. A key of a reset is a
+`Given`, which has the numbers in the order of the calls; JAX may not compile these. With real keys all is as ever.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from draws import bits, units
-from jaxmarl.environments.smax import heuristic_enemy, heuristic_enemy_smax_env, smax_env
+from jaxmarl.environments.smax import distributions, heuristic_enemy, heuristic_enemy_smax_env, smax_env
 
 CHASED, ATTACKED, MOVES_OR_SHOOTS, SHOOTS_AGAIN, COOLDOWN = range(5)  # draws of the rules
 
@@ -37,6 +38,18 @@ def key(sim, count, splits):
     }
 
 
+class Given:
+    """A key that gives these arrays, one to each call; those of ``uniform`` are in [0, 1)."""
+
+    def __init__(self, *values):
+        self.values = list(values)
+
+    def next(self, shape):
+        value = jnp.array(self.values.pop(0))
+        assert value.shape == shape
+        return value
+
+
 def smaller(word, count):
     """``random_int``: the upper half of ``word * count``, for counts below 2**16."""
     high, low = word >> 16, word & 0xFFFF
@@ -50,6 +63,8 @@ class Random:
         return getattr(jax.random, name)
 
     def split(self, key, num=2):
+        if isinstance(key, Given):
+            return (key,) * num
         if not isinstance(key, dict):
             return jax.random.split(key, num)
         if num == 2:
@@ -58,6 +73,8 @@ class Random:
         return {**each, "unit": key["noise"].shape[-1] - num + jnp.arange(num)}  # all units, or the last ones
 
     def uniform(self, key, *args, minval=0.0, maxval=1.0, **kwargs):
+        if isinstance(key, Given):
+            return minval + (maxval - minval) * key.next(kwargs.get("shape", ()))
         if not isinstance(key, dict):
             return jax.random.uniform(key, *args, minval=minval, maxval=maxval, **kwargs)
         return minval + (maxval - minval) * key["noise"][key["tick"], key["unit"]]
@@ -69,9 +86,14 @@ class Random:
         rank = smaller(word, (p > 0).sum().astype(jnp.uint32))
         return a[jnp.argmax(jnp.cumsum(p > 0) > rank)]
 
-    def categorical(self, key, logits, axis):
+    def randint(self, key, shape, *args, **kwargs):
+        return key.next(shape) if isinstance(key, Given) else jax.random.randint(key, shape, *args, **kwargs)
+
+    def categorical(self, key, logits, axis=-1, shape=None):
+        if isinstance(key, Given):
+            return key.next(shape)
         if not isinstance(key, dict):
-            return jax.random.categorical(key, logits, axis)
+            return jax.random.categorical(key, logits, axis, shape)
         drawn = jnp.where(key["second"], key["again"], key["moves"])
         return jnp.where(drawn < jnp.exp(logits[0]), 0, 1)
 
@@ -87,5 +109,5 @@ class Jax:
 
 def install():
     """Replaces ``jax`` in JaxMARL's modules of SMAX."""
-    for module in (heuristic_enemy, heuristic_enemy_smax_env, smax_env):
+    for module in (distributions, heuristic_enemy, heuristic_enemy_smax_env, smax_env):
         module.jax = Jax()

@@ -14,7 +14,7 @@ import jaxmarl
 import numpy as np
 import pytest
 import smax_random
-from draws import units
+from draws import integers, units
 from jaxmarl.environments.smax import Scenario, map_name_to_scenario
 from jaxmarl.environments.smax.heuristic_enemy import HeuristicPolicyState
 
@@ -101,20 +101,23 @@ class Both:
         return jaxmarl.environments.smax.heuristic_enemy_smax_env.State(inner, policy)
 
     def fields(self, state):
-        """Their states in our fields, those of living units where it matters."""
-        inner = state.state if self.heuristic else state
+        """Their states in our fields."""
+        found = self.fields_of(state.state if self.heuristic else state)
+        if self.heuristic:
+            policy = state.enemy_policy_state
+            goal = np.asarray(policy.default_target)
+            found |= {"goal_x": goal[..., 0], "goal_y": goal[..., 1]}
+            found["last_attacked"] = np.asarray(policy.last_attacked_enemy)
+        return found
+
+    def fields_of(self, inner):
+        """The same without the memory of the heuristic."""
         found = {
             "x": inner.unit_positions[..., 0], "y": inner.unit_positions[..., 1], "health": inner.unit_health,
             "type": inner.unit_types, "cooldown": inner.unit_weapon_cooldowns,
             "move_x": inner.prev_movement_actions[..., 0], "move_y": inner.prev_movement_actions[..., 1],
             "attack": inner.prev_attack_actions, "elapsed_steps": inner.step,
         }  # fmt: skip
-        if self.heuristic:
-            policy = state.enemy_policy_state
-            found |= {
-                "goal_x": policy.default_target[..., 0], "goal_y": policy.default_target[..., 1],
-                "last_attacked": policy.last_attacked_enemy,
-            }  # fmt: skip
         return {name: np.asarray(x) for name, x in found.items()}
 
     def key(self):
@@ -299,16 +302,156 @@ def compare_steps(game=SMAX, n=None, **options):
     print(options, "kept", kept.mean(), "hurt", hurt.mean())
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_steps_of_scenarios(scenario):
     compare_steps(scenario=scenario)
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 def test_steps_with_options(options):
     compare_steps(**options)
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("policy", ["heuristic", "agents"])
 def test_steps_with_continuous_actions(policy):
     compare_steps(SMAXContinuous, scenario="3s5z", enemy_policy=policy)
+
+
+def compare_episodes(n, game=SMAX, **options):
+    """Random episodes from their start; JaxMARL takes over our states before each step, as single roundings add up."""
+    both, rng = Both(n, game, **options), np.random.default_rng(2)
+    over, compared, steps = np.zeros(n, bool), 0, 0
+    while not over.all():
+        values = both.sim.state()
+        near = np.where(over, -1.0, both.margin(values))
+        kept, _ = both.step(values, chosen(both, rng), near)
+        compared, steps = compared + int(kept.sum()), steps + int((~over).sum())
+        over |= (both.sim.arrays["terminated"] | both.sim.arrays["truncated"]).all(1)
+        if both.sim.state()["elapsed_steps"].max() % 10 == 0:
+            now = both.sim.state()
+            both.assert_same_views(both.theirs(now), ~over & (both.margin(now) > CLOSE))
+    assert compared > 0.9 * steps, compared / steps
+    assert steps > 10 * n
+
+
+@pytest.mark.rotates
+@pytest.mark.parametrize("options", [{"scenario": "3m"}, {"scenario": "smacv2_5_units"}], ids=str)
+def test_episodes(options):
+    compare_episodes(30, **options)
+
+
+@pytest.mark.rotates(long=True)
+@pytest.mark.parametrize("scenario", ["3m", "2s3z", "smacv2_5_units"])
+def test_many_episodes(scenario):
+    compare_episodes(1000, scenario=scenario)
+
+
+@pytest.mark.rotates
+@pytest.mark.parametrize("scenario", ["2s3z", "smacv2_5_units", "smacv2_3_vs_5_units", "smacv2_5_vs_3_units"])
+def test_starts(scenario):
+    """The start of each env from the same random numbers, roundings aside."""
+    n = 40
+    both = Both(n, scenario=scenario)
+    sim, allies, enemies, ours = both.sim, both.allies, both.enemies, both.sim.state()
+    both.inner.get_obs, both.inner.get_world_state = lambda state: {}, lambda state: 0.0
+
+    def of_units(draw, kind=units, *args):
+        return np.stack([kind(sim, draw, *args, agent=u, ahead=0) for u in range(both.units)], 1)
+
+    place = np.stack([of_units(0), of_units(1)], -1).astype(np.float32)
+    kinds, corners = of_units(2, integers, 6), of_units(3, integers, 4)
+    surrounded, ally_inside = (integers(sim, draw, 2, ahead=0) for draw in (0, 1))
+    t = np.stack([units(sim, 2 + k, ahead=0) for k in range(4)], 1).astype(np.float32)[..., None]
+    assert 0 < surrounded.sum() < n
+    for k in range(n):
+        ally, enemy, more = place[k, :allies], place[k, allies:], max(enemies - allies, 0)
+        given = [ally, enemy, np.float32(0.25 if surrounded[k] else 0.75)]
+        given += [ally, corners[k, allies:], t[k], enemy, enemy, corners[k, :allies], t[k], ally, ally_inside[k]]
+        extra = [enemy[enemies - more :]] if enemies >= allies else []
+        given += [ally, *extra, kinds[k, :allies], *([kinds[k, :more]] if extra else [])]
+        key = smax_random.Given(*given)
+        with jax.disable_jit():
+            _, state = both.inner.reset(key)
+        assert not key.values
+        want = {name: x[0] for name, x in both.fields_of(jax.tree.map(lambda x: x[None], state)).items()}
+        for name in ("health", "type", "attack", "cooldown", "elapsed_steps"):
+            np.testing.assert_array_equal(ours[name][k], want[name], err_msg=name)
+        for name in ("x", "y", "move_x", "move_y"):
+            np.testing.assert_allclose(ours[name][k], want[name], rtol=NEAR, atol=NEAR, err_msg=name)
+
+
+@pytest.mark.rotates
+@pytest.mark.parametrize("scenario", ["3m", "smacv2_5_units"])
+def test_whole_battles_end_alike(scenario):
+    """Episodes that nothing ties together: mean returns, lengths and victories of 2,000 each, within 5 standard errors.
+
+    Allies attack the first opponent in range, or else go east.
+    """
+    n = 2000
+    both = Both(n, scenario=scenario)
+    env, sim, limit = both.env, both.sim, 101
+
+    def step(carry, key):
+        state, over, result = carry
+        masks = env.get_avail_actions(state)
+        acts = {a: jnp.where(m[5:].any(), 5 + jnp.argmax(m[5:]), jnp.where(m[1], 1, 4)) for a, m in masks.items()}
+        _, state, rewards, done, _ = env.step_env(key, state, acts)
+        alive = state.state.unit_alive
+        won = alive[: both.allies].any() & ~alive[both.allies :].any()
+        now = jnp.array([rewards["ally_0"], 1.0, won])
+        return (state, over | done["__all__"], result + jnp.where(over, 0.0, now)), None
+
+    def episode(key):
+        first, rest = jax.random.split(key)
+        _, state = env.reset(first)
+        begin = (state, jnp.array(False), jnp.zeros(3))
+        return jax.lax.scan(step, begin, jax.random.split(rest, limit))[0][1:]
+
+    over, theirs = jax.jit(jax.vmap(episode))(jax.random.split(jax.random.key(7), n))
+    assert np.asarray(over).all()
+    ours, done = np.zeros((n, 3)), np.zeros(n, bool)
+    for _ in range(limit):
+        mask = sim.arrays["action_mask"] > 0
+        acts = np.where(mask[..., 5:].any(-1), 5 + mask[..., 5:].argmax(-1), np.where(mask[..., 1], 1, 4))
+        sim.arrays["action"][...] = acts.reshape(sim.arrays["action"].shape)
+        sim.step()
+        now = np.stack([sim.arrays["reward"][:, 0], np.ones(n), sim.arrays["winner"].reshape(n) == 1], 1)
+        ours += np.where(done[:, None], 0.0, now)
+        done |= (sim.arrays["terminated"] | sim.arrays["truncated"])[:, 0]
+    assert done.all()
+    theirs = np.asarray(theirs)
+    error = np.sqrt((ours.var(0) + theirs.var(0)) / n)
+    print(scenario, ours.mean(0), theirs.mean(0), error)
+    assert (abs(ours.mean(0) - theirs.mean(0)) < 5 * error).all()
+
+
+def test_dead_units_leave():
+    """With the option a unit terminates as JaxMARL says that it is done; until then rewards are the same."""
+    n, rng = 2000, np.random.default_rng(0)
+    both = Both(n, scenario="2s3z", enemy_policy="agents")
+    options = {"scenario": "2s3z", "enemy_policy": "agents"}
+    leaving = Simulator(SMAX, n, autoreset_mode="disabled", device="cpu", dead_units_leave=True, **options)
+    leaving.reset(seed=0)
+    values = drawn(both, rng) | {"elapsed_steps": np.zeros(n, np.int32)}
+    values["health"] = np.maximum(values["health"], 1)
+    both.sim.set_state(values)
+    leaving.set_state(values)
+    actions = chosen(both, rng)
+    for sim in (both.sim, leaving):
+        sim.arrays["action"][...] = actions.reshape(sim.arrays["action"].shape)
+    state, key = both.theirs(values), both.key()
+    named = {agent: jnp.array(actions[:, a]) for a, agent in enumerate(both.agents)}
+    done = both.advance(key, state, named)[3]
+    both.sim.step()
+    leaving.step()
+    dead = np.stack([np.asarray(done[agent]) for agent in both.agents], 1)
+    clear = both.margin(values) > CLOSE
+    ended = both.sim.arrays["terminated"].all(1)
+    ours = leaving.arrays["terminated"]
+    same = (ours == dead).all(1) | ended
+    assert same[clear].mean() > 0.999  # thresholds within the step aside
+    np.testing.assert_array_equal(leaving.arrays["reward"], both.sim.arrays["reward"])
+    assert dead.sum() > n / 10
