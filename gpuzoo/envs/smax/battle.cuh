@@ -64,20 +64,20 @@ GZ int start_type(Env e, int u) {
 
 // ---- a world step ----
 
-// Living units that overlap push each other apart. They are at (new_x, new_y), and the dead infinitely far away.
+// Living units that overlap push each other apart. They are where they have moved, and the dead infinitely far away.
 GZ void push_apart(Env e) {
   lanes(e, UNITS, [=](int u) {
     if (!lives(e, u)) return;
-    const Point here{e.new_x[u], e.new_y[u]};
+    const Point here{e.moved(0, u), e.moved(1, u)};
     float dx = 0.f, dy = 0.f;
     GZ_ROLLED
     for (int b = 0; b < UNITS; ++b) {
       const float both = e.radius[e.type[u]] + e.radius[e.type[b]];
-      const float square = squared_distance(here.x, here.y, Point{e.new_x[b], e.new_y[b]});
+      const float square = squared_distance(here.x, here.y, Point{e.moved(0, b), e.moved(1, b)});
       if (square < both * both) {
         const float overlap = max(both / (sqrt(square) + 1e-6f) - 1.f, 0.f);
-        dx += (here.x - e.new_x[b]) * overlap;
-        dy += (here.y - e.new_y[b]) * overlap;
+        dx += (here.x - e.moved(0, b)) * overlap;
+        dy += (here.y - e.moved(1, b)) * overlap;
       }
     }
     e.x[u] = here.x + dx / 2.f;
@@ -86,9 +86,9 @@ GZ void push_apart(Env e) {
 }
 
 GZ void fire(Env e, int u, int world_step) {
-  const int target = e.target[u], type = e.type[u];
+  const int attack = e.attack[u], type = e.type[u], target = opponent(u, max(attack - MOVES, 0));
   const float cooldown = e.cooldown[u], dt = e.cfg.time_per_step;
-  bool hits = (cooldown <= 0.f) & (target >= 0) & lives(e, u);
+  bool hits = (cooldown <= 0.f) & (attack >= MOVES) & lives(e, u);
   if (hits) hits = lives(e, target) & (distance(place(e, u), place(e, target)) < e.attack_range[type]);
   if (hits) {
     scatter_add(e.damage[target], e.strength[type]);
@@ -102,12 +102,12 @@ GZ void walk(Env e, int u) {
   const float way = e.velocity[e.type[u]], dt = e.cfg.time_per_step;
   const bool alive = lives(e, u);
   const float x = e.x[u] + e.move_x[u] * way * dt, y = e.y[u] + e.move_y[u] * way * dt;
-  e.new_x[u] = alive ? max(min(x, e.cfg.map_width), 0.f) : e.x[u];
-  e.new_y[u] = alive ? max(min(y, e.cfg.map_height), 0.f) : e.y[u];
+  e.moved(0, u) = alive ? max(min(x, e.cfg.map_width), 0.f) : e.x[u];
+  e.moved(1, u) = alive ? max(min(y, e.cfg.map_height), 0.f) : e.y[u];
 }
 
 GZ bool touches_wall(Env e, int u) {
-  const float x = e.new_x[u], y = e.new_y[u];
+  const float x = e.moved(0, u), y = e.moved(1, u);
   return (x <= 0.f) | (y <= 0.f) | (x >= e.cfg.map_width) | (y >= e.cfg.map_height);
 }
 
@@ -116,9 +116,9 @@ GZ void suffer(Env e, int u) {
   e.health[u] = dies ? 0.f : max(e.health[u] - (float)e.damage[u], 0.f);
   e.damage[u] = 0;
   if (lives(e, u)) return;
-  e.x[u] = e.new_x[u];
-  e.y[u] = e.new_y[u];
-  e.new_x[u] = e.new_y[u] = infinity();
+  e.x[u] = e.moved(0, u);
+  e.y[u] = e.moved(1, u);
+  e.moved(0, u) = e.moved(1, u) = infinity();
 }
 
 GZ void advance_world(Env e, int world_step) {
@@ -190,29 +190,43 @@ GZ int way_to(float dx, float dy) {
   return dy == most ? 0 : dx == most ? 1 : -dy == most ? 2 : 3;
 }
 
-GZ void act_by_heuristic(Env e, int u) {
-  const int h = u - ALLIES;
-  const bool begins = (e.goal_x[h] == 0.f) & (e.goal_y[h] == 0.f) & (e.last_attacked[h] == -1);
+// Where the unit is, as its observation shows it.
+GZ Point seen_from(Env e, int u) {
   const float width = e.cfg.map_width, height = e.cfg.map_height;
-  const float x = lives(e, u) ? e.x[u] / width * width : 0.f, y = lives(e, u) ? e.y[u] / height * height : 0.f;
-  if (begins) {
-    e.goal_x[h] = width / 2.f - (x - width / 2.f);
-    e.goal_y[h] = height / 2.f - (y - height / 2.f);
-  }
-  const Choice choice = choose_opponent(e, u);
-  const bool attacks = (choice.attacked >= 0) & e.cfg.enemy_shoots;
-  e.last_attacked[h] = choice.attacked;
-  e.attack[u] = attacks ? MOVES + choice.attacked : 0;
-  float to_x = e.goal_x[h], to_y = e.goal_y[h];
-  int left = choice.visible > 0 ? random_int(e, u, CHASED, choice.visible) : -1;
+  return lives(e, u) ? Point{e.x[u] / width * width, e.y[u] / height * height} : Point{0.f, 0.f};
+}
+
+// The place opposite to the first one.
+GZ void set_goal(Env e, int u) {
+  const int h = u - ALLIES;
+  if ((e.goal_x[h] != 0.f) | (e.goal_y[h] != 0.f) | (e.last_attacked[h] != -1)) return;
+  const Point here = seen_from(e, u);
+  e.goal_x[h] = e.cfg.map_width / 2.f - (here.x - e.cfg.map_width / 2.f);
+  e.goal_y[h] = e.cfg.map_height / 2.f - (here.y - e.cfg.map_height / 2.f);
+}
+
+// The way to one of the visible opponents, or to the goal.
+GZ int chase(Env e, int u, int visible) {
+  const Point here = seen_from(e, u);
+  float x = e.goal_x[u - ALLIES], y = e.goal_y[u - ALLIES];
+  int left = visible > 0 ? random_int(e, u, CHASED, visible) : -1;
   GZ_ROLLED
   for (int k = 0; left >= 0; ++k) {
     const View seen = view(e, u, k);
-    to_x = seen.visible ? seen.x + x : to_x;
-    to_y = seen.visible ? seen.y + y : to_y;
+    x = seen.visible ? seen.x + here.x : x;
+    y = seen.visible ? seen.y + here.y : y;
     left -= seen.visible;
   }
-  set_way(e, u, attacks ? MOVES - 1 : way_to(to_x - x, to_y - y));
+  return way_to(x - here.x, y - here.y);
+}
+
+GZ void act_by_heuristic(Env e, int u) {
+  set_goal(e, u);
+  const Choice choice = choose_opponent(e, u);
+  const bool attacks = e.cfg.enemy_shoots && choice.attacked >= 0;
+  e.last_attacked[u - ALLIES] = choice.attacked;
+  e.attack[u] = attacks ? MOVES + choice.attacked : 0;
+  set_way(e, u, attacks ? MOVES - 1 : chase(e, u, choice.visible));
 }
 
 // ---- reset, step ----
@@ -220,8 +234,8 @@ GZ void act_by_heuristic(Env e, int u) {
 GZ void reset(Env e) {
   lanes(e, UNITS, [=](int u) {
     const Point at = start(e, u);
-    e.new_x[u] = at.x;
-    e.new_y[u] = at.y;
+    e.moved(0, u) = at.x;
+    e.moved(1, u) = at.y;
     e.type[u] = start_type(e, u);
     e.health[u] = e.full_health[e.type[u]];
     e.cooldown[u] = e.move_x[u] = e.move_y[u] = 0.f;
@@ -255,8 +269,6 @@ GZ void step(Env e) {
   lanes(e, UNITS, [=](int u) {
     e.health_before[u] = e.health[u];
     e.damage[u] = 0;
-    const int attack = e.attack[u];
-    e.target[u] = attack < MOVES ? -1 : opponent(u, attack - MOVES);
   });
   GZ_ROLLED
   for (int k = 0; k < e.cfg.world_steps_per_env_step; ++k) advance_world(e, k);

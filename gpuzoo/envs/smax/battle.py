@@ -230,11 +230,9 @@ class Battle(EnvDef):
             "goal_y": Field("float32", ("ENEMIES",), "where each enemy of the heuristic goes if it sees nobody"),
             "last_attacked": Field("int32", ("ENEMIES",), "opponent whom each enemy of the heuristic attacks, or -1"),
             "winner": Field("int32", doc="who won in the last step: 0 nobody, 1 the allies, 2 the enemies"),
-            "new_x": Field("float32", ("UNITS",), "places before units push each other", scratch=True),
-            "new_y": Field("float32", ("UNITS",), "places before units push each other", scratch=True),
+            "moved": Field("float32", (2, "UNITS"), "x and y before units push each other", scratch=True),
             "health_before": Field("float32", ("UNITS",), "at the beginning of the step", scratch=True),
             "damage": Field("int32", ("UNITS",), "by the attacks of a world step", scratch=True),
-            "target": Field("int32", ("UNITS",), "whom each unit attacks in this step, or -1", scratch=True),
             "section": Field(
                 "int8", ("VIEWERS", "VIEWED"), "direction in which each unit is seen, or -1", scratch=True
             ),
@@ -245,6 +243,9 @@ class Battle(EnvDef):
 
     def aspect(self, cfg: Any) -> float:
         return float(cfg.map_width / cfg.map_height)
+
+    def side(self, cfg: Any) -> int:
+        return 600
 
     def render(self, cfg: Any, state: Mapping[str, NDArray[Any]], canvas: Canvas) -> None:
         draw_battle(canvas, cfg, state, tuple(UNITS.values()), len(armies(cfg.scenario).allies))
