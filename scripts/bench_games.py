@@ -69,6 +69,10 @@ def gymnax(game: str, name: str, **more: Any) -> Pair:
     return Pair(game, {}, {"gymnax": name} | more)
 
 
+def smax(scenario: str) -> Pair:
+    return Pair("SMAX-v0", {"name": scenario}, {"jaxmarl": ["HeuristicEnemySMAX", {"scenario": scenario}]})
+
+
 PAIRS = (
     mpe("Simple-v0", "simple"),
     mpe("SimpleSpread-v0", "simple_spread", vmas="simple_spread"),
@@ -86,6 +90,10 @@ PAIRS = (
     Pair("Storm-v0", {"num_agents": 3}, {"jaxmarl": {"id": "storm", "num_agents": 3}}),
     Pair("StormNP-v0", {}, {"jaxmarl": "storm_np"}),
     Pair("JaxNav-v0", {}, {"jaxmarl": "jaxnav"}),
+    smax("3m"),
+    smax("2s3z"),
+    smax("27m_vs_30m"),
+    smax("smacv2_10_units"),
     Pair("TicTacToe-v0", {}, {"pgx": "tic_tac_toe"}),
     Pair("ConnectFour-v0", {}, {"pgx": "connect_four"}),
     Pair("Othello-v0", {}, {"pgx": "othello"}),

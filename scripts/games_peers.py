@@ -144,8 +144,12 @@ def gymnax(game: dict[str, Any]) -> tuple[list[Case], Callable[[Case], Work]]:
 def jaxmarl(game: dict[str, Any]) -> tuple[list[Case], Callable[[Case], Work]]:
     import jax
     import jaxmarl
+    from jaxmarl.environments.smax import map_name_to_scenario
 
-    env = jaxmarl.make(game["id"], **game["config"])
+    config = dict(game["config"])
+    if "scenario" in config:  # of SMAX, by its name
+        config["scenario"] = map_name_to_scenario(config["scenario"])
+    env = jaxmarl.make(game["id"], **config)
 
     def step(key: Any, state: Any) -> Any:
         *for_actions, for_step = jax.random.split(key, len(env.agents) + 1)
