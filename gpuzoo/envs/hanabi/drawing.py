@@ -105,15 +105,17 @@ def _tokens(canvas: Canvas, cfg: Any, numbers: Mapping[str, int]) -> None:
     deck = numbers["deck"].bit_count()
     x = 7.9
     for k in range(min(3, (deck + 9) // 10)):
-        canvas.rect(x + 0.07 * k, TOP - 0.07 * k, x + 1.15 + 0.07 * k, TOP + 1.6 - 0.07 * k, radius=0.14, fill="#5a6ba8",
-                    outline=NIGHT)  # fmt: skip
+        left, top = x + 0.07 * k, TOP - 0.07 * k
+        canvas.rect(left, top, left + 1.15, top + 1.6, radius=0.14, fill="#5a6ba8", outline=NIGHT)
     canvas.text(x + 0.65, TOP + 0.75, str(deck), colour=BRIGHT if deck else FAINT, bold=True, height=0.6)
     canvas.text(x + 0.65, TOP + 1.95, "deck", colour=BRIGHT, height=0.32)
     for row, (what, most, fill) in enumerate(
         (("information_tokens", cfg.max_information_tokens, "#6fb7ff"), ("life_tokens", cfg.max_life_tokens, "#ff7b72"))
     ):
         y = TOP + 0.2 + 1.05 * row
-        canvas.text(9.6, y, f"{'hints' if row == 0 else 'lives'}: {numbers[what]}", colour=BRIGHT, anchor="lm", height=0.32)
+        canvas.text(
+            9.6, y, f"{'hints' if row == 0 else 'lives'}: {numbers[what]}", colour=BRIGHT, anchor="lm", height=0.32
+        )
         step = min(0.4, 3.1 / max(most, 1))
         for k in range(most):
             canvas.circle(9.75 + step * k, y + 0.45, 0.42 * step, fill=fill if k < numbers[what] else fade(fill, 0.18))
@@ -165,9 +167,9 @@ def _pile(canvas: Canvas, x: float, y: float, color: int, ranks: int, gone: int,
         for k in range(copies):
             left, top = x + 0.4 * rank, y + 0.5 * k
             there = k < count
-            canvas.rect(left, top, left + 0.34, top + 0.43, radius=0.06,
-                        fill=mix(INKS[color], "#ffffff", 0.75) if there else fade(INKS[color], 0.08),
-                        outline=GOLD if there and rank == marked and k == count - 1 else fade(INKS[color], 0.35))  # fmt: skip
+            fill = mix(INKS[color], "#ffffff", 0.75) if there else fade(INKS[color], 0.08)
+            edge = GOLD if there and rank == marked and k == count - 1 else fade(INKS[color], 0.35)
+            canvas.rect(left, top, left + 0.34, top + 0.43, radius=0.06, fill=fill, outline=edge)
             colour = ink(color) if there else fade(INKS[color], 0.35)
             canvas.text(left + 0.17, top + 0.215, str(rank + 1), colour=colour, bold=there, height=0.28)
         copy += copies

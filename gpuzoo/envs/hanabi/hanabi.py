@@ -98,8 +98,8 @@ class Hanabi(EnvDef):
     **End.** No life token is left, all fireworks are complete, or everybody has moved once since the deck ran out.
     An illegal action of the player to move ends the game at once with -1 for that player and 0 for the others.
 
-    **As in the original.** A new card is drawn even if the game is over. The observation of `seer` shows one's own cards
-    by what is told of them only. Completing a firework with all information tokens at hand brings none. With a single
+    **As in the original.** A new card is drawn even if the game is over. The observation of `seer` shows one's own
+    cards by what is told of them only. Completing a firework with all information tokens at hand brings none. With a single
     rank each color has three cards, as the lowest rank counts first.
 
     **Names.** `Hanabi-Full`, `Hanabi-Full-Minimal`, `Hanabi-Small` (two colors, hands of two cards, three information
@@ -111,9 +111,8 @@ class Hanabi(EnvDef):
     envs = gpuzoo.make("Hanabi-Small", num_envs=4, players=3)
     ```
 
-    **Otherwise than in JaxMARL.** There the observation has probabilities in place of what is possible, waiting is an
-    action of the others, a hint's cards are not those of the last move for other colors, and a game ends one move later
-    or not, as its tests say.
+    **Otherwise than in JaxMARL.** There the observation has probabilities in place of what is possible of a card: the
+    copies that are neither discarded nor in a firework, as shares. A last action is for players who wait.
     """
 
     id = "Hanabi-v0"
@@ -190,7 +189,9 @@ class Hanabi(EnvDef):
 
     def observation_names(self, cfg: HanabiConfig, group: str) -> dict[str, int]:
         hand, cards, deck = hand_size(cfg), cfg.colors * cfg.ranks, cfg.colors * cards_per_color(cfg)
-        names = {f"cards of the player {k} further, one-hot, the oldest first": hand * cards for k in range(1, cfg.players)}
+        names = {
+            f"cards of the player {k} further, one-hot, the oldest first": hand * cards for k in range(1, cfg.players)
+        }
         names |= {
             "whether a card of each player is missing, the observing one first": cfg.players,
             "cards left in the deck": deck - cfg.players * hand,

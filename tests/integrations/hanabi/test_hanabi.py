@@ -1,6 +1,7 @@
-"""Hanabi against DeepMind's hanabi-learning-environment, over whole episodes with the same deals. All numbers are exact.
+"""Hanabi against DeepMind's hanabi-learning-environment, over whole episodes with the same deals. All is equal.
 
-The original follows our deals: its wrapper in Python can only deal at random, so a deal is written into a move's memory.
+The original follows our deals. Its wrapper in Python can only deal at random, so a deal is written into the memory of a
+move.
 """
 
 from __future__ import annotations
@@ -36,8 +37,19 @@ VARIANTS = {
     "large hands": {"hand_size": 8, "players": 5, "max_information_tokens": 20},
     "all cards dealt": {"colors": 2, "hand_size": 5, "players": 4, "observation_type": "seer"},
 }  # fmt: skip
-EPISODES = 1000
+MANY = ("full", "5 players", "small", "very small")  # 1,000 episodes of these, 200 of the others
 DEAL = 5  # HanabiMove::Type::kDeal
+pytestmark = pytest.mark.timeout(1800)  # the original makes about 1,000 steps per second
+
+
+class Theirs(rl_env.HanabiEnv):
+    """Theirs, without the parts of an observation that are not compared."""
+
+    def _extract_dict_from_backend(self, player_id, observation):
+        return {
+            "vectorized": self.observation_encoder.encode(observation),
+            "legal_moves_as_int": [self.game.get_move_uid(move) for move in observation.legal_moves()],
+        }
 
 
 @pytest.fixture
@@ -64,7 +76,7 @@ def packed(cards):
 
 def theirs(cfg):
     names = ("players", "colors", "ranks", "max_information_tokens", "max_life_tokens", "random_start_player")
-    return rl_env.HanabiEnv(
+    return Theirs(
         {name: getattr(cfg, name) for name in names}
         | {"hand_size": hand_size(cfg), "observation_type": OBSERVATION_TYPES.index(cfg.observation_type), "seed": 1}
     )
@@ -89,19 +101,21 @@ def chosen(sim, rng, careful):
     played = np.bitwise_count(fireworks & np.uint32((1 << cfg.ranks) - 1))
     fits = (rank == played) & (color >= 0)
     weight = rng.random(masks.shape) * masks + masks
-    weight[:, hand : 2 * hand] += np.where(careful[:, None], np.where(fits, 0.7, -0.99), 0.0) * masks[:, hand : 2 * hand]
+    weight[:, hand : 2 * hand] += (
+        np.where(careful[:, None], np.where(fits, 0.7, -0.99), 0.0) * masks[:, hand : 2 * hand]
+    )
     return weight.argmax(1)
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_whole_episodes(variant, deals):
-    rng = np.random.default_rng(0)
-    sim = Simulator(gpuzoo.get("Hanabi-v0"), EPISODES, device="cpu", autoreset_mode="disabled", **VARIANTS[variant])
+    rng, n = np.random.default_rng(0), 1000 if variant in MANY else 200
+    sim = Simulator(gpuzoo.get("Hanabi-v0"), n, device="cpu", autoreset_mode="disabled", **VARIANTS[variant])
     sim.reset(seed=0)
     cfg, s = sim.cfg, sim.arrays
-    careful = np.arange(EPISODES) % 2 == 0
+    careful = np.arange(n) % 2 == 0
     games = []
-    for k in range(EPISODES):
+    for k in range(n):
         game = theirs(cfg)
         while True:  # its draw of the first player is not ours
             hands = np.stack([packed(s["color"][k]), packed(s["rank"][k])], -1)[:, : hand_size(cfg)].reshape(-1, 2)
@@ -112,12 +126,12 @@ def test_whole_episodes(variant, deals):
                 break
         assert_same(sim, k, shown)
         games.append(game)
-    going, ends = np.ones(EPISODES, bool), {}
+    going, ends = np.ones(n, bool), {}
     for _ in range(400):
         actions = chosen(sim, rng, careful)
         before = np.bitwise_count(s["deck"])
         mover = s["to_move"].copy()
-        s["action"][np.arange(EPISODES), mover, 0] = actions
+        s["action"][np.arange(n), mover, 0] = actions
         sim.step()
         drawn = np.bitwise_count(s["deck"]) < before
         for k in np.flatnonzero(going):
@@ -136,13 +150,12 @@ def test_whole_episodes(variant, deals):
         if not going.any():
             break
     assert not going.any()
-    print(variant, ends)
-    assert len(ends) >= 2
+    assert len(ends) == 3 or variant in ("no information", "large hands")
 
 
 def test_cards_are_drawn_alike():
-    """The first drawn card after a move, given the hands, in 20,000 games: each kind as often as it is in the deck, within
-    5 standard deviations."""
+    """The card drawn after the first move of 20,000 games is of each kind as often as the deck has it, within 5 standard
+    deviations."""
     n = 20_000
     sim = Simulator(gpuzoo.get("Hanabi-v0"), n, device="cpu", autoreset_mode="disabled")
     sim.reset(seed=0)
