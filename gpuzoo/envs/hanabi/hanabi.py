@@ -99,8 +99,8 @@ class Hanabi(EnvDef):
     An illegal action of the player to move ends the game at once with -1 for that player and 0 for the others.
 
     **As in the original.** A new card is drawn even if the game is over. The observation of `seer` shows one's own
-    cards by what is told of them only. Completing a firework with all information tokens at hand brings none. With a single
-    rank each color has three cards, as the lowest rank counts first.
+    cards by what is told of them only. Completing a firework with all information tokens at hand brings none. With a
+    single rank each color has three cards, as the lowest rank counts first.
 
     **Names.** `Hanabi-Full`, `Hanabi-Full-Minimal`, `Hanabi-Small` (two colors, hands of two cards, three information
     tokens, one life) and `Hanabi-Very-Small` (one color) are the original's:

@@ -154,8 +154,7 @@ def test_whole_episodes(variant, deals):
 
 
 def test_cards_are_drawn_alike():
-    """The card drawn after the first move of 20,000 games is of each kind as often as the deck has it, within 5 standard
-    deviations."""
+    """The first card drawn in 20,000 games is of each kind as often as in the deck, within 5 standard deviations."""
     n = 20_000
     sim = Simulator(gpuzoo.get("Hanabi-v0"), n, device="cpu", autoreset_mode="disabled")
     sim.reset(seed=0)
