@@ -250,6 +250,9 @@ class Hanabi(EnvDef):
     def infos(self, cfg: HanabiConfig, state: Mapping[str, Any]) -> dict[str, Any]:
         return {"information_tokens": state["information_tokens"], "life_tokens": state["life_tokens"]}
 
+    def side(self, cfg: HanabiConfig) -> int:
+        return 640
+
     def aspect(self, cfg: HanabiConfig) -> float:
         return drawing.WIDTH / drawing.HEIGHT
 
