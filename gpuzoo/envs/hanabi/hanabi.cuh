@@ -143,9 +143,8 @@ GZ void step(Env e) {
   });
 }
 
-template <int N, class Out> GZ int put(Out out, int at, u64 bits) {
+template <int N, class Out> GZ void put(Out out, int at, u64 bits) {
   for (int k = 0; k < N; ++k) out[at + k] = (i8)(bits >> k & 1);
-  return at + N;
 }
 
 GZ u64 card_bits(Env e, int p, int slot) {
@@ -164,53 +163,69 @@ GZ u64 knowledge_bits(Env e, int p, int slot) {
   return bits | color << CARDS | rank << (CARDS + COLORS);
 }
 
-// From `at` on, which players lack a card, what lies on the table, and the last move, with players counted from p on.
-template <class Out> GZ int put_table(Env e, Out out, int at, int p) {
-  for (int k = 0; k < PLAYERS; ++k) out[at + k] = popcount(e.color[(p + k) % PLAYERS]) < HAND;
-  at = put<DEALT_LATER>(out, at + PLAYERS, first_bits(popcount(e.deck)));
-  at = put<CARDS>(out, at, e.fireworks & ~(e.fireworks >> 1 & ~HIGHEST_RANKS));
-  at = put<MAX_INFORMATION>(out, at, first_bits(e.information_tokens));
-  at = put<MAX_LIVES>(out, at, first_bits(e.life_tokens));
-  at = put<DECK>(out, at, e.discards);
-  const int move = e.last_action, last = (e.last_player + PLAYERS - p) % PLAYERS;
-  const bool any = move >= 0, takes = any && move < COLOR_HINTS, hints_color = move >= COLOR_HINTS && move < RANK_HINTS;
-  const bool hints_rank = move >= RANK_HINTS;
+GZ int append(Env e, int a, int at, int n, u64 bits) {
+  const int word = at / 64, shift = at % 64;
+  e.table(a, word) |= bits << shift;
+  if (shift + n > 64) e.table(a, word + 1) |= bits >> (64 - shift);
+  return at + n;
+}
+
+// Which players lack a card, what lies on the table, and the last move, with players counted from a on.
+GZ void make_table(Env e, int a) {
+  for (int word = 0; word < TABLE_WORDS; ++word) e.table(a, word) = 0;
+  int at = 0;
+  for (int k = 0; k < PLAYERS; ++k) at = append(e, a, at, 1, popcount(e.color[(a + k) % PLAYERS]) < HAND);
+  at = append(e, a, at, DEALT_LATER, first_bits(popcount(e.deck)));
+  at = append(e, a, at, CARDS, e.fireworks & ~(e.fireworks >> 1 & ~HIGHEST_RANKS));
+  at = append(e, a, at, MAX_INFORMATION, first_bits(e.information_tokens));
+  at = append(e, a, at, MAX_LIVES, first_bits(e.life_tokens));
+  at = append(e, a, at, DECK, e.discards);
+  const int move = e.last_action, last = (e.last_player + PLAYERS - a) % PLAYERS;
+  if (move < 0) return;
+  const bool takes = move < COLOR_HINTS, hints_color = !takes && move < RANK_HINTS, hints_rank = move >= RANK_HINTS;
   const int k = move - (hints_color ? COLOR_HINTS : RANK_HINTS), values = hints_color ? COLORS : RANKS;
   const int kind = takes ? move < HAND : hints_color ? 2 : 3;
-  at = put<PLAYERS>(out, at, any ? 1ull << last : 0);
-  at = put<4>(out, at, any ? 1ull << kind : 0);
-  at = put<PLAYERS>(out, at, hints_color || hints_rank ? 1ull << (last + k / values + 1) % PLAYERS : 0);
-  at = put<COLORS>(out, at, hints_color ? 1ull << k % values : 0);
-  at = put<RANKS>(out, at, hints_rank ? 1ull << k % values : 0);
-  for (int slot = 0; slot < HAND; ++slot) out[at + slot] = (i8)(e.last_hinted >> BITS * slot & 1);
-  at = put<HAND>(out, at + HAND, takes ? 1ull << move % HAND : 0);
-  at = put<CARDS>(out, at, takes ? 1ull << e.last_card : 0);
-  out[at] = e.last_scored;
-  out[at + 1] = e.last_gained && move >= HAND;
-  return at + 2;
+  at = append(e, a, at, PLAYERS, 1ull << last);
+  at = append(e, a, at, 4, 1ull << kind);
+  at = append(e, a, at, PLAYERS, takes ? 0 : 1ull << (last + k / values + 1) % PLAYERS);
+  at = append(e, a, at, COLORS, hints_color ? 1ull << k % values : 0);
+  at = append(e, a, at, RANKS, hints_rank ? 1ull << k % values : 0);
+  for (int slot = 0; slot < HAND; ++slot) at = append(e, a, at, 1, e.last_hinted >> BITS * slot & 1);
+  at = append(e, a, at, HAND, takes ? 1ull << move % HAND : 0);
+  at = append(e, a, at, CARDS, takes ? 1ull << e.last_card : 0);
+  at = append(e, a, at, 1, e.last_scored);
+  append(e, a, at, 1, e.last_gained && move >= HAND);
+}
+
+// Eight numbers of the table.
+template <class Out> GZ void put_table(Env e, Out out, int a, int part) {
+  const u64 bits = e.table(a, part / 8) >> part % 8 * 8;
+  for (int k = 0; k < 8; ++k)
+    if (8 * part + k < TABLE) out[8 * part + k] = (i8)(bits >> k & 1);
 }
 
 GZ void observe(Env e) {
+  lanes(e, AGENTS, [=](int a) { make_table(e, a); });
+  once(e, [=] { e.legal = legal_moves(e); });
   lanes(e, AGENTS, Const<PLAYERS * HAND>(), [=](int a, int card) {
     const int p = (a + card / HAND) % PLAYERS, slot = card % HAND;
     if (card >= HAND) put<CARDS>(e.observation[a], (card - HAND) * CARDS, card_bits(e, p, slot));
     if (Config::observation_type != OBSERVATION_TYPE_MINIMAL)
-      put<KNOWN>(e.observation[a], VIEW + card * KNOWN, knowledge_bits(e, p, slot));
+      put<KNOWN>(e.observation[a], OTHERS_CARDS + TABLE + card * KNOWN, knowledge_bits(e, p, slot));
   });
-  lanes(e, AGENTS, [=](int a) {
-    put_table(e, e.observation[a], OTHERS_CARDS, a);
-    put<MOVES>(e.action_mask[a], 0, a == e.to_move ? legal_moves(e) : 0);
+  lanes(e, AGENTS, Const<(TABLE + 7) / 8>(), [=](int a, int part) {
+    put_table(e, e.observation[a] + OTHERS_CARDS, a, part);
   });
+  lanes(e, AGENTS, MOVES, [=](int a, int move) { e.action_mask[a][move] = a == e.to_move && (e.legal >> move & 1); });
 }
 
 GZ void state(Env e) {
+  once(e, [=] { make_table(e, 0); });
   lanes(e, PLAYERS, HAND, [=](int p, int slot) {
     const int card = p * HAND + slot;
     put<CARDS>(e.state, card * CARDS, card_bits(e, p, slot));
-    put<KNOWN>(e.state, HAND * CARDS + VIEW + card * KNOWN, knowledge_bits(e, p, slot));
+    put<KNOWN>(e.state, PLAYERS * HAND * CARDS + TABLE + card * KNOWN, knowledge_bits(e, p, slot));
   });
-  once(e, [=] {
-    const int at = put_table(e, e.state, PLAYERS * HAND * CARDS, 0);
-    put<PLAYERS>(e.state, at + PLAYERS * HAND * KNOWN, 1ull << e.to_move);
-  });
+  lanes(e, (TABLE + 7) / 8, [=](int part) { put_table(e, e.state + PLAYERS * HAND * CARDS, 0, part); });
+  once(e, [=] { put<PLAYERS>(e.state, PLAYERS * HAND * (CARDS + KNOWN) + TABLE, 1ull << e.to_move); });
 }

@@ -133,6 +133,9 @@ class Hanabi(EnvDef):
         "5 players": {"players": 5},
         "very small": dict(GAMES["Very-Small"]),
     }
+    exempt: ClassVar[Mapping[str, str]] = {
+        "rows_are_stored_in_few_sectors": "The masks of an env are 40 bytes, which begin and end inside of sectors.",
+    }
     render_fps = 1
 
     @staticmethod
@@ -159,21 +162,26 @@ class Hanabi(EnvDef):
         return {"player": cfg.players}
 
     def lanes(self, cfg: HanabiConfig) -> int:
-        return 32
+        """As many as can put an env's observations together in a GPU's shared memory, 192 bytes each."""
+        size = cfg.players * _size(self.observation_names(cfg, "player"))
+        return min(256, max(32, 1 << (-(-size // 192) - 1).bit_length()))
 
     def constants(self, cfg: HanabiConfig) -> dict[str, int]:
-        known = _size(self._knowledge(cfg))
+        cards, hand = cfg.colors * cfg.ranks, hand_size(cfg)
+        known = (cfg.observation_type != "minimal") * _size(self._knowledge(cfg))
+        table = _size(self.observation_names(cfg, "player")) - known - (cfg.players - 1) * hand * cards
         return {
             "COLORS": cfg.colors,
             "RANKS": cfg.ranks,
-            "CARDS": cfg.colors * cfg.ranks,
+            "CARDS": cards,
             "CARDS_PER_COLOR": cards_per_color(cfg),
             "DECK": cfg.colors * cards_per_color(cfg),
-            "HAND": hand_size(cfg),
+            "HAND": hand,
             "MAX_INFORMATION": cfg.max_information_tokens,
             "MAX_LIVES": cfg.max_life_tokens,
             "MOVES": _size(self.action_names(cfg, "player")),
-            "VIEW": _size(self.observation_names(cfg, "player")) - (cfg.observation_type != "minimal") * known,
+            "TABLE": table,
+            "TABLE_WORDS": table // 64 + 1,
         }
 
     def observation_space(self, cfg: HanabiConfig, group: str) -> spaces.Box:
@@ -245,6 +253,10 @@ class Hanabi(EnvDef):
             "last_hinted": Field("uint64", doc="bit 8 * card of each card that it told about"),
             "last_scored": Field("bool", doc="whether it made a firework grow"),
             "last_gained": Field("bool", doc="whether it brought an information token back"),
+            "table": Field(
+                "uint64", ("agents", "TABLE_WORDS"), "bits of what lies on the table, by player", scratch=True
+            ),
+            "legal": Field("uint64", doc="legal moves of the player to move", scratch=True),
         }
 
     def infos(self, cfg: HanabiConfig, state: Mapping[str, Any]) -> dict[str, Any]:
