@@ -6,8 +6,8 @@
 
 PYTHON is an interpreter in which that library is installed, which need not have gpuzoo; ``games_peers.py`` runs
 there, in a process of its own for each game. --originals is one with mpe2, lbforaging, rware, pettingzoo and magent2,
-or with overcooked-ai, which needs another NumPy. A library that is not given or not installed is left out, as is a game
-that is not registered here.
+or with overcooked-ai, which needs another NumPy, or with hanabi-learning-environment. A library that is not given or
+not installed is left out, as is a game that is not registered here.
 
 Each contestant first tries its batch sizes and goes on with its best one. Then they take turns, and the best of the
 rounds counts. All have the same number of cores: libraries that use one core run in as many processes, and
@@ -37,12 +37,12 @@ PEERS = Path(__file__).with_name("games_peers.py")
 TITLES = {
     "jaxmarl": "JaxMARL", "gymnax": "gymnax", "pgx": "Pgx", "vmas": "VMAS", "envpool": "EnvPool",
     "pufferlib": "PufferLib", "mpe2": "MPE2", "gymnasium": "the original", "pettingzoo": "PettingZoo",
-    "overcooked_ai": "the original", "magent2": "MAgent2",
+    "overcooked_ai": "the original", "magent2": "MAgent2", "hanabi": "the original",
 }  # fmt: skip
 #: who runs Python's originals
 ORIGINALS = {
     "mpe2": "pettingzoo", "pettingzoo": "pettingzoo", "gymnasium": "gymnasium", "overcooked_ai": "overcooked_ai",
-    "magent2": "magent2",
+    "magent2": "magent2", "hanabi": "hanabi",
 }  # fmt: skip
 LIBRARIES = ("jaxmarl", "gymnax", "pgx", "vmas", "envpool", "pufferlib")
 COMPILED_LOOP = ("jaxmarl", "gymnax", "pgx")
@@ -94,6 +94,7 @@ PAIRS = (
     smax("2s3z"),
     smax("27m_vs_30m"),
     smax("smacv2_10_units"),
+    Pair("Hanabi-v0", {}, {"jaxmarl": "hanabi", "hanabi": "Hanabi-Full"}),
     Pair("TicTacToe-v0", {}, {"pgx": "tic_tac_toe"}),
     Pair("ConnectFour-v0", {}, {"pgx": "connect_four"}),
     Pair("Othello-v0", {}, {"pgx": "othello"}),
