@@ -86,14 +86,14 @@ GZ void fill_pot(Env e, int k) {
 
 GZ void reset(Env e) {
   once(e, [=] {
-    for (int k = 0; k < COUNTERS; ++k)
+    for (int k = 0; k < SOME_COUNTERS; ++k)
       e.counter[k] = e.cfg.random_reset ? random_thing(e, AGENTS + POTS + k, 0.5f, 0.6f, 0.9f) : (int)NOTHING;
     for (int k = 0; k < POTS; ++k) {
       e.pot[k] = NOTHING;
       e.timer[k] = 0;
       if (e.cfg.random_reset) fill_pot(e, k);
     }
-    for (int k = 0; k < BUTTONS; ++k) e.lit[k] = 0;
+    for (int k = 0; k < SOME_BUTTONS; ++k) e.lit[k] = 0;
     for (int a = 0; a < AGENTS; ++a) reset_player(e, a);
     e.recipe = random_recipe(e);
     e.delivered = 0;

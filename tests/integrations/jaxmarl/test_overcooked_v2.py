@@ -46,7 +46,7 @@ OPTIONS = [
     {"agent_view_size": 1, "op_ingredient_permutations": True},
     {"op_ingredient_permutations": True, "indicate_successful_delivery": True, "negative_rewards": True},
 ]
-FEATURIZED = ["cramped_room", "asymm_advantages", "coord_ring", "forced_coord", "counter_circuit", "long_room", "lane"]
+FEATURIZED = ["cramped_room", "asymm_advantages", "coord_ring", "forced_coord", "counter_circuit", "lane"]
 
 
 def make(name, options):
