@@ -326,8 +326,7 @@ def generate(pages: Path, pictures: Path | None) -> list[Path]:
     pages.mkdir(parents=True, exist_ok=True)
     names = gpuzoo.ids()
     curves = gen_results.draw(names, pages / "curves") if pictures is not None else {}
-    none = films.Shots("", "", False, 1.0)
-    shots = films.all_shots(names, pictures) if pictures is not None else dict.fromkeys(names, none)
+    shots = films.all_shots(names, pictures) if pictures is not None else dict.fromkeys(names, films.NONE)
     texts = {name: _page(gpuzoo.get(name), shots[name], gen_results.section(name, curves)) for name in names}
     texts["index"] = gallery.page(shots)
     texts["results"] = gen_results.page(names)

@@ -164,9 +164,30 @@ class AnimalShogi(EnvDef):
         for owner in range(2):
             held = [kind for kind in range(3) for _ in range(hands[owner, kind])]
             for k, kind in enumerate(held):
-                at = (3.7, 3.65 - 0.66 * k) if owner == 0 else (-0.7, 0.35 + 0.66 * k)
-                canvas.cached(_piece, *at, 0.29, kind, owner)
+                canvas.cached(_piece, *_held(k, owner), 0.29, kind, owner)
         canvas.hud(left=f"Animal shogi   move {int(state['moves'])}", right=f"player_{mover} to move")
+
+    def presses(self, cfg: AnimalShogiConfig, state: Mapping[str, NDArray[Any]], action: int) -> list[tuple[float, float]]:
+        mirrored = int(state["to_move"]) == 1
+        cell = action % CELLS
+        if action < 8 * CELLS:
+            dx, dy = DIRECTIONS[action // CELLS]
+            begin = _square(cell, mirrored)
+            return [begin, _square(cell + 4 * dx + dy, mirrored)]
+        kind = action // CELLS - 8
+        held = int(state["hands"][0][:kind].sum())  # own tiles before it
+        return [_held(held, int(mirrored)), _square(cell, mirrored)]
+
+
+def _square(cell: int, mirrored: bool) -> tuple[float, float]:
+    """The middle of a cell, which the other player sees turned round."""
+    cell = CELLS - 1 - cell if mirrored else cell
+    return 2.5 - cell // 4, cell % 4 + 0.5
+
+
+def _held(k: int, owner: int) -> tuple[float, float]:
+    """Where the k-th tile in a hand lies."""
+    return (3.7, 3.65 - 0.66 * k) if owner == 0 else (-0.7, 0.35 + 0.66 * k)
 
 
 def _cells(canvas: Canvas) -> None:
