@@ -2,7 +2,7 @@
 
     python scripts/bench_games.py [--only REGEX] [--jaxmarl PYTHON] [--gymnax PYTHON] [--pgx PYTHON] [--vmas PYTHON]
         [--envpool PYTHON] [--pufferlib PYTHON] [--originals PYTHON] [--threads 2] [--seconds 0.5] [--rounds 5]
-        [--json FILE]
+        [--clock wall|cpu] [--json FILE]
 
 PYTHON is an interpreter in which that library is installed, which need not have gpuzoo; ``games_peers.py`` runs
 there, in a process of its own for each game. --originals is one with mpe2, lbforaging, rware, pettingzoo and magent2,
@@ -14,7 +14,8 @@ rounds counts. All have the same number of cores: libraries that use one core ru
 their rates are added. JAX runs a batch on one device or shares it between two, whichever is faster. An env step moves
 all agents of one env; finished episodes start anew in all. JAX's libraries draw actions and step in one
 compiled loop (`lax.scan`), so ours is `Simulator.rollout`, which does the same; the others get actions that were drawn
-before, one call for each step, so ours is `Simulator.step`.
+before, one call for each step, so ours is `Simulator.step`. Where other programs use the machine, `--clock cpu
+--threads 1` gives steps for each second of CPU time that a process took, all of its threads together.
 """
 
 from __future__ import annotations
@@ -86,6 +87,7 @@ PAIRS = (
     Pair("SwitchRiddle-v0", {}, {"jaxmarl": "switch_riddle"}),
     Pair("CoinGame-v0", {}, {"jaxmarl": "coin_game"}),
     Pair("Overcooked-v0", {}, {"jaxmarl": "overcooked", "overcooked_ai": "cramped_room"}),
+    Pair("OvercookedV2-v0", {}, {"jaxmarl": "overcooked_v2"}),
     Pair("Storm2P-v0", {}, {"jaxmarl": "storm_2p"}),
     Pair("Storm-v0", {"num_agents": 3}, {"jaxmarl": {"id": "storm", "num_agents": 3}}),
     Pair("StormNP-v0", {}, {"jaxmarl": "storm_np"}),
@@ -254,7 +256,7 @@ def compare(pair: Pair, pythons: dict[str, str], chosen: argparse.Namespace) -> 
     short = chosen.seconds / 4
     contestants: dict[str, Contestant] = {}
     for name, (peer_id, config) in {"gpuzoo": (pair.game, pair.config), **wanted}.items():
-        game = {"id": peer_id, "config": config, "threads": chosen.threads}
+        game = {"id": peer_id, "config": config, "threads": chosen.threads, "clock": chosen.clock}
         python = sys.executable if name == "gpuzoo" else pythons[name]
         print(f"{pair.game}: {name}", file=sys.stderr, flush=True)
         kinds = [""]
@@ -324,8 +326,11 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2, help="cores for each contestant")
     parser.add_argument("--seconds", type=float, default=0.5, help="of a turn")
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--clock", choices=("wall", "cpu"), default="wall", help="cpu: CPU seconds, for busy machines")
     parser.add_argument("--json", metavar="FILE", help="for all that was measured")
     chosen = parser.parse_args()
+    if chosen.clock == "cpu" and chosen.threads > 1:
+        parser.error("--clock cpu is for --threads 1: CPU time says nothing about several cores.")
     pythons = {name: getattr(chosen, name) for name in LIBRARIES}
     pythons |= dict.fromkeys(ORIGINALS, chosen.originals)
     pythons = {name: python for name, python in pythons.items() if python}
