@@ -109,6 +109,7 @@ PAIRS = (
     Pair("Chess-v0", {}, {"pgx": "chess"}),
     Pair("GardnerChess-v0", {}, {"pgx": "gardner_chess"}),
     Pair("AnimalShogi-v0", {}, {"pgx": "animal_shogi"}),
+    Pair("Backgammon-v0", {}, {"pgx": "backgammon"}),
     Pair("LevelBasedForaging-v3", {"name": "Foraging-8x8-2p-2f-v3"}, {"gymnasium": "lbforaging:Foraging-8x8-2p-2f-v3"}),
     Pair(
         "LevelBasedForaging-v3",
