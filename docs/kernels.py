@@ -58,7 +58,7 @@ def substitutions() -> dict[str, str]:
             f"`{row['id']}`",
             row["kernel"],
             *(str(row[name]) for name in ("registers", "stack", "spills")),
-            gpuzoo.get(row["id"]).exempt[SPILLS],
+            gpuzoo.get(row["id"]).exempt.get(SPILLS, ""),
         ]
         for row in rows
         if row.get("stack") or row.get("spills")
@@ -67,7 +67,7 @@ def substitutions() -> dict[str, str]:
     heads_of_local = ["game", "kernel", "registers", "bytes of stack", "bytes spilled", "reason"]
     made["kernels_local"] = table(heads_of_local, local)
     below = [
-        [f"`{row['id']}`", row["case"], f"{row['occupancy']:.0%}", gpuzoo.get(row["id"]).exempt[OCCUPANCY]]
+        [f"`{row['id']}`", row["case"], f"{row['occupancy']:.0%}", gpuzoo.get(row["id"]).exempt.get(OCCUPANCY, "")]
         for row in rows
         if row["kernel"] == "step" and row["occupancy"] < 0.5
     ]
@@ -76,7 +76,7 @@ def substitutions() -> dict[str, str]:
             f"`{row['id']}`",
             row["case"],
             *(f"{row[f'{name}_sectors']:.1f}" for name in ("row", "mask")),
-            gpuzoo.get(row["id"]).exempt[SECTORS],
+            gpuzoo.get(row["id"]).exempt.get(SECTORS, ""),
         ]
         for row in rows
         if any(row.get(f"{name}_bytes", 0) >= 16 and row[f"{name}_sectors"] > 1.2 for name in ("row", "mask"))
