@@ -1,6 +1,8 @@
 # Everything happens in .venv, which the first command makes. PYTHON chooses the interpreter (3.10 or newer).
 PYTHON ?= python3
 BIN := .venv/bin
+# Without byte code: Python compiles what is imported, which is a small part of what torch installs.
+PIP := $(BIN)/python -m pip install --quiet --no-compile
 .DEFAULT_GOAL := help
 
 .PHONY: help demo test test-integrations test-all bench docs dist lint clean
@@ -11,13 +13,13 @@ help:  ## what there is
 # torch comes first and in the tested version, so that no other package chooses one.
 .venv/base: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet "$$(grep '^torch==' constraints.txt)"
-	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[cpu,train,render]' $$(sh scripts/cupy_extra.sh)
+	$(PIP) --upgrade pip
+	$(PIP) "$$(grep '^torch==' constraints.txt)"
+	$(PIP) -c constraints.txt -e '.[cpu,train,render]' $$(sh scripts/cupy_extra.sh)
 	@touch $@
 
 .venv/dev: .venv/base
-	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[cpu,dev]'
+	$(PIP) -c constraints.txt -e '.[cpu,dev]'
 	@touch $@
 
 demo: .venv/base  ## train agents and leave an animation and a learning curve in out/demo
