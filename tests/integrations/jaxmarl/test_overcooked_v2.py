@@ -261,6 +261,7 @@ EPISODES = [
 ]  # fmt: skip
 
 
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize(("name", "options"), EPISODES, ids=str)
 def test_whole_episodes(name, options):
     """1,000 episodes from our starts, JaxMARL beside us; in every second env soups begin in many pots and hands."""
