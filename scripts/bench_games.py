@@ -128,7 +128,11 @@ PAIRS = (
     Pair("MAgentAdversarialPursuit-v0", {}, {"magent2": "adversarial_pursuit_v4"}),
     Pair("MAgentTigerDeer-v0", {}, {"magent2": "tiger_deer_v4"}),
     Pair("Pursuit-v0", {}, {"pettingzoo": "pettingzoo.sisl.pursuit.pursuit"}),
-    Pair("CooperativePong-v0", {}, {"pettingzoo": "pettingzoo.butterfly.cooperative_pong.cooperative_pong"}),
+    Pair(  # without a mode it draws nothing, and prints a warning in each step
+        "CooperativePong-v0",
+        {},
+        {"pettingzoo": ["pettingzoo.butterfly.cooperative_pong.cooperative_pong", {"render_mode": "rgb_array"}]},
+    ),
     Pair(
         "KnightsArchersZombies-v0",
         {},
