@@ -1,6 +1,8 @@
 # Everything happens in .venv, which the first command makes. PYTHON chooses the interpreter (3.10 or newer).
 PYTHON ?= python3
 BIN := .venv/bin
+# Without byte code: Python compiles what is imported, which is a small part of what torch installs.
+PIP := $(BIN)/python -m pip install --quiet --no-compile
 .DEFAULT_GOAL := help
 
 .PHONY: help demo test test-integrations test-all bench docs dist lint clean
@@ -11,13 +13,13 @@ help:  ## what there is
 # torch comes first and in the tested version, so that no other package chooses one.
 .venv/base: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet "$$(grep '^torch==' constraints.txt)"
-	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[cpu,train,render]' $$(sh scripts/cupy_extra.sh)
+	$(PIP) --upgrade pip
+	$(PIP) "$$(grep '^torch==' constraints.txt)"
+	$(PIP) -c constraints.txt -e '.[cpu,train,render]' $$(sh scripts/cupy_extra.sh)
 	@touch $@
 
 .venv/dev: .venv/base
-	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[cpu,dev]'
+	$(PIP) -c constraints.txt -e '.[cpu,dev]'
 	@touch $@
 
 demo: .venv/base  ## train agents and leave an animation and a learning curve in out/demo
@@ -38,8 +40,9 @@ test-all:  ## run everything, as before a release; what each test cost is in out
 bench: .venv/base  ## steps per second of every game
 	$(BIN)/gpuzoo bench
 
+# GAMES=turn: films and pages only of games that changed lately or whose turn it is, so that more games cost no more.
 docs: .venv/dev  ## build the documentation into docs/_build/html
-	$(BIN)/python -m sphinx -W --keep-going -j auto -b html docs docs/_build/html
+	GPUZOO_DOCS=$(GAMES) $(BIN)/python -m sphinx -W --keep-going -j auto -b html docs docs/_build/html
 
 dist: .venv/dev  ## sdist and wheel into dist/, and the wheel tried with each Python on the PATH, where no compiler is
 	rm -rf dist

@@ -17,13 +17,14 @@ folders=tests/integrations
 
 install() { # of NAME into VENV
   local name=$1 venv=$2 folder=$folders/$1
+  # Python compiles what is imported, which is a small part of what torch installs.
+  local pip=("$venv/bin/python" -m pip install --quiet --no-compile)
   "$python" -m venv --clear "$venv"
-  "$venv/bin/python" -m pip install --quiet --upgrade pip
   # torch comes first and in the tested version, so that no other package chooses one.
-  "$venv/bin/python" -m pip install --quiet "$(grep -h '^torch==' "$folder/constraints.txt" constraints.txt | head -1)"
-  "$venv/bin/python" -m pip install --quiet -c "$folder/constraints.txt" -r "$folder/requirements.txt"
+  "${pip[@]}" "$(grep -h '^torch==' "$folder/constraints.txt" constraints.txt | head -1)"
+  "${pip[@]}" -c "$folder/constraints.txt" -r "$folder/requirements.txt"
   if [ -f "$folder/no_deps.txt" ]; then
-    "$venv/bin/python" -m pip install --quiet --no-deps --ignore-requires-python -r "$folder/no_deps.txt"
+    "${pip[@]}" --no-deps --ignore-requires-python -r "$folder/no_deps.txt"
   fi
 }
 

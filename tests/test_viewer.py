@@ -455,7 +455,7 @@ def test_the_page_in_a_browser(url: str, tmp_path: Any) -> None:
         page.wait(f"{moving} !== {json.dumps(first)}")
 
         page.value(
-            "const f = document.querySelector('#filter'); f.value = 'connect'; f.dispatchEvent(new Event('input'))"
+            "const f = document.querySelector('#filter'); f.value = 'connectfour'; f.dispatchEvent(new Event('input'))"
         )
         assert page.value("document.querySelectorAll('#games button').length") == 1
         page.value("document.querySelector('#games button').click()")
