@@ -95,7 +95,7 @@ class Harvest(Grid):
     orchard = "A"
     actions = 8
     planes: ClassVar = ("wall", "apple", "outside of the map", "fining beam", *OTHERS)
-    benchmarks = {"20 agents": {"num_agents": 20}}
+    benchmarks = {"10 agents": {"num_agents": 10}}
 
     def constants(self, cfg: HarvestConfig) -> dict[str, int]:
         return {**super().constants(cfg), "APPLES": len(self.places(cfg, "A"))}
