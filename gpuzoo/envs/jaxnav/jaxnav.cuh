@@ -220,36 +220,33 @@ GZ int samples(Env e) { return (int)(e.cfg.lidar_max_range / e.cfg.lidar_range_r
 // The distance between two samples.
 GZ float spacing(Env e) { return e.cfg.lidar_max_range / (float)(samples(e) - 1); }
 
-// The first sample of a beam that has left a cell along x or y; inverse is that of way * step.
+// The first sample of a beam that has left a cell along x or y, or count or more; inverse is that of way * step.
 GZ int leaves_at(float place, float way, float step, float inverse, int cell, int count) {
   const bool up = way > 0.f;
-  const float edge = (float)(cell + up), about = (edge - place) * inverse;
-  if (!(about < (float)count)) return count;
-  int k = max((int)about, 0);
-  for (int n = 0; n < 2; ++n) {  // about is rounded
+  const float edge = (float)(cell + (up ? 1 : 0));
+  int k = (int)clamp((edge - place) * inverse, 0.f, (float)count);
+  for (int n = 0; n < 2; ++n) {  // it is rounded
     const float x = (float)k * step * way + place;
-    k += up ? x < edge : x >= edge;
+    k += up ? (x < edge ? 1 : 0) : (x >= edge ? 1 : 0);
   }
   return k;
 }
 
+GZ float inverse_of(float way, float step) { return 1.f / (copysign(max(abs(way), 1e-6f), way) * step); }
+
 // The first sample of a beam that is in a wall and less than limit, or the number of samples.
 GZ int wall_at(Env e, float x, float y, float to_x, float to_y, int count, int limit) {
-  const float step = spacing(e), over_x = 1.f / (to_x * step), over_y = 1.f / (to_y * step);
-  int i = cell_of(x), j = cell_of(y);
-  if (is_wall(e, i, j)) return 0;
-  int leaves_x = leaves_at(x, to_x, step, over_x, i, count), leaves_y = leaves_at(y, to_y, step, over_y, j, count);
+  const float step = spacing(e), over_x = inverse_of(to_x, step), over_y = inverse_of(to_y, step);
+  int i = cell_of(x), j = cell_of(y), k = 0;
   GZ_ROLLED
   for (int n = 0; n < count; ++n) {
-    const int k = min(leaves_x, leaves_y);
-    if (k >= limit) return count;
-    const bool along_x = leaves_x == k, along_y = leaves_y == k;
-    const float far = (float)k * step;
-    if (along_x) i = cell_of(far * to_x + x);
-    if (along_y) j = cell_of(far * to_y + y);
     if (is_wall(e, i, j)) return k;
-    if (along_x) leaves_x = leaves_at(x, to_x, step, over_x, i, count);
-    if (along_y) leaves_y = leaves_at(y, to_y, step, over_y, j, count);
+    const int leaves_x = leaves_at(x, to_x, step, over_x, i, count);
+    const int leaves_y = leaves_at(y, to_y, step, over_y, j, count);
+    k = min(leaves_x, leaves_y);
+    if (k >= limit) return count;
+    i = cell_of((float)k * step * to_x + x);
+    j = cell_of((float)k * step * to_y + y);
   }
   return count;
 }
