@@ -129,7 +129,7 @@ class JaxNav(EnvDef):
     max_episode_steps = 500
     reference = "jaxmarl 0.2.0 jaxnav"
     exempt: ClassVar[Mapping[str, str]] = {
-        "half_occupancy": "A beam on its way from cell to cell takes up to 80 registers: six blocks of 128 threads on an SM.",
+        "half_occupancy": "A beam on its way takes up to 80 registers: six blocks of 128 threads on an SM.",
         "parameters": "min_v and max_v bound the actions, so random actions follow from the widest range of a batch.",
     }
     interaction = "mixed"
