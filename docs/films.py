@@ -8,14 +8,11 @@ import functools
 import hashlib
 import inspect
 import itertools
-import os
 import re
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
-
-import rotation
 
 import gpuzoo
 from baselines.report import match, video
@@ -44,9 +41,6 @@ class Shots:
     still: str
     trained: bool
     aspect: float
-
-
-NONE = Shots("", "", False, 1.0)
 
 
 def pretrained(game: str) -> Path | None:
@@ -132,7 +126,7 @@ def shots(env: EnvDef, folder: Path) -> Shots:
     if not (film.exists() and still.exists()):
         first = frames(env, 1, 1, start=MOMENT)
         if not first:
-            return NONE
+            return Shots("", "", False, 1.0)
         shown, fps = _trained(env) if trained else _random(env)
         render.save_animation(shown, film, fps)
         image = Image.fromarray(first[0]).quantize(64, dither=Image.Dither.NONE)
@@ -145,22 +139,9 @@ def shots(env: EnvDef, folder: Path) -> Shots:
     return Shots(film.name, still.name, bool(trained), env.aspect(env.Config()))
 
 
-def filmed(names: Iterable[str]) -> list[str]:
-    """The games that get pictures: all, or with ``GPUZOO_FILMS=turn`` those that changed lately or whose turn it is."""
-    wanted = os.environ.get("GPUZOO_FILMS") or "all"
-    if wanted not in ("all", "turn"):
-        raise ValueError(f"GPUZOO_FILMS is all or turn, not {wanted!r}.")
-    if wanted == "all":
-        return [*names]
-    now = rotation.rotation()
-    return [name for name in names if name in now.names or now.comes(f"film of {name}")]
-
-
 def all_shots(names: Iterable[str], folder: Path) -> dict[str, Shots]:
-    """The pictures of games, by id; `NONE` for those that get none in this build."""
+    """The pictures of games, by id."""
     folder.mkdir(parents=True, exist_ok=True)
     names = [*names]
-    chosen = filmed(names)
     with ThreadPoolExecutor() as pool:  # most of it is compilation and encoding
-        made = dict(zip(chosen, pool.map(lambda name: shots(gpuzoo.get(name), folder), chosen), strict=True))
-    return {name: made.get(name, NONE) for name in names}
+        return dict(zip(names, pool.map(lambda name: shots(gpuzoo.get(name), folder), names), strict=True))
