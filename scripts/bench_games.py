@@ -51,7 +51,7 @@ COMPILED_LOOP = ("jaxmarl", "gymnax", "pgx")
 
 @dataclasses.dataclass(frozen=True)
 class Pair:
-    """A game of ours, and what it is called elsewhere: an id, or an id with its configuration.
+    """A game of ours, and what it is called elsewhere: an id, or a list of it, its configuration and its largest batch.
 
     A configuration `{"name": ...}` of ours is given by the id of another library that the game knows.
     """
@@ -89,9 +89,9 @@ PAIRS = (
     Pair("Overcooked-v0", {}, {"jaxmarl": "overcooked", "overcooked_ai": "cramped_room"}),
     Pair("OvercookedV2-v0", {}, {"jaxmarl": "overcooked_v2"}),
     Pair("Storm2P-v0", {}, {"jaxmarl": "storm_2p"}),
-    Pair("Storm-v0", {"num_agents": 3}, {"jaxmarl": {"id": "storm", "num_agents": 3}}),
+    Pair("Storm-v0", {"num_agents": 3}, {"jaxmarl": ["storm", {"num_agents": 3}, 16]}),
     Pair("StormNP-v0", {}, {"jaxmarl": "storm_np"}),
-    Pair("JaxNav-v0", {}, {"jaxmarl": "jaxnav"}),
+    Pair("JaxNav-v0", {}, {"jaxmarl": ["jaxnav", {}, 256]}),
     smax("3m"),
     smax("2s3z"),
     smax("27m_vs_30m"),
@@ -128,7 +128,11 @@ PAIRS = (
     Pair("MAgentAdversarialPursuit-v0", {}, {"magent2": "adversarial_pursuit_v4"}),
     Pair("MAgentTigerDeer-v0", {}, {"magent2": "tiger_deer_v4"}),
     Pair("Pursuit-v0", {}, {"pettingzoo": "pettingzoo.sisl.pursuit.pursuit"}),
-    Pair("CooperativePong-v0", {}, {"pettingzoo": "pettingzoo.butterfly.cooperative_pong.cooperative_pong"}),
+    Pair(  # without a mode it draws nothing, and prints a warning in each step
+        "CooperativePong-v0",
+        {},
+        {"pettingzoo": ["pettingzoo.butterfly.cooperative_pong.cooperative_pong", {"render_mode": "rgb_array"}]},
+    ),
     Pair(
         "KnightsArchersZombies-v0",
         {},
@@ -256,8 +260,10 @@ def compare(pair: Pair, pythons: dict[str, str], chosen: argparse.Namespace) -> 
         return []
     short = chosen.seconds / 4
     contestants: dict[str, Contestant] = {}
-    for name, (peer_id, config) in {"gpuzoo": (pair.game, pair.config), **wanted}.items():
+    for name, (peer_id, config, *most) in {"gpuzoo": (pair.game, pair.config), **wanted}.items():
         game = {"id": peer_id, "config": config, "threads": chosen.threads, "clock": chosen.clock}
+        if most:
+            game["most_envs"] = most[0]
         python = sys.executable if name == "gpuzoo" else pythons[name]
         print(f"{pair.game}: {name}", file=sys.stderr, flush=True)
         kinds = [""]

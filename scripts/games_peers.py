@@ -110,9 +110,11 @@ def _scan(step: Callable[..., Any], reset: Callable[..., Any]) -> Callable[[Case
     return start
 
 
-def _scan_cases(threads: int) -> list[Case]:
-    cases: list[Case] = [["scan", 1, 1024], ["scan", 1, 8192]]
-    return [*cases, ["scan", threads, 8192]] if threads > 1 else cases
+def _scan_cases(game: dict[str, Any]) -> list[Case]:
+    """Batches of a compiled loop, not larger than a game that takes much time or memory says."""
+    threads, most = game["threads"], game.get("most_envs", 8192)
+    cases: list[Case] = [["scan", 1, envs] for envs in sorted({min(1024, most), most})]
+    return [*cases, ["scan", threads, most]] if threads > 1 else cases
 
 
 def pictures() -> Any:
@@ -138,7 +140,7 @@ def gymnax(game: dict[str, Any]) -> tuple[list[Case], Callable[[Case], Work]]:
         observation, state, *rest = env.step(for_step, state, action, parameters)
         return (observation, *rest), state
 
-    return _scan_cases(game["threads"]), _scan(step, lambda key: env.reset(key, parameters))
+    return _scan_cases(game), _scan(step, lambda key: env.reset(key, parameters))
 
 
 def jaxmarl(game: dict[str, Any]) -> tuple[list[Case], Callable[[Case], Work]]:
@@ -163,7 +165,7 @@ def jaxmarl(game: dict[str, Any]) -> tuple[list[Case], Callable[[Case], Work]]:
         observations, state, *rest = env.step(for_step, state, actions)
         return (observations, *rest), state
 
-    return _scan_cases(game["threads"]), _scan(step, env.reset)
+    return _scan_cases(game), _scan(step, env.reset)
 
 
 def pgx(game: dict[str, Any]) -> tuple[list[Case], Callable[[Case], Work]]:
@@ -186,7 +188,7 @@ def pgx(game: dict[str, Any]) -> tuple[list[Case], Callable[[Case], Work]]:
         state = go_on(state, action, for_step)
         return state.observation, state
 
-    return _scan_cases(game["threads"]), _scan(step, reset)
+    return _scan_cases(game), _scan(step, reset)
 
 
 def vmas(game: dict[str, Any]) -> tuple[list[Case], Callable[[Case], Work]]:

@@ -217,42 +217,39 @@ GZ bool hits_robot(Env e, int a) {
 
 GZ int samples(Env e) { return (int)(e.cfg.lidar_max_range / e.cfg.lidar_range_resolution + MARGIN); }
 
-// How far along a beam its k-th sample is.
-GZ float range_of(Env e, int k, int count) { return e.cfg.lidar_max_range * ((float)k / (float)(count - 1)); }
+// The distance between two samples.
+GZ float spacing(Env e) { return e.cfg.lidar_max_range / (float)(samples(e) - 1); }
 
-// The first sample of a beam that is not in the cell of the one before it, along x or y.
-GZ int leaves_at(Env e, float place, float way, int cell, int count) {
-  if (abs(way) < 1e-6f) return count;
-  const float edge = (float)(cell + (way > 0.f));
-  const float about = (edge - place) / (way * e.cfg.lidar_max_range) * (float)(count - 1);
-  const int k = about < (float)count ? max((int)about, 0) : count;
-  GZ_ROLLED
-  for (int m = max(k - 1, 0); m < min(k + 3, count); ++m)
-    if (cell_of(range_of(e, m, count) * way + place) != cell) return m;
-  return count;
+// The first sample of a beam that has left a cell along x or y; inverse is that of way * step.
+GZ int leaves_at(float place, float way, float step, float inverse, int cell, int count) {
+  const bool up = way > 0.f;
+  const float edge = (float)(cell + up), about = (edge - place) * inverse;
+  if (!(about < (float)count)) return count;
+  int k = max((int)about, 0);
+  for (int n = 0; n < 2; ++n) {  // about is rounded
+    const float x = (float)k * step * way + place;
+    k += up ? x < edge : x >= edge;
+  }
+  return k;
 }
 
-// The first sample of a beam that is in a wall, or the number of samples.
-GZ int wall_at(Env e, float x, float y, float to_x, float to_y, int count) {
+// The first sample of a beam that is in a wall and less than limit, or the number of samples.
+GZ int wall_at(Env e, float x, float y, float to_x, float to_y, int count, int limit) {
+  const float step = spacing(e), over_x = 1.f / (to_x * step), over_y = 1.f / (to_y * step);
   int i = cell_of(x), j = cell_of(y);
   if (is_wall(e, i, j)) return 0;
-  int leaves_x = -1, leaves_y = -1;  // not known
+  int leaves_x = leaves_at(x, to_x, step, over_x, i, count), leaves_y = leaves_at(y, to_y, step, over_y, j, count);
   GZ_ROLLED
   for (int n = 0; n < count; ++n) {
-    if (leaves_x < 0) leaves_x = leaves_at(e, x, to_x, i, count);
-    if (leaves_y < 0) leaves_y = leaves_at(e, y, to_y, j, count);
     const int k = min(leaves_x, leaves_y);
-    if (k >= count) return count;
-    const float far = range_of(e, k, count);
-    if (leaves_x == k) {
-      i = cell_of(far * to_x + x);
-      leaves_x = -1;
-    }
-    if (leaves_y == k) {
-      j = cell_of(far * to_y + y);
-      leaves_y = -1;
-    }
+    if (k >= limit) return count;
+    const bool along_x = leaves_x == k, along_y = leaves_y == k;
+    const float far = (float)k * step;
+    if (along_x) i = cell_of(far * to_x + x);
+    if (along_y) j = cell_of(far * to_y + y);
     if (is_wall(e, i, j)) return k;
+    if (along_x) leaves_x = leaves_at(x, to_x, step, over_x, i, count);
+    if (along_y) leaves_y = leaves_at(y, to_y, step, over_y, j, count);
   }
   return count;
 }
@@ -282,21 +279,22 @@ GZ float beam_x(Env e, int a, int k) { return e.cosine[a] * e.beam_cosine[k] - e
 
 GZ float beam_y(Env e, int a, int k) { return e.sine[a] * e.beam_cosine[k] + e.cosine[a] * e.beam_sine[k]; }
 
-// The samples at which beams end, of robots that look.
+// The samples at which beams end, of robots that look; as if there were no wall from the sample e.looks[a] on.
 GZ void look(Env e) {
   lanes(e, AGENTS, BEAMS, [=](int a, int k) {
-    if (e.looks[a]) e.sample(a, k) = robot_at(e, a, beam_x(e, a, k), beam_y(e, a, k));
+    if (e.looks[a] > 0) e.sample(a, k) = robot_at(e, a, beam_x(e, a, k), beam_y(e, a, k));
   });
   lanes(e, AGENTS, BEAMS, [=](int a, int k) {
-    if (!e.looks[a]) return;
-    const int count = samples(e), robot = e.sample(a, k);
-    const int wall = wall_at(e, e.position(a, 0), e.position(a, 1), beam_x(e, a, k), beam_y(e, a, k), count);
+    const int limit = e.looks[a], count = samples(e), robot = limit > 0 ? (int)e.sample(a, k) : 0;
+    if (limit == 0) return;
+    const float x = e.position(a, 0), y = e.position(a, 1);
+    const int wall = wall_at(e, x, y, beam_x(e, a, k), beam_y(e, a, k), count, limit);
     const int first = min(wall, robot < 0 ? count - 1 : robot);
     e.sample(a, k) = first < count ? first : 0;
   });
 }
 
-GZ float beam(Env e, int a, int k) { return range_of(e, e.sample(a, k), samples(e)); }
+GZ float beam(Env e, int a, int k) { return (float)e.sample(a, k) * spacing(e); }
 
 // ---- steps
 
@@ -371,12 +369,13 @@ GZ void step(Env e) {
   });
   find_bodies(e);
   lanes(e, AGENTS, [=](int a) {
-    e.looks[a] = may_be_close(e, a);
+    const int limit = (int)min((e.cfg.lidar_thresh + e.cfg.rad) / spacing(e) + 2.f, (float)samples(e));
+    e.looks[a] = may_be_close(e, a) ? max(limit, 1) : 0;
     e.close[a] = 0u;
   });
   look(e);
   lanes(e, AGENTS, BEAMS, [=](int a, int k) {
-    if (e.looks[a] && beam(e, a, k) <= e.cfg.lidar_thresh + e.cfg.rad) scatter_or(e.close[a], 1u);
+    if (e.looks[a] > 0 && beam(e, a, k) <= e.cfg.lidar_thresh + e.cfg.rad) scatter_or(e.close[a], 1u);
   });
   lanes(e, AGENTS, [=](int a) { e.hits[a] = hits_wall(e, a); });
   lanes(e, AGENTS, [=](int a) {
@@ -397,7 +396,7 @@ GZ void step(Env e) {
 
 GZ void observe(Env e) {
   find_bodies(e);
-  lanes(e, AGENTS, [=](int a) { e.looks[a] = true; });
+  lanes(e, AGENTS, [=](int a) { e.looks[a] = samples(e); });
   look(e);
   lanes(e, AGENTS, BEAMS, [=](int a, int k) { e.observation[a][k] = beam(e, a, k) / e.cfg.lidar_max_range - 0.5f; });
   lanes(e, AGENTS, [=](int a) {

@@ -200,7 +200,7 @@ class JaxNav(EnvDef):
             "cosine": Field("float32", ("agents",), "of the heading", scratch=True),
             "sine": Field("float32", ("agents",), "of the heading", scratch=True),
             "before": Field("float32", ("agents",), "distance to the goal before the move", scratch=True),
-            "looks": Field("bool", ("agents",), "whether beams are wanted", scratch=True),
+            "looks": Field("int32", ("agents",), "how many samples of beams each looks at", scratch=True),
             "sample": Field("int32", ("agents", "BEAMS"), "where each beam ends", scratch=True),
             "close": Field("uint32", ("agents",), "whether a beam is short", scratch=True),
             "hits": Field("bool", ("agents",), "whether each touches something", scratch=True),

@@ -280,7 +280,7 @@ GZ void step(Env e) {
   lanes(e, AGENTS, [=](int a) {
     e.reward[a] = is_ally(a) ? reward_of(e, enemies_lost, allies_win, enemies_win)
                              : reward_of(e, allies_lost, enemies_win, allies_win);
-    if (e.cfg.dead_units_leave & !lives(e, a)) e.terminate(a);
+    if (e.cfg.dead_units_leave & e.alive[a] & !lives(e, a)) e.terminate(a);
   });
   once(e, [=] {
     e.winner = allies_win ? ALLIES_WON : enemies_win ? ENEMIES_WON : NOBODY;

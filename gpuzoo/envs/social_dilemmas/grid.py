@@ -243,4 +243,4 @@ def _apple(canvas: Canvas, x: int, y: int) -> None:
 
 def _agent(canvas: Canvas, x: float, y: float, facing: int, colour: str) -> None:
     canvas.circle(x, y, 0.48, fill=fade("white", 0.75))
-    canvas.dart(x, y, math.pi / 2 * (1 - facing), 0.42, fill=colour)
+    canvas.dart(x, y, math.pi / 2 * (facing - 1), 0.42, fill=colour)

@@ -72,8 +72,8 @@ class Storm(EnvDef):
 
     **Observation.** `Box(0, 127, (402 + 3 n,), int8)` for n players. First a view of 5 x 5 cells, in which the player
     stands in the middle of the edge at its back. Each cell has 16 numbers of 0 and 1: whether there is the player
-    itself, each other one (player 0 in the place of the player itself), six to eight of which may not exist, a red
-    coin, a blue coin, the wall, a beam; and a direction, 0 to 3. Then the player's red and blue coins; and for all
+    itself, each of seven others (player 0 in the place of the player itself; some may not exist), a red coin,
+    a blue coin, the wall, a beam; and a direction, 0 to 3. Then the player's red and blue coins; and for all
     players, in the order of the view: whether they have coins, their red coins, their blue coins, which are 0 unless
     they stand still.
 

@@ -67,7 +67,9 @@ class StormNP(EnvDef):
     coin, a blue coin, the player itself, another one; the direction of the other one less the player's own, 0 to 3, as
     four; whether who is there has coins; its red and blue coins, or 0; whether it is another one and stands still.
 
-    **Reward.** `first_payoff_..` and `second_payoff_..` are paid as below.
+    **Reward.** The payoffs of the matrix game, in JaxMARL as below, and with `corrected` `first_payoff_..` for who hits
+    and `second_payoff_..` for who is hit. With the shares (r, b) of the first and (r', b') of the second one the first
+    gets `r r' first_payoff_rr + r b' first_payoff_rb + b r' first_payoff_br + b b' first_payoff_bb`.
 
     **End.** A round has `num_inner_steps` steps. Its last step gives no reward, and everything begins anew. The
     episode ends, by termination, after `num_outer_steps` rounds.
@@ -79,9 +81,9 @@ class StormNP(EnvDef):
     - A shot to the left needs that somebody could be hit at the right. Then it hits whoever is at the left: the
       player itself, or one without coins.
     - With P1 and P2 for the two matrices, and x for a player's shares: if a hits b, and b hits c, then a gets
-      `x_c P1 x_b`, and else nothing. b gets `x_b P2 x_a`, and what b gets for hitting c's victim: if b hits c and c
-      hits d, `x_d P1 x_c`. If two hit b, that with the higher index counts. Who is hit gets nothing else. Player 0 gets
-      what it would if its victim were itself, if anybody with an index above those who hit it hits nobody.
+      `x_c P1 x_b`; if b hits nobody, a gets nothing. b gets `x_b P2 x_a` and what it gets for its own hit; if two hit
+      b, only the one with the higher index counts. Of those who hit player 0 or nobody, let z be the last one: if z
+      hits nobody, player 0 gets what its own victim gets, or nothing if it has none.
     - A beam is not seen where a player with a higher index, which does not shoot, has the same cell at the same one
       of its four places.
     - Those who begin anew avoid each other, but not what is there already. A coin hides a player in its cell.
@@ -92,11 +94,10 @@ class StormNP(EnvDef):
     - The direction after a start is never the last of the four.
 
     With `corrected` nobody enters a cell in which somebody stands, and one of those who want a cell gets it; shots to
-    the left are like those to the right; who shoots from the cell in front of a player comes before others; who hits
-    gets `first_payoff_..`, who is hit `second_payoff_..`, with the letter of who hits first; all beams are seen; who
-    begins anew gets a free cell; views show the player itself and the others as they are, and coins of those who
-    stand still because of a meeting with the player. JaxMARL draws some random numbers from the same key; here they are
-    independent. `payoff_matrix` is understood as there.
+    the left are like those to the right; who shoots from the cell in front of a player comes before others; all beams
+    are seen; who begins anew gets a free cell; views show the player itself and the others as they are, and coins of
+    those who stand still because of a meeting with the player. JaxMARL draws some random numbers from the same key;
+    here they are independent. `payoff_matrix` is understood as there.
     """
 
     id = "StormNP-v0"
