@@ -149,7 +149,7 @@ class Battle(EnvDef):
         return allies if cfg.enemy_policy == "heuristic" else allies | {"enemy": len(found.enemies)}
 
     def lanes(self, cfg: Any) -> int:
-        """A warp or more: with fewer lanes, each holds several terms of a sum, for which half occupancy has no registers."""
+        """A warp or more: fewer lanes hold several terms of a sum each, which takes too many registers."""
         return 32 if len(armies(cfg.scenario).allies + armies(cfg.scenario).enemies) <= 64 else 256
 
     def check(self, cfg: Any) -> None:
