@@ -40,8 +40,9 @@ test-all:  ## run everything, as before a release; what each test cost is in out
 bench: .venv/base  ## steps per second of every game
 	$(BIN)/gpuzoo bench
 
+# GAMES=turn: films and pages only of games that changed lately or whose turn it is, so that more games cost no more.
 docs: .venv/dev  ## build the documentation into docs/_build/html
-	$(BIN)/python -m sphinx -W --keep-going -j auto -b html docs docs/_build/html
+	GPUZOO_DOCS=$(GAMES) $(BIN)/python -m sphinx -W --keep-going -j auto -b html docs docs/_build/html
 
 dist: .venv/dev  ## sdist and wheel into dist/, and the wheel tried with each Python on the PATH, where no compiler is
 	rm -rf dist

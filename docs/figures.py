@@ -19,7 +19,8 @@ BESIDE = "CleanRL"
 #: libraries with the same name for several packages
 TITLES = {
     "gymnasium": "Gymnasium", "mpe2": "MPE2", "gymnax": "Gymnax", "minatar": "MinAtar", "pettingzoo": "PettingZoo",
-    "jaxmarl": "JaxMARL", "rlwarpdrive": "WarpDrive", "gymnasiumrobotics": "Gymnasium-Robotics",
+    "jaxmarl": "JaxMARL", "pgx": "Pgx", "magent2": "MAgent2", "rlwarpdrive": "WarpDrive",
+    "gymnasiumrobotics": "Gymnasium-Robotics",
 }  # fmt: skip
 
 

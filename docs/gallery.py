@@ -29,7 +29,11 @@ ALONE = "More games"
 
 def plural(name: str) -> str:
     """English plural of a group's name."""
-    return name if name.endswith(("s", "sheep")) else re.sub(r"([^aeiou])y$", r"\1ie", name) + "s"
+    return (
+        name
+        if name.endswith(("s", "deer", "melee", "prey", "ranged", "sheep"))
+        else re.sub(r"([^aeiou])y$", r"\1ie", name) + "s"
+    )
 
 
 def groups_text(env: EnvDef) -> str:
@@ -191,5 +195,4 @@ def page(shots: Mapping[str, films.Shots]) -> str:
             *([texts[shelf]] if shelf in texts else []),
             raw(f'<ul class="gallery" data-family="{html.escape(shelf)}">\n{cards}\n</ul>'),
         ]
-    parts.append("```{toctree}\n:hidden:\n\n" + "\n".join(shots) + "\n```")
     return "\n\n".join(parts) + "\n"

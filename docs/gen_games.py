@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import math
+import os
 import re
 import typing
 from pathlib import Path
@@ -17,6 +18,7 @@ import gallery
 import gen_results
 import measured
 import numpy as np
+import rotation
 from gymnasium import spaces
 from markdown_text import by_group, number, table, write
 
@@ -28,6 +30,9 @@ from gpuzoo.core.names import Part, action_parts, links, observation_parts
 ROOT = Path(__file__).parents[1]
 GOLDEN = ROOT / "tests" / "golden"
 MOST_PARTS = 60  #: rows of a table of observations
+UNSEEN = films.Shots("", "", False, 1.0)
+#: a page that no list of contents names, as such lists would be on every page; the gallery has them all
+ORPHAN = "---\norphan: true\n---\n\n[All games](index.md)\n\n"
 
 
 def space_text(space: spaces.Space[Any]) -> str:
@@ -275,7 +280,7 @@ def _page(env: EnvDef, shot: films.Shots, results: str) -> str:
     return (
         "\n\n".join(
             [
-                f"# {env.id}",
+                ORPHAN + f"# {env.id}",
                 gallery.figure(env, shot),
                 "## Load it",
                 _usage(env),
@@ -313,8 +318,23 @@ def _page(env: EnvDef, shot: films.Shots, results: str) -> str:
     )
 
 
+def chosen() -> list[str]:
+    """The games of this build: all, or with ``GPUZOO_DOCS=turn`` those that changed lately or whose turn it is.
+
+    Raises:
+        ValueError: the variable says something else.
+    """
+    which = os.environ.get("GPUZOO_DOCS") or "all"
+    if which == "all":
+        return gpuzoo.ids()
+    if which != "turn":
+        raise ValueError(f"GPUZOO_DOCS is all or turn, not {which!r}.")
+    now = rotation.rotation()
+    return [name for name in gpuzoo.ids() if name in now.names or now.comes(f"page of {name}")]
+
+
 def generate(pages: Path, pictures: Path | None) -> list[Path]:
-    """Writes all pages.
+    """Writes all pages. Games that are not in this build have a page that says so.
 
     Args:
         pages: folder for the pages.
@@ -324,11 +344,11 @@ def generate(pages: Path, pictures: Path | None) -> list[Path]:
         The files that were written or are still current.
     """
     pages.mkdir(parents=True, exist_ok=True)
-    names = gpuzoo.ids()
-    curves = gen_results.draw(names, pages / "curves") if pictures is not None else {}
-    none = films.Shots("", "", False, 1.0)
-    shots = films.all_shots(names, pictures) if pictures is not None else dict.fromkeys(names, none)
-    texts = {name: _page(gpuzoo.get(name), shots[name], gen_results.section(name, curves)) for name in names}
+    names, now = gpuzoo.ids(), chosen()
+    curves = gen_results.draw(now, pages / "curves") if pictures is not None else {}
+    shots = dict.fromkeys(names, UNSEEN) | (films.all_shots(now, pictures) if pictures is not None else {})
+    texts = {name: f"{ORPHAN}# {name}\n\nNot in this build: `make docs` writes all pages.\n" for name in names}
+    texts |= {name: _page(gpuzoo.get(name), shots[name], gen_results.section(name, curves)) for name in now}
     texts["index"] = gallery.page(shots)
     texts["results"] = gen_results.page(names)
     for name, text in texts.items():

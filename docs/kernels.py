@@ -12,7 +12,8 @@ from markdown_text import table
 import gpuzoo
 
 FILE = Path(__file__).with_name("kernels.json")
-OCCUPANCY, SPILLS = "half_occupancy", "no_spills"  #: the tests that a game may be exempt from
+#: the tests that a game may be exempt from
+OCCUPANCY, SPILLS, SECTORS = "half_occupancy", "no_spills", "rows_are_stored_in_few_sectors"
 
 
 def _by_bytes(instructions: Mapping[str, int]) -> str:
@@ -28,6 +29,7 @@ def _rate(rate: float | None) -> str:
 def _cells(row: Mapping[str, Any]) -> list[str]:
     cells = [f"`{row['id']}`", row["case"], str(row["lanes"]), str(row["registers"])]
     cells += [
+        f"{row['code'] / 1024:.3g}" if "code" in row else "",
         f"{row['shared'] / 1024:.3g}",
         f"{row['occupancy']:.0%}",
         _by_bytes(row["loads"]),
@@ -41,10 +43,15 @@ def _cells(row: Mapping[str, Any]) -> list[str]:
     return [*cells, _rate(row.get("measured_steps_per_second"))]
 
 
+def _reason(row: dict[str, Any], test: str) -> str:
+    """Why a test of kernels does not apply to a game."""
+    return gpuzoo.get(row["id"]).exempt.get(test, "the game does not say")
+
+
 def substitutions() -> dict[str, str]:
     """The tables of steps, of rollouts, and of games below half occupancy."""
     rows = [row for row in json.loads(FILE.read_text()) if row["id"] in gpuzoo.ids()]
-    head = ["game", "case", "lanes", "registers", "shared", "occupancy", "loads", "stores"]
+    head = ["game", "case", "lanes", "registers", "code", "shared", "occupancy", "loads", "stores"]
     heads = {"step": [*head, "sectors", "rows", "bytes", "model", "measured"], "rollout": [*head, "measured"]}
     made = {
         f"kernels_{kernel}": table(head, [_cells(row) for row in rows if row["kernel"] == kernel])
@@ -56,7 +63,7 @@ def substitutions() -> dict[str, str]:
             f"`{row['id']}`",
             row["kernel"],
             *(str(row[name]) for name in ("registers", "stack", "spills")),
-            gpuzoo.get(row["id"]).exempt[SPILLS],
+            _reason(row, SPILLS),
         ]
         for row in rows
         if row.get("stack") or row.get("spills")
@@ -65,8 +72,19 @@ def substitutions() -> dict[str, str]:
     heads_of_local = ["game", "kernel", "registers", "bytes of stack", "bytes spilled", "reason"]
     made["kernels_local"] = table(heads_of_local, local)
     below = [
-        [f"`{row['id']}`", row["case"], f"{row['occupancy']:.0%}", gpuzoo.get(row["id"]).exempt[OCCUPANCY]]
+        [f"`{row['id']}`", row["case"], f"{row['occupancy']:.0%}", _reason(row, OCCUPANCY)]
         for row in rows
         if row["kernel"] == "step" and row["occupancy"] < 0.5
     ]
+    scattered = [
+        [
+            f"`{row['id']}`",
+            row["case"],
+            *(f"{row[f'{name}_sectors']:.1f}" for name in ("row", "mask")),
+            _reason(row, SECTORS),
+        ]
+        for row in rows
+        if any(row.get(f"{name}_bytes", 0) >= 16 and row[f"{name}_sectors"] > 1.2 for name in ("row", "mask"))
+    ]
+    made["kernels_scattered"] = table(["game", "case", "observations", "masks", "reason"], scattered)
     return {**made, "kernels_exceptions": table(["game", "case", "occupancy", "reason"], below)}

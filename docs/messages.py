@@ -9,12 +9,22 @@ from pathlib import Path
 PACKAGE = Path(__file__).parents[1] / "gpuzoo"
 #: headings, and the folders or files whose errors stand below them
 PLACES = {
-    "Making and using envs": ("interfaces", "registry.py", "tensors.py", "render.py"),
+    "Making and using envs": (
+        "interfaces",
+        "registry.py",
+        "tensors.py",
+        "render.py",
+        "notebook.py",
+        "trajectory.py",
+        "__init__.py",
+    ),
     "The simulator, devices and parameters": ("core",),
-    "Libraries": ("wrappers",),
+    "Libraries": ("wrappers", "jax"),
+    "Search": ("search",),
     "Games": ("envs", "physics"),
     "Training": ("baselines",),
     "Commands": ("tools",),
+    "Checks of a game": ("testing",),
 }
 GAP = "…"
 

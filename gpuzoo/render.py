@@ -328,6 +328,11 @@ class Canvas:
         ys = [(side - self._oy) / self._sy for side in (0, height)]
         return min(xs), min(ys), max(xs), max(ys)
 
+    def at(self, across: float, down: float) -> tuple[float, float]:
+        """The world point at a place of the picture: from 0 to 1 rightwards and downwards."""
+        width, height = self._fine
+        return (across * width - self._ox) / self._sx, (down * height - self._oy) / self._sy
+
     def cached(self, draw: Callable[..., None], *arguments: Hashable) -> None:
         """Call ``draw(canvas, *arguments)``, or repeat what it drew when this view last saw the same call.
 
@@ -914,6 +919,7 @@ class Window:
         held: keys that are pressed, the latest first, by their names in browsers: ``"ArrowLeft"``, ``" "``, ``"a"``.
         struck: keys that were pressed since they were last taken from this list.
         pointer: where the mouse or a finger is pressed, from 0 to 1 rightwards and downwards, or None.
+        clicked: where it was pressed since these places were last taken from this list.
     """
 
     def __init__(self, title: str = "gpuzoo", fps: float | None = None) -> None:
@@ -923,6 +929,7 @@ class Window:
         self.held: list[str] = []
         self.struck: list[str] = []
         self.pointer: tuple[float, float] | None = None
+        self.clicked: list[tuple[float, float]] = []
         self._pygame: ModuleType | None = None
         self._screen: Any = None
         self._clock: Any = None
@@ -972,10 +979,10 @@ class Window:
             elif event.type == pygame.MOUSEBUTTONUP:
                 self.pointer = None
             elif event.type == pygame.MOUSEBUTTONDOWN or (event.type == pygame.MOUSEMOTION and self.pointer):
-                if event.type == pygame.MOUSEBUTTONDOWN:
-                    self.struck = [*self.struck, ""]
                 width, height = self._screen.get_size()
                 self.pointer = event.pos[0] / width, event.pos[1] / height
+                if event.type == pygame.MOUSEBUTTONDOWN:
+                    self.struck, self.clicked = [*self.struck, ""], [*self.clicked, self.pointer]
         return True
 
     def close(self) -> None:

@@ -2,19 +2,20 @@
 
     python scripts/bench_games.py [--only REGEX] [--jaxmarl PYTHON] [--gymnax PYTHON] [--pgx PYTHON] [--vmas PYTHON]
         [--envpool PYTHON] [--pufferlib PYTHON] [--originals PYTHON] [--threads 2] [--seconds 0.5] [--rounds 5]
-        [--json FILE]
+        [--clock wall|cpu] [--json FILE]
 
 PYTHON is an interpreter in which that library is installed, which need not have gpuzoo; ``games_peers.py`` runs
 there, in a process of its own for each game. --originals is one with mpe2, lbforaging, rware, pettingzoo and magent2,
-or with overcooked-ai, which needs another NumPy. A library that is not given or not installed is left out, as is a game
-that is not registered here.
+or with overcooked-ai, which needs another NumPy, or with hanabi-learning-environment. A library that is not given or
+not installed is left out, as is a game that is not registered here.
 
 Each contestant first tries its batch sizes and goes on with its best one. Then they take turns, and the best of the
 rounds counts. All have the same number of cores: libraries that use one core run in as many processes, and
 their rates are added. JAX runs a batch on one device or shares it between two, whichever is faster. An env step moves
 all agents of one env; finished episodes start anew in all. JAX's libraries draw actions and step in one
 compiled loop (`lax.scan`), so ours is `Simulator.rollout`, which does the same; the others get actions that were drawn
-before, one call for each step, so ours is `Simulator.step`.
+before, one call for each step, so ours is `Simulator.step`. Where other programs use the machine, `--clock cpu
+--threads 1` gives steps for each second of CPU time that a process took, all of its threads together.
 """
 
 from __future__ import annotations
@@ -37,12 +38,12 @@ PEERS = Path(__file__).with_name("games_peers.py")
 TITLES = {
     "jaxmarl": "JaxMARL", "gymnax": "gymnax", "pgx": "Pgx", "vmas": "VMAS", "envpool": "EnvPool",
     "pufferlib": "PufferLib", "mpe2": "MPE2", "gymnasium": "the original", "pettingzoo": "PettingZoo",
-    "overcooked_ai": "the original", "magent2": "MAgent2",
+    "overcooked_ai": "the original", "magent2": "MAgent2", "hanabi": "the original",
 }  # fmt: skip
 #: who runs Python's originals
 ORIGINALS = {
     "mpe2": "pettingzoo", "pettingzoo": "pettingzoo", "gymnasium": "gymnasium", "overcooked_ai": "overcooked_ai",
-    "magent2": "magent2",
+    "magent2": "magent2", "hanabi": "hanabi",
 }  # fmt: skip
 LIBRARIES = ("jaxmarl", "gymnax", "pgx", "vmas", "envpool", "pufferlib")
 COMPILED_LOOP = ("jaxmarl", "gymnax", "pgx")
@@ -50,7 +51,7 @@ COMPILED_LOOP = ("jaxmarl", "gymnax", "pgx")
 
 @dataclasses.dataclass(frozen=True)
 class Pair:
-    """A game of ours, and what it is called elsewhere: an id, or an id with its configuration.
+    """A game of ours, and what it is called elsewhere: an id, or a list of it, its configuration and its largest batch.
 
     A configuration `{"name": ...}` of ours is given by the id of another library that the game knows.
     """
@@ -69,6 +70,10 @@ def gymnax(game: str, name: str, **more: Any) -> Pair:
     return Pair(game, {}, {"gymnax": name} | more)
 
 
+def smax(scenario: str) -> Pair:
+    return Pair("SMAX-v0", {"name": scenario}, {"jaxmarl": ["HeuristicEnemySMAX", {"scenario": scenario}]})
+
+
 PAIRS = (
     mpe("Simple-v0", "simple"),
     mpe("SimpleSpread-v0", "simple_spread", vmas="simple_spread"),
@@ -82,7 +87,16 @@ PAIRS = (
     Pair("SwitchRiddle-v0", {}, {"jaxmarl": "switch_riddle"}),
     Pair("CoinGame-v0", {}, {"jaxmarl": "coin_game"}),
     Pair("Overcooked-v0", {}, {"jaxmarl": "overcooked", "overcooked_ai": "cramped_room"}),
+    Pair("OvercookedV2-v0", {}, {"jaxmarl": "overcooked_v2"}),
     Pair("Storm2P-v0", {}, {"jaxmarl": "storm_2p"}),
+    Pair("Storm-v0", {"num_agents": 3}, {"jaxmarl": ["storm", {"num_agents": 3}, 16]}),
+    Pair("StormNP-v0", {}, {"jaxmarl": "storm_np"}),
+    Pair("JaxNav-v0", {}, {"jaxmarl": ["jaxnav", {}, 256]}),
+    smax("3m"),
+    smax("2s3z"),
+    smax("27m_vs_30m"),
+    smax("smacv2_10_units"),
+    Pair("Hanabi-v0", {}, {"jaxmarl": "hanabi", "hanabi": "Hanabi-Full"}),
     Pair("TicTacToe-v0", {}, {"pgx": "tic_tac_toe"}),
     Pair("ConnectFour-v0", {}, {"pgx": "connect_four"}),
     Pair("Othello-v0", {}, {"pgx": "othello"}),
@@ -115,6 +129,16 @@ PAIRS = (
     Pair("MAgentAdversarialPursuit-v0", {}, {"magent2": "adversarial_pursuit_v4"}),
     Pair("MAgentTigerDeer-v0", {}, {"magent2": "tiger_deer_v4"}),
     Pair("Pursuit-v0", {}, {"pettingzoo": "pettingzoo.sisl.pursuit.pursuit"}),
+    Pair(  # without a mode it draws nothing, and prints a warning in each step
+        "CooperativePong-v0",
+        {},
+        {"pettingzoo": ["pettingzoo.butterfly.cooperative_pong.cooperative_pong", {"render_mode": "rgb_array"}]},
+    ),
+    Pair(
+        "KnightsArchersZombies-v0",
+        {},
+        {"pettingzoo": "pettingzoo.butterfly.knights_archers_zombies.knights_archers_zombies"},
+    ),
     gymnax("CartPole-v1", "CartPole-v1", envpool="CartPole-v1", pufferlib="cartpole.cartpole:Cartpole"),
     gymnax("Pendulum-v1", "Pendulum-v1", envpool="Pendulum-v1"),
     gymnax("Acrobot-v1", "Acrobot-v1", envpool="Acrobot-v1"),
@@ -237,8 +261,10 @@ def compare(pair: Pair, pythons: dict[str, str], chosen: argparse.Namespace) -> 
         return []
     short = chosen.seconds / 4
     contestants: dict[str, Contestant] = {}
-    for name, (peer_id, config) in {"gpuzoo": (pair.game, pair.config), **wanted}.items():
-        game = {"id": peer_id, "config": config, "threads": chosen.threads}
+    for name, (peer_id, config, *most) in {"gpuzoo": (pair.game, pair.config), **wanted}.items():
+        game = {"id": peer_id, "config": config, "threads": chosen.threads, "clock": chosen.clock}
+        if most:
+            game["most_envs"] = most[0]
         python = sys.executable if name == "gpuzoo" else pythons[name]
         print(f"{pair.game}: {name}", file=sys.stderr, flush=True)
         kinds = [""]
@@ -308,8 +334,11 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2, help="cores for each contestant")
     parser.add_argument("--seconds", type=float, default=0.5, help="of a turn")
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--clock", choices=("wall", "cpu"), default="wall", help="cpu: CPU seconds, for busy machines")
     parser.add_argument("--json", metavar="FILE", help="for all that was measured")
     chosen = parser.parse_args()
+    if chosen.clock == "cpu" and chosen.threads > 1:
+        parser.error("--clock cpu is for --threads 1: CPU time says nothing about several cores.")
     pythons = {name: getattr(chosen, name) for name in LIBRARIES}
     pythons |= dict.fromkeys(ORIGINALS, chosen.originals)
     pythons = {name: python for name, python in pythons.items() if python}

@@ -3,7 +3,8 @@
     python scripts/kernel_report.py [--only REGEX] [--jobs N]    # compiles and traces; writes docs/kernels.json
     python scripts/kernel_report.py --measured FILE              # adds what `gpuzoo bench --device cuda` measured
 
-It needs NVRTC and no GPU. Cases whose kernels are those of their rows are left out; `--anew` takes all of them.
+It needs NVRTC and no GPU. Cases whose programs are those of their rows are left out, and where the compiler makes the
+same machine code as before, only that is noted; `--anew` takes all of them.
 Registers, local and shared memory are those of the cubin for compute capability 9.0. Kinds of loads and stores are
 those of its PTX. Sectors and bytes follow from the addresses of one step, which the host executes (tests/ptx).
 docs/kernels.md explains the columns and the model of a step's time.
@@ -19,6 +20,7 @@ import hashlib
 import json
 import os
 import re
+import struct
 import sys
 from collections import Counter
 from pathlib import Path
@@ -153,9 +155,28 @@ def traced(sim: Simulator) -> Row:
     }
 
 
-def compiled(made: Program) -> tuple[dict[str, Row], str]:
+def machine_code(cubin: bytes) -> dict[str, bytes]:
+    """The instructions of each kernel, with those of the functions that it calls, from an ELF file."""
+    (start,) = struct.unpack_from("<Q", cubin, 40)
+    size, count, named = struct.unpack_from("<HHH", cubin, 58)
+    sections = [struct.unpack_from("<IIQQQQIIQQ", cubin, start + k * size) for k in range(count)]
+    found, names = {}, sections[named][4]
+    for name, _, _, _, offset, length, *_ in sections:
+        text = cubin[names + name : cubin.index(b"\0", names + name)].decode()
+        if text.startswith(".text.gz_"):
+            found[text.removeprefix(".text.gz_")] = cubin[offset : offset + length]
+    return found
+
+
+def code_of(cubin: bytes) -> dict[str, Row]:
+    """How many bytes each kernel's code has, and which they are."""
+    codes = {kernel: machine_code(cubin)[kernel] for kernel in KERNELS}
+    return {k: {"code": len(code), "text": hashlib.sha256(code).hexdigest()[:16]} for k, code in codes.items()}
+
+
+def compiled(made: Program, cubin: occupancy.Bounded | None = None) -> tuple[dict[str, Row], str]:
     """What the compiler made of a program, by kernel, and the macros that it was given as a head of the code."""
-    cubin = nvrtc.bounded_cubin(made.code, made.env.id, ARCH, made.block)
+    cubin = cubin or nvrtc.bounded_cubin(made.code, made.env.id, ARCH, made.block)
     head = "".join(f"#define {option[2:].replace('=', ' ')}\n" for option in cubin.options)
     usage, ptx = occupancy.usage(cubin.log), ptx_of(head + made.code, made.env.id)
     rows = {}
@@ -163,6 +184,7 @@ def compiled(made: Program) -> tuple[dict[str, Row], str]:
         loads, stores, generic = instructions(ptx, kernel)
         rows[kernel] = {
             **dataclasses.asdict(usage[kernel]),
+            **code_of(cubin.cubin)[kernel],
             "occupancy": resident_threads(usage[kernel], made.block),
             "rolled": occupancy.ROLLED[0] in cubin.options,
             "loads": loads,
@@ -172,10 +194,27 @@ def compiled(made: Program) -> tuple[dict[str, Row], str]:
     return rows, head
 
 
-def report(case: bench.Case) -> list[Row]:
-    """The rows of one case, one per kernel; the step is traced, if the host can execute it."""
+def renewed(case: bench.Case, made: Program, cubin: bytes) -> list[Row]:
+    """The rows of a case if the compiler made the same machine code again: then what they say holds. Else none."""
+    rows = [row for row in read() if (row["id"], row["case"]) == (case.env.id, case.name)]
+    codes = code_of(cubin)
+    if len(rows) < len(KERNELS) or any(row.get("text") != codes[row["kernel"]]["text"] for row in rows):
+        return []
+    return [row | {"source": source(made)} for row in rows]
+
+
+def report(case: bench.Case, anew: bool = True) -> list[Row]:
+    """The rows of one case, one per kernel; the step is traced, if the host can execute it.
+
+    Args:
+        case: the case.
+        anew: whether it is traced even if its machine code is that of its rows.
+    """
     made = program_of(case)
-    of_kernels, head = compiled(made)
+    cubin = nvrtc.bounded_cubin(made.code, made.env.id, ARCH, made.block)
+    if not anew and (rows := renewed(case, made, cubin.cubin)):
+        return rows
+    of_kernels, head = compiled(made, cubin)
     first = {"id": case.env.id, "case": case.name, "source": source(made), "lanes": made.lanes, "block": made.block}
     rows = [{**first, "kernel": kernel, **row} for kernel, row in of_kernels.items()]
     try:
@@ -188,9 +227,9 @@ def report(case: bench.Case) -> list[Row]:
     return rows
 
 
-def report_by_name(env_id: str, name: str) -> list[Row]:
+def report_by_name(env_id: str, name: str, anew: bool) -> list[Row]:
     """For another process."""
-    return report(next(case for case in bench.cases(f"^{re.escape(env_id)} ") if case.name == name))
+    return report(next(case for case in bench.cases(f"^{re.escape(env_id)} ") if case.name == name), anew)
 
 
 def read() -> list[Row]:
@@ -244,7 +283,7 @@ def main() -> None:
     cases = [case for case in bench.cases(args.only) if (case.env.id, case.name, source(program_of(case))) not in known]
     failed: list[str] = []
     with concurrent.futures.ProcessPoolExecutor(args.jobs) as pool:
-        pending = {pool.submit(report_by_name, case.env.id, case.name): case for case in cases}
+        pending = {pool.submit(report_by_name, case.env.id, case.name, args.anew): case for case in cases}
         for done in concurrent.futures.as_completed(pending):
             case = pending[done]
             if error := done.exception():

@@ -10,9 +10,10 @@ learning curves, which the documentation draws. What is trained, and what it is 
 ``baselines/configs/<ID>.json``, if there is one; its keys ``reference``, ``goal``, ``mappo`` and ``open_spiel`` are
 read here only. Its ``note``, which says what hinders a weak result, is read by the documentation only. With ``mappo``,
 the options that differ for a central critic (``{}`` if none), that is trained as well, to ``<ID>-MAPPO.*``. ``lessons``
-is a list of such options for runs that follow each other: each begins with the policies that learned before. Seeds
-learn as one population. With ``--runs`` each has a run of its own in a folder, named ``<ID>-<seed>``, which goes on
-where it was: for long trainings, and for ``make_pretrained.py``, which takes the best of them from ``out/pretrained``.
+is a list of such options for runs that follow each other: each begins with the policies that learned before. With
+``past_selves`` the policies also play against those of each lesson before the last one. Seeds learn as one population.
+With ``--runs`` each has a run of its own in a folder, named ``<ID>-<seed>``, which goes on where it was: for long
+trainings, and for ``make_pretrained.py``, which takes the best of them from ``out/pretrained``.
 Where ``open_spiel`` names a board game of OpenSpiel (``pip install open_spiel``), its Monte-Carlo tree search is an
 opponent, too.
 """
@@ -37,7 +38,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from baselines import run
 from baselines.ppo import PPO, Args
-from baselines.report import curves
+from baselines.report import curves, match
 from baselines.report.evaluation import evaluate
 from baselines.train.networks import Policy
 from gpuzoo import registry
@@ -244,6 +245,24 @@ def score(args: Args, policies: Mapping[str, Policy], episodes: int, seed: int) 
     return out
 
 
+def past_selves(args: Args, policies: Mapping[str, Policy], episodes: int, **options: Any) -> Scores:
+    """The mean return of each group while one plays as it does in the end, and the others as after a lesson.
+
+    Of groups that share a policy the first one stands for all.
+    """
+    out: Scores = {}
+    ours = {id(policy): group for group, policy in reversed(policies.items())}
+    for k, lesson in enumerate(before(args, **options), 1):
+        then = match.arrange(args.game, {}, f"{lesson.out}/{run.CHECKPOINT}", args.config).players
+        for group in ours.values():
+            players = {**then, group: policies[group]}
+            seen = evaluate(args.game, players, episodes, args.seed, args.config, device=args.device)
+            out[f"{group} trained, others as after lesson {k}"] = {
+                name: float(x.mean(dtype=np.float64)) for name, x in seen.returns.items()
+            }
+    return out
+
+
 def results_of_games(points: NDArray[Any]) -> dict[str, float]:
     """Of games that count 1, 0 and -1 for a win, a draw and a loss."""
     wins, draws, losses = (float(np.mean(points == x)) for x in (1, 0, -1))
@@ -344,10 +363,13 @@ def make(
         places = [str((folder or Path(passing)) / f"{name}-{args.seed}") for args in runs]
         in_places = [dataclasses.replace(x, out=out, resume=bool(folder)) for x, out in zip(runs, places, strict=True)]
         trained = train(in_places, quiet, **options)
-    each = [
-        score(runs[0], policies, episodes, seed) | tree_search(runs[0], about, policies, episodes, seed)
-        for seed, policies in zip(numbers, trained.policies, strict=True)
-    ]
+        each = [
+            score(runs[0], policies, episodes, seed) | tree_search(runs[0], about, policies, episodes, seed)
+            for seed, policies in zip(numbers, trained.policies, strict=True)
+        ]
+        if about.get("past_selves"):
+            for scored, args, policies in zip(each, in_places, trained.policies, strict=True):
+                scored |= past_selves(args, policies, episodes, **options)
     scores = summary(each)
     solved, why = verdict(env, about, scores)
     steps = int(trained.steps[-1])

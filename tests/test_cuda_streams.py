@@ -452,17 +452,18 @@ def backends(request):
 
 NUMBERS = np.random.default_rng(0).integers(0, 2**64, (5, 4, 3, 6), np.uint64)
 PARTS = [np.s_[:, 1:3, :2], np.s_[1:, :, 1, ::2], np.s_[:, :, ::-1], np.s_[:, 2, 2, 3], np.s_[..., 2:3], np.s_[:]]
+FLOATS = ("float16", "float32", "float64")
 INTEGERS = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
 
 
 def same_bits(found, want, was):
     """But for those of a NaN that was made of another kind of float."""
     if found.dtype.kind == "f" and found.dtype != was:
-        found, want = (np.where(np.isnan(x), np.float32(np.nan), x) for x in (found, want))
+        found, want = (np.where(np.isnan(x), x.dtype.type(np.nan), x) for x in (found, want))
     return found.tobytes() == want.tobytes()
 
 
-@pytest.mark.parametrize("kind", [*INTEGERS, "bool", "float16", "float32", "float64"])
+@pytest.mark.parametrize("kind", [*INTEGERS, "bool", *FLOATS])
 def test_copies_and_conversions(backends, kind):
     """Between arrays of any strides and dtypes a GPU does what NumPy does."""
     cpu, gpu = backends
@@ -472,16 +473,18 @@ def test_copies_and_conversions(backends, kind):
     if kind == "float64":  # from numbers that no float is near to to infinite ones, and two that lie between two floats
         array = (NUMBERS * 1e-21 - 3) * 2.0 ** np.random.default_rng(1).integers(-165, 120, NUMBERS.shape)
         array[0, 2, 0] = 1 + 2**-24, 1 + 3 * 2**-24, np.nan, np.inf, -np.inf, -0.0
+        array[0, 1, 0] = 65520 - 2**-30, 65520, 2**-25, 2**-25 + 2**-70, 3 * 2**-25, 1 + 2**-11 + 2**-60  # of halves
     there = sent("cupy", array)
-    others = {"float16": {"float32"}, "float64": {"float32"}, "float32": set(), "bool": {"float32", "int32"}}
+    # What is no integer or beyond one becomes another one on each machine.
+    integers = set() if array.dtype.kind == "f" else {"int32"} if kind == "bool" else {"int32", "int64"}
     for part in PARTS:
-        for dtype in others.get(kind, {"float32", "int32", "int64"}) | ({kind} - {"float16"}):
-            with np.errstate(over="ignore"):
+        for dtype in {kind, *FLOATS} | integers:
+            with np.errstate(over="ignore", invalid="ignore"):
                 want, got = cpu.copied(array[part], dtype), gpu.copied(there[part], dtype)
             assert (got.dtype, got.shape, got.flags.c_contiguous) == (want.dtype, want.shape, True)
             assert same_bits(seen(got), want, array.dtype), (dtype, part)
             places = np.full(array.shape, 7, dtype), sent("cupy", np.full(array.shape, 7, dtype))
-            with np.errstate(over="ignore"):
+            with np.errstate(over="ignore", invalid="ignore"):
                 cpu.write(places[0][part], array[part])
             gpu.write(places[1][part], there[part])
             assert same_bits(seen(places[1]), places[0], array.dtype), (dtype, part)

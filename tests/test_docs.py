@@ -224,6 +224,23 @@ def test_code_of_a_games_page_runs(env_id: str) -> None:
         exec(compile(code[library], library, "exec"), {})
 
 
+@pytest.mark.usefixtures("scripts")
+def test_a_build_by_turns_has_pages_of_some_games(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import gen_games
+
+    monkeypatch.setenv("GPUZOO_DOCS", "turn")
+    now = gen_games.chosen()
+    assert len(now) < len(gpuzoo.ids()) / 2
+    gen_games.generate(tmp_path, None)
+    full = {name for name in gpuzoo.ids() if "## Rules" in (tmp_path / f"{name}.md").read_text()}
+    assert full == {*now}
+    monkeypatch.setenv("GPUZOO_DOCS", "")  # as make gives it, unless told
+    assert gen_games.chosen() == gpuzoo.ids()
+    monkeypatch.setenv("GPUZOO_DOCS", "some")
+    with pytest.raises(ValueError, match="GPUZOO_DOCS is all or turn, not 'some'"):
+        gen_games.chosen()
+
+
 def test_files_of_a_step() -> None:
     """`one_step.md` names the files that a step visits on a CPU, no other ones, and those that they take words from."""
     sys.path.insert(0, str(DOCS))
@@ -284,6 +301,9 @@ def test_messages_that_are_explained_exist() -> None:
         for file in place
         for text in messages.sentences(messages.PACKAGE / file)
     }
+    listed = [messages.PACKAGE / file for place in messages.PLACES.values() for file in place]
+    for file in messages.PACKAGE.rglob("*.py"):
+        assert not messages.sentences(file) or any(file.is_relative_to(place) for place in listed), file
     rows = re.findall(r"^\| (?!message|---)(.+?) \| .+ \| .+ \|$", (DOCS / "errors.md").read_text(), re.M)
     assert len(rows) > 25
     for row in rows:

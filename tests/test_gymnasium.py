@@ -470,12 +470,11 @@ class OneByOne:
         self.reward += self.env.rewards[self.row]
 
     def step(self, action):
-        self.reward = 0.0
         self._move(action)
-        gained, self.reward = self.reward, 0.0
+        gained = self.reward  # with that of the others' moves before the first one
         self._reply()
-        self.reward += gained
-        return self.reward, self.env.terminations[self.row], self.env.truncations[self.row]
+        gained, self.reward = gained + self.reward, 0.0
+        return gained, self.env.terminations[self.row], self.env.truncations[self.row]
 
     def seen(self):
         return self.env.observe(self.row)

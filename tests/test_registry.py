@@ -58,6 +58,8 @@ def test_the_name_of_its_reference(registered_game):
         ("FourRooms-misc", "FourRooms-v0", {}),
         ("rware-tiny-2ag-v2", "RobotWarehouse-v0", {"n_agents": 2, "shelf_rows": 1}),
         ("rware-small-4ag-hard-v2", "RobotWarehouse-v0", {"n_agents": 4, "request_queue_size": 2, "shelf_rows": 2}),
+        ("2s3z", "SMAX-v0", {"scenario": "2s3z"}),
+        ("HeuristicEnemySMAX", "SMAX-v0", {"scenario": "5m"}),
         (
             "Foraging-2s-10x12-3p-4f-coop-v3",
             "LevelBasedForaging-v3",
@@ -77,7 +79,7 @@ def test_names_of_other_libraries(name, id_, config):
 @pytest.mark.parametrize(
     ("name", "answer"),
     [
-        ("smax", "perhaps you want 'TagContinuous-v0'"),
+        ("smac_3m", "perhaps you want 'SMAX-v0'"),
         ("simple_spread_v2", "perhaps you want 'SimpleSpread-v0'"),  # other rules than those of v3
         ("mamujoco_v1", "'MaAnt-4x2-v1' or .*'MaHopper-3x1-v1'"),
         ("rware-huge-v2", "'rware-huge-v2' is no id of rware"),

@@ -335,6 +335,22 @@ def test_the_keys_of_a_person_reach_the_game(page: Client) -> None:
     assert state["observation"][0] > 0.5  # its velocity along x
 
 
+def test_presses_on_a_board_are_moves(page: Client) -> None:
+    page.ask("game", do="open", game="TicTacToe-v0", envs=1)
+    page.ask("person", do="person", agent="player_0", waits=True)
+    page.paused()
+    page.ask("state", do="reset", seed=0)
+    page.connection.send(json.dumps({"do": "play"}))
+    assert page.ask("state", do="press", x=0.01, y=0.01)["step"] == 0  # beside the board
+    assert page.ask("state", do="press", x=0.5, y=0.53)["step"] == 1
+    page.connection.send(json.dumps({"do": "press", "x": "left"}))
+    while True:
+        message = page.connection.recv(timeout=60)
+        if isinstance(message, str) and (news := json.loads(message))["kind"] == "error":
+            assert news["text"] == "x must be a number, not 'left'."
+            return
+
+
 def test_a_wall_of_64_and_another_env_is_looked_at(page: Client) -> None:
     page.ask("game", do="open", game="CartPole-v1", envs=64)
     page.paused()
@@ -472,6 +488,21 @@ def test_the_page_in_a_browser(url: str, tmp_path: Any) -> None:
         x, y = page.value(f"(box => [box.left + 0.1 * box.width, box.top + box.height / 2])({place})")
         page.click(x, y)
         page.wait("/^step 4 .*your move/.test(document.querySelector('#clock').textContent)")
+
+        page.value(
+            "const g = document.querySelector('#filter'); g.value = 'tictactoe'; g.dispatchEvent(new Event('input'))"
+        )
+        page.value("document.querySelector('#games button').click()")
+        page.wait("document.querySelector('#title').textContent === 'TicTacToe-v0'")
+        page.value(
+            "const q = document.querySelector('#person'); q.value = 'player_0'; q.dispatchEvent(new Event('change'))"
+        )
+        page.wait("document.querySelector('#clock').textContent.includes('your move')")
+        page.value("document.querySelector('#reset').click()")
+        page.wait("document.querySelector('#clock').textContent.startsWith('step 0')")
+        assert page.value("document.querySelectorAll('#pad button').length") == 0  # cells are pressed
+        page.click(*page.value(f"(box => [box.left + box.width / 2, box.top + 0.53 * box.height])({place})"))
+        page.wait("/^step 2 .*your move/.test(document.querySelector('#clock').textContent)")
 
         page.size(390, 844)
         assert page.value("document.documentElement.scrollWidth") <= 390

@@ -289,6 +289,14 @@ class EnvDef:
         """
         raise NotImplementedError(f"{type(self).__name__} does not draw itself")
 
+    def presses(self, cfg: Any, state: Mapping[str, NDArray[Any]], action: int) -> list[tuple[float, float]]:
+        """Where a person presses on the picture of a board game for an action, in coordinates of the canvas' view.
+
+        One point, or several in turn: a piece, and where it goes. Nothing for an action that has no place, such as a
+        pass. Cells are one unit wide. Legal actions only are pressed, but any is asked for.
+        """
+        return []
+
     @classmethod
     def source(cls) -> Path:
         """The file with the rules: the module's own path with the suffix ``.cuh``."""

@@ -75,6 +75,19 @@ def _canvas(size: tuple[int, int]) -> Canvas:
     return canvas
 
 
+def state_of(simulator: Simulator, index: int) -> dict[str, np.ndarray[Any, Any]]:
+    """The state of one env, in host memory, as `EnvDef.render` takes it."""
+    return {name: simulator.backend.to_numpy(array)[0] for name, array in simulator.state(index).items()}
+
+
+def drawn(simulator: Simulator, index: int, side: int | None = None, aspect: float | None = None) -> Canvas:
+    """One env on a canvas, which the thread's next picture of this size writes over; the rest as `draw`."""
+    env, cfg = simulator.env, simulator.cfg
+    canvas = _canvas(picture_size(aspect or env.aspect(cfg), env.side(cfg) if side is None else side))
+    env.render(simulator.config(index), state_of(simulator, index), canvas)
+    return canvas
+
+
 def draw(
     simulator: Simulator, index: int, side: int | None = None, aspect: float | None = None
 ) -> np.ndarray[Any, Any]:
@@ -90,11 +103,7 @@ def draw(
         ValueError: ``aspect`` is not between 1/16 and 16.
         NotImplementedError: the game does not draw itself.
     """
-    state = {name: simulator.backend.to_numpy(array)[0] for name, array in simulator.state(index).items()}
-    env, cfg = simulator.env, simulator.cfg
-    canvas = _canvas(picture_size(aspect or env.aspect(cfg), env.side(cfg) if side is None else side))
-    simulator.env.render(simulator.config(index), state, canvas)
-    return canvas.array()
+    return drawn(simulator, index, side, aspect).array()
 
 
 def draw_or_show(simulator: Simulator, window: Window | None) -> np.ndarray[Any, Any] | None:

@@ -94,16 +94,25 @@ GZ void over_the_rim(Exit &best, Triple c, Triple a, Triple axis, const Line &l,
   const Vec upward = sign(dot(e2, c));
   e2 = e2 * upward;
   const Vec x = dot(e1, c), y = dot(e2, c), pull = k * fma(size.height, w, -y), oval = size.cylinder * w * w;
-  // The derivative of the squared distance to the ellipse at an angle grows through 0 once at most.
+  // The derivative of the squared distance to the ellipse at an angle is below 0 from somewhere on to the nearest point.
+  // It is looked at all over the quarter, and near its begin, where that of a flat ellipse may be.
   Vec low = num(0.0), high = num(1.5707963267948966), s, t;
   PackMask found = PackMask(false);
-  GZ_ROLLED for (int n = 7; n >= 0; --n) {
-    const Vec from = vec(Pack(Real(n) * sixteenth)), to = vec(Pack(Real(n + 1) * sixteenth));
-    sincos(from, s, t);
-    const PackMask falls = less(fma(x, s, pull * t) - oval * s * t, num(0.0)) & !found;
-    low = select(falls, from, low);
-    high = select(falls, to, high);
+  Vec from = num(0.0), near = k * num(0.125);
+  GZ_ROLLED for (int n = 0; n < 15; ++n) {
+    const Vec angle = n < 8 ? from : min(near, high);
+    sincos(angle, s, t);
+    const PackMask falls = less(fma(x, s, pull * t) - oval * s * t, num(0.0));
+    low = select(falls, max(low, angle), low);
     found = found | falls;
+    from = from + num(sixteenth);
+    near = n < 8 ? near : near * num(2.0);
+  }
+  from = num(sixteenth), near = k * num(0.125);
+  GZ_ROLLED for (int n = 0; n < 7; ++n) {
+    high = select(less(low, from), min(from, high), high);
+    high = select(less(low, near), min(near, high), high);
+    from = from + num(sixteenth), near = near * num(2.0);
   }
   found = found & less(tiny, l.aa);
   Vec angle = (low + high) * num(0.5);
@@ -204,7 +213,7 @@ GZ_SELDOM void capsule_cylinder(Vec *out, const Vec *capsule, const Vec *cylinde
     // The line of the capsule's surface that faces the cylinder, grown by half of the margin, as the cap is.
     const Triple surface = found.point + found.normal * ((margin - found.distance) * num(0.5));
     const Triple begin = surface + along * (dot(apart - surface, along) - length), way = along * (length * num(2.0));
-    const Triple up = axis * sign(dot(surface, axis));
+    const Triple up = axis * sign(-dot(normal, axis));  // also where the capsule is past the cylinder's middle
     Vec at[2], height[2];
     const PackMask meets = level & above_cap(at[0], at[1], begin, way, x, cross(axis, x), size.cylinder);
     Triple place[2];

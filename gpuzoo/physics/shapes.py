@@ -177,6 +177,9 @@ def _between_segments(first: bool, second: bool) -> Callable[[Place], Nearest]:
         ends = [c if a is None else c + a * s for c, a, s in zip(centres, arms, (x, y), strict=True)]
         way = ends[1] - ends[0]
         length = t.sqrt(dot(way, way))
+        if first and second and _in_a_plane(way, *arms):
+            crossing = t.both(t.less(t.abs(x), 1.0), t.less(t.abs(y), 1.0))
+            length = t.select(crossing, 0.0, length)
         distance = length - (radii[0] + radii[1])
         at.touching(distance)
         apart_at_all = t.less(t.read("num(Physics::CROSSING)"), length)
@@ -186,6 +189,11 @@ def _between_segments(first: bool, second: bool) -> Callable[[Place], Nearest]:
         return Nearest(distance, ends[0] + normal * (radii[0] + distance * 0.5), normal)
 
     return nearest
+
+
+def _in_a_plane(*vectors: Array | None) -> bool:
+    """Whether they have no part along one of the axes, whatever the state. Then segments may cross exactly."""
+    return any(all(v is None or (not isinstance(v[i], Expr) and v[i] == 0.0) for v in vectors) for i in range(3))
 
 
 def _crossing(t: Trace, a: Array | None, b: Array | None) -> Array:

@@ -40,6 +40,7 @@ class Part:
         still: the value while nothing is pressed; None: the game waits for the person.
         keys: value by key, in the names of browsers (``"ArrowLeft"``, ``" "``, ``"1"``).
         held: whether the value lasts only as long as the key is pressed.
+        board: whether a person presses on the picture for all values but those with a key.
     """
 
     name: str
@@ -50,6 +51,7 @@ class Part:
     still: float | None = 0
     keys: dict[str, float] = dataclasses.field(default_factory=dict)
     held: bool = True
+    board: bool = False
 
     def checked(self, value: Any) -> float:
         """A value for this part.
@@ -172,6 +174,14 @@ def of_layout(env: EnvDef, cfg: Any, lay: Layout) -> dict[str, list[Part]]:
     return {group: controls(env, cfg, group, space) for group, space in lay.action_spaces.items()}
 
 
+def on_board(part: Part, rest: Sequence[int]) -> None:
+    """Leaves keys to the actions that have no place on the board, such as a pass: the first is the space bar."""
+    part.board, part.still = True, None
+    part.keys = {str(k + 1): action for k, action in enumerate(rest[:9])}
+    if rest:
+        part.keys[" "] = rest[0]
+
+
 def pressed(parts: Sequence[Part], keys: Collection[str], last: Sequence[float]) -> list[float]:
     """What a person chooses who holds some keys; parts that are not held stay as they were ``last``."""
     out = []
@@ -187,6 +197,8 @@ def pointed(parts: Sequence[Part], x: float, y: float) -> list[str]:
     The picture is a joystick around its middle. Where the actions are columns it is those.
     """
     labels = parts[0].labels
+    if parts[0].board:
+        return []
     if len(parts) == 1 and labels and all(re.search(r"column \d+$", label) for label in labels):
         return [str(1 + min(max(int(x * len(labels)), 0), len(labels) - 1))]
     across = [
@@ -199,7 +211,7 @@ def pointed(parts: Sequence[Part], x: float, y: float) -> list[str]:
 def legend(parts: Sequence[Part]) -> str:
     """The keys and what they do, in a line."""
     arrows = {"ArrowLeft": "left", "ArrowRight": "right", "ArrowUp": "up", "ArrowDown": "down", " ": "space"}
-    said = []
+    said = ["click on the board: a cell, or a piece and where it goes"] if parts[0].board else []
     for part in parts:
         shown: dict[float, str] = {}
         for key, value in part.keys.items():

@@ -41,15 +41,22 @@ def play(live: Live, agent: str, size: int = 640) -> list[dict[str, float]]:
         while window.show(picture):
             held = [*window.held, *(controls.pointed(parts, *window.pointer) if window.pointer else ())]
             struck, window.struck = window.struck, []
+            clicked, window.clicked = window.clicked, []
+            moved = any([live.press(*place) for place in clicked])
             mine = live.my_turn
             now = [key for key in struck if key] or held if struck else [] if waits else held
             ready = (
-                any(key in part.keys for part in parts for key in now) if waits and mine else time.monotonic() >= due
+                moved or any(key in part.keys for part in parts for key in now)
+                if waits and mine
+                else time.monotonic() >= due
             )
             if not ready:
+                if clicked and live.board:
+                    picture = live.picture(size)
                 time.sleep(1 / _IDLE / 4)
                 continue
-            live.choose(controls.pressed(parts, now, live.choice))
+            if not moved:
+                live.choose(controls.pressed(parts, now, live.choice))
             live.step()
             picture, due = live.picture(size), time.monotonic() + 1 / live.env.render_fps
             if live.over:

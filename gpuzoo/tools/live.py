@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from gpuzoo import registry
 from gpuzoo.core.definition import EnvDef, unknown
-from gpuzoo.interfaces.batch import BatchEnv, draw
+from gpuzoo.interfaces.batch import BatchEnv, draw, drawn, state_of
 from gpuzoo.render import tile
-from gpuzoo.tools import controls
+from gpuzoo.tools import board, controls
 
 Array = NDArray[Any]
 #: of a group: observations, action masks or None, and the number of the step -> actions (num_envs, agents, parts)
@@ -89,6 +89,7 @@ class Live:
         rewards: (num_envs, agents) of the last step.
         person: the agent that a person plays in env 0, or None.
         choice: what the person does, a value for each part of an action.
+        board: whether the person moves by pressing on the picture.
 
     Raises:
         ValueError, TypeError: as `gpuzoo.make`, or a player that there is not.
@@ -117,10 +118,17 @@ class Live:
         self.agents = self.layout.agent_names()
         self.person: str | None = None
         self.choice: list[float] = []
+        self.board = board.has_places(self.env)
+        self._presses = board.Presses()
+        self._size: tuple[int | None, float | None] = (None, None)  # of the last picture
         try:
             for group, player in (players or {}).items():
                 self.set_player(group, player)
             self.reset(seed)
+            if self.board:
+                for parts in self.controls.values():
+                    state, cfg = state_of(self.simulator, 0), self.simulator.config(0)
+                    controls.on_board(parts[0], board.without_places(self.env, cfg, state, len(parts[0].labels)))
         except Exception:
             self.envs.close()
             raise
@@ -207,6 +215,7 @@ class Live:
         if agent is not None and agent not in self.agents:
             raise ValueError(unknown(f"{self.env.id} has no agent", str(agent), self.agents))
         self.person = agent
+        self._presses.done.clear()
         if agent is not None:
             self.choice = [part.low if part.still is None else part.still for part in self.controls[self.group(agent)]]
 
@@ -246,6 +255,7 @@ class Live:
 
     def reset(self, seed: int | None = None) -> None:
         """Begins new episodes, with other seeds or the next ones."""
+        self._presses.done.clear()
         self._observations, _ = self.envs.reset(seed=seed)
         self.steps = 0
         self.rewards = np.zeros((self.num_envs, self.layout.agents), np.float32)
@@ -263,6 +273,7 @@ class Live:
             mine = controls.action(self.layout.action_spaces[group], self.controls[group], self.choice)
             target = actions[group][0, self.agents.index(self.person) - self.layout.first[group]]
             actions[group][0, self.agents.index(self.person) - self.layout.first[group]] = mine.reshape(target.shape)
+        self._presses.done.clear()
         self._observations, rewards, *_ = self.envs.step(actions)
         self.rewards = np.concatenate([np.array(rewards[g]) for g in self.envs.groups], axis=1)
         self.steps += 1
@@ -284,8 +295,42 @@ class Live:
 
     def picture(self, side: int, aspect: float | None = None) -> Array:
         """All envs, tiled, (height, width, 3) uint8; each as `interfaces.batch.draw` makes it."""
+        if self.num_envs == 1:
+            canvas, self._size = drawn(self.simulator, 0, side, aspect), (side, aspect)
+            if self._presses.done:
+                self._presses.draw(canvas, self._ways())
+            return canvas.array()
         frames = [draw(self.simulator, k, side, aspect) for k in range(self.num_envs)]
-        return frames[0] if self.num_envs == 1 else tile(frames)
+        return tile(frames)
+
+    # ---- boards ----
+
+    def press(self, across: float, down: float) -> bool:
+        """The person presses on the last picture, on which the actions of a board game have places.
+
+        Args:
+            across: where, from 0 to 1 rightwards.
+            down: likewise, downwards.
+
+        Returns:
+            Whether this completes a move, which is then `choice`.
+        """
+        if not self.board or not self.my_turn or self.num_envs > 1:
+            return False
+        found = self._presses.press(drawn(self.simulator, 0, *self._size).at(across, down), self._ways())
+        if found is not None:
+            self.choice = [found]
+        return found is not None
+
+    def _ways(self) -> dict[int, list[board.Point]]:
+        """The places of each legal action of the person."""
+        assert self.person is not None
+        group = self.group(self.person)
+        mask = self.seen(group)[1]
+        legal = None if mask is None else mask[0, self.agents.index(self.person) - self.layout.first[group]]
+        count = int(self.controls[group][0].high) + 1
+        state, cfg = state_of(self.simulator, 0), self.simulator.config(0)
+        return {k: self.env.presses(cfg, state, k) for k in range(count) if legal is None or legal[k]}
 
     def close(self) -> None:
         """Frees the envs. May be called again."""

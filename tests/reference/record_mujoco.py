@@ -108,13 +108,13 @@ def visited(m: Any, n: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
     return np.array(qpos), np.array(qvel)
 
 
-def stepped(m: Any, qpos: Floats, qvel: Floats, ctrl: Floats) -> tuple[Floats, Floats]:
-    """States after one step of time."""
+def stepped(m: Any, qpos: Floats, qvel: Floats, ctrl: Floats, steps: int = 1) -> tuple[Floats, Floats]:
+    """States after some steps of time."""
     d, after = mujoco.MjData(m), []
     for state in zip(qpos, qvel, ctrl, strict=True):
         mujoco.mj_resetData(m, d)
         d.qpos[:], d.qvel[:], d.ctrl[:] = state
-        mujoco.mj_step(m, d)
+        mujoco.mj_step(m, d, steps)
         after.append((d.qpos.copy(), d.qvel.copy()))
     next_qpos, next_qvel = zip(*after, strict=True)
     return np.array(next_qpos), np.array(next_qvel)

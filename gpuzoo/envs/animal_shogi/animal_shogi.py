@@ -37,8 +37,8 @@ class AnimalShogi(EnvDef):
     """Shogi on three by four cells (Kitao and Fujita 2008), with pieces that go one cell at a time.
 
     Lions go in all directions, giraffes straight, elephants diagonally, chicks one cell on. A chick that reaches the
-    last row becomes a hen, which goes everywhere but diagonally back. Who captures a piece holds it, a hen as a chick,
-    and may drop it on an empty cell instead of a move.
+    last row becomes a hen, which goes everywhere but diagonally back. A player holds the pieces that it captures, a hen
+    as a chick, and may drop it on an empty cell instead of a move.
 
     **Agents.** `player_0`, who begins, and `player_1`. They move in turn: a step is one move, and the action of the
     player who is not to move is ignored. Each player sees the board from its own side.
@@ -60,9 +60,9 @@ class AnimalShogi(EnvDef):
 
     **Reward.** 1 for the winner, -1 for the loser, 0 for both in a draw.
 
-    **End.** Who has no legal move has lost. Who brings the lion to the last row has won. The game is a draw if a
-    position occurs for the third time, and after 256 moves. An illegal action of the player to move ends the game at
-    once with -1 for that player and 0 for the other; the board and the turn stay as they were.
+    **End.** A player without a legal move has lost. A player whose lion reaches the last row has won. The game is a
+    draw if a position occurs for the third time, and after 256 moves. An illegal action of the player to move ends the
+    game at once with -1 for that player and 0 for the other; the board and the turn stay as they were.
 
     **Repetitions** are counted by Pgx's hash. It also depends on which pieces were captured where, and, for each
     player, on whether the number of its moves without a capture is odd. So a position that comes back after a capture,
@@ -164,9 +164,32 @@ class AnimalShogi(EnvDef):
         for owner in range(2):
             held = [kind for kind in range(3) for _ in range(hands[owner, kind])]
             for k, kind in enumerate(held):
-                at = (3.7, 3.65 - 0.66 * k) if owner == 0 else (-0.7, 0.35 + 0.66 * k)
-                canvas.cached(_piece, *at, 0.29, kind, owner)
+                canvas.cached(_piece, *_held(k, owner), 0.29, kind, owner)
         canvas.hud(left=f"Animal shogi   move {int(state['moves'])}", right=f"player_{mover} to move")
+
+    def presses(
+        self, cfg: AnimalShogiConfig, state: Mapping[str, NDArray[Any]], action: int
+    ) -> list[tuple[float, float]]:
+        mirrored = int(state["to_move"]) == 1
+        cell = action % CELLS
+        if action < 8 * CELLS:
+            dx, dy = DIRECTIONS[action // CELLS]
+            begin = _square(cell, mirrored)
+            return [begin, _square(cell + 4 * dx + dy, mirrored)]
+        kind = action // CELLS - 8
+        held = int(state["hands"][0][:kind].sum())  # own tiles before it
+        return [_held(held, int(mirrored)), _square(cell, mirrored)]
+
+
+def _square(cell: int, mirrored: bool) -> tuple[float, float]:
+    """The middle of a cell, which the other player sees turned round."""
+    cell = CELLS - 1 - cell if mirrored else cell
+    return 2.5 - cell // 4, cell % 4 + 0.5
+
+
+def _held(k: int, owner: int) -> tuple[float, float]:
+    """Where the k-th tile in a hand lies."""
+    return (3.7, 3.65 - 0.66 * k) if owner == 0 else (-0.7, 0.35 + 0.66 * k)
 
 
 def _cells(canvas: Canvas) -> None:

@@ -28,8 +28,8 @@ class GaussianBanditConfig(Config):
 class GaussianBandit(EnvDef):
     """One arm always yields nothing; is the other one better or worse in this episode? Trying it has a price.
 
-    Lange and Sprekeler, "Learning not to learn: nature versus nurture in silico" (2022), as in Gymnax. Who tries arm 1
-    in the first step, and stays with it just when it paid, gets 7.2 in 100 steps.
+    Lange and Sprekeler, "Learning not to learn: nature versus nurture in silico" (2022), as in Gymnax. An agent that
+    tries arm 1 in the first step, and stays with it just when it paid, gets 7.2 in 100 steps.
 
     **Actions.** `Discrete(2)`: the arm.
 

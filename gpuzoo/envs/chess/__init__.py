@@ -1,1 +1,1 @@
-"""Chess on eight by eight and on five by five squares, with AlphaZero's actions and observations, exact against Pgx."""
+"""Chess: on eight by eight and five by five squares, with AlphaZero's actions and observations; exact against Pgx."""

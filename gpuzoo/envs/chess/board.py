@@ -202,15 +202,22 @@ class Board(EnvDef):
             right=f"player_{position.to_move} ({COLOURS[position.to_move]}) to move",
         )
 
+    def presses(self, cfg: Any, state: Mapping[str, NDArray[Any]], action: int) -> list[tuple[float, float]]:
+        cells = self._squares(action, int(state["to_move"]))
+        return [(cell % self.size + 0.5, self.size - cell // self.size - 0.5) for cell in cells]
+
     def _moved(self, state: Mapping[str, NDArray[Any]]) -> list[int]:
         """Where the last move began and ended."""
-        action, planes = int(state["last_move"]), 8 * (self.size - 1) + 17
-        if action < 0:
-            return []
+        action = int(state["last_move"])
+        return [] if action < 0 else self._squares(action, 1 - int(state["to_move"]))
+
+    def _squares(self, action: int, mover: int) -> list[int]:
+        """Where a move of a player begins and ends."""
+        planes = 8 * (self.size - 1) + 17
         column, row = divmod(action // planes, self.size)
         dr, dc = Geometry(self.size).ways()[action % planes]
         rows = [row, row + dr]
-        if int(state["to_move"]) == 0:  # Black's move
+        if mover == 1:
             rows = [self.size - 1 - r for r in rows]
         return [self.size * rows[0] + column, self.size * rows[1] + column + dc]
 

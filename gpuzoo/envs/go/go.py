@@ -160,6 +160,9 @@ class Go(EnvDef):
             right=f"player_{mover} ({COLOURS[mover]}) to move",
         )
 
+    def presses(self, cfg: GoConfig, state: Mapping[str, NDArray[Any]], action: int) -> list[tuple[float, float]]:
+        return [] if action == cfg.size**2 else [(action % cfg.size, action // cfg.size)]
+
 
 def _board(canvas: Canvas, size: int) -> None:
     """Wood, lines and the handicap points."""

@@ -119,6 +119,9 @@ class Hex(EnvDef):
                     canvas.circle(x, y, 0.12, fill="red")
         canvas.hud(left="Hex   black: top to bottom", right=f"player_{mover} ({COLOURS[mover]}) to move")
 
+    def presses(self, cfg: HexConfig, state: Mapping[str, NDArray[Any]], action: int) -> list[tuple[float, float]]:
+        return [] if action == cfg.size**2 else [_centre(action // cfg.size, action % cfg.size)]
+
 
 def _centre(row: int, column: int) -> tuple[float, float]:
     return column + row / 2 + 0.5, HIGH * row + 0.5

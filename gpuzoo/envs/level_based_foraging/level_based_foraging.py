@@ -67,9 +67,9 @@ class LevelBasedForaging(EnvDef):
     field or onto a food is illegal, and so is loading when no food lies on one of the four cells beside the player. An
     illegal action counts as none; the action mask holds the legal ones.
 
-    All act at once. Who wants a cell to which somebody else goes, or on which somebody stays of their own accord, stays
-    where they were. Two players may change places. A food is loaded, and gone, if the levels of all beside it who load
-    add up to at least its own level; otherwise the load fails.
+    All act at once. A player who wants a cell to which somebody else goes, or on which somebody stays of their own
+    accord, stays where they were. Two players may change places. A food is loaded, and gone, if the levels of all
+    beside it who load add up to at least its own level; otherwise the load fails.
 
     **Observation.** float32. By default three numbers per food (row, column, level), in row-major order, and three per
     player (row, column, level), the observing player first, then the others in their order. What is not there or not
@@ -85,9 +85,9 @@ class LevelBasedForaging(EnvDef):
 
     **End.** All food is loaded. Time limit: 50 steps. (lbforaging reports both as termination.)
 
-    **As in the original.** Who comes to the cell of a player that wanted to leave and was turned back shares it from
-    then on, until one of them leaves. Who stands fewer than `sight` rows from the top, or columns from the left, sees
-    other players up to row or column 2 `sight`, farther than food.
+    **As in the original.** A player who comes to the cell of a player that wanted to leave and was turned back shares
+    it from then on, until one of them leaves. A player who stands fewer than `sight` rows from the top, or columns from
+    the left, sees other players up to row or column 2 `sight`, farther than food.
 
     **Otherwise than in the original.** There, a player is not placed where one that is placed later, or it itself, was
     at the end of the env's last episode. On fields that are not square it stops with an error once a coordinate exceeds

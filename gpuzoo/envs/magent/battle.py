@@ -56,8 +56,8 @@ class MAgentBattle(GridWorld):
     first, and the seventh stays. The other 8 attack the cells around, row by row. y grows downwards.
 
     **Attacks** come first, one after another in an order that is drawn for each step, in which all orders are equally
-    likely. An attack takes 2 from the health of an opponent there, which is 10 at the start. Who has less than 0 falls:
-    it leaves the map, and makes no attack and no move. Comrades are not hurt.
+    likely. An attack takes 2 from the health of an opponent there, which is 10 at the start. A soldier with less than 0
+    falls: it leaves the map, and makes no attack and no move. Comrades are not hurt.
 
     **Recovery.** After the attacks everybody gains 0.1, up to 10.
 
@@ -73,8 +73,8 @@ class MAgentBattle(GridWorld):
     reward of the step before the last. An agent that fell sees what is around its place; later its numbers are zeros.
 
     **Reward.** `step_reward` in every step; `attack_penalty` for any attack; `attack_opponent_reward` for one that an
-    opponent survives, and 5 for one by which it falls. Who falls gets `dead_penalty` in place of all that, except for
-    `attack_opponent_reward`.
+    opponent survives, and 5 for one by which it falls. A soldier who falls gets `dead_penalty` in place of all that,
+    except for `attack_opponent_reward`.
 
     **State.** `Box(0, 2, (map_size, map_size, 5))`: for each x and y whether there is a wall, a red soldier, its health
     divided by 10, a blue one, its health. With `extra_features` also its number, last action and last reward.

@@ -34,7 +34,8 @@ class MAgentCombinedArms(GridWorld):
     stays; then attacks of the cells around, row by row. y grows downwards.
 
     **Attacks** come first, one after another in an order that is drawn for each step. An attack takes 2 from the health
-    of anybody there, comrades included. Who has less than 0 falls: it leaves the map, and makes no attack and no move.
+    of anybody there, comrades included. A soldier with less than 0 falls: it leaves the map, and makes no attack and no
+    move.
 
     **Recovery.** After the attacks everybody gains 0.1, up to the health at the start.
 
@@ -46,7 +47,8 @@ class MAgentCombinedArms(GridWorld):
     than 6 are zeros. `minimap_mode` and `extra_features` add numbers as in `MAgentBattle-v0`.
 
     **Reward.** `step_reward` in every step; `attack_penalty` for any attack; `attack_opponent_reward` for one that an
-    opponent survives, and 5 for one by which it falls. Who falls gets `dead_penalty` in place of the first two.
+    opponent survives, and 5 for one by which it falls. A soldier who falls gets `dead_penalty` in place of the first
+    two.
 
     **State.** `Box(0, 2, (map_size, map_size, 9))`: for each x and y whether there is a wall, and for each group,
     whether one is there, and its share of its health. With `extra_features` also its number, last action (one-hot, 25

@@ -47,7 +47,7 @@ class MAgentGather(GridWorld):
     the middle stays. The other 4 attack the neighbours above, left, right and below.
 
     **Attacks** come first, one after another in an order that is drawn for each step. An attack takes 6 from the health
-    of what is there: food has 25, omnivores have 3. Who has less than 0 is gone. So one attack kills an omnivore, and
+    of what is there: food has 25, omnivores have 3. What has less than 0 is gone. So one attack kills an omnivore, and
     five eat food.
 
     **Moves** come last, in the order of the agents. A move to a cell with an omnivore, food or a wall is none. On a map
@@ -58,7 +58,8 @@ class MAgentGather(GridWorld):
     `extra_features` add numbers as in `MAgentBattle-v0`, but for the agent's number.
 
     **Reward.** `step_reward` in every step; `attack_penalty` for any attack; `attack_food_reward` for one that leaves
-    some of the food, and 5 for the one that finishes it. Who falls gets `dead_penalty` in place of the first two and 5.
+    some of the food, and 5 for the one that finishes it. An omnivore that falls gets `dead_penalty` in place of the
+    first two and 5.
 
     **State.** `Box(0, 2, (map_size, map_size, 5))`: for each x and y whether there is a wall, food, its health divided
     by 25, an omnivore, its health divided by 3. With `extra_features` an omnivore's last action (one-hot) and last

@@ -50,7 +50,8 @@ class MAgentTigerDeer(GridWorld):
     **State.** `Box(0, 2, (map_size, map_size, 5))`: for each x and y whether there is a wall, a deer, its health
     divided by 5, a tiger, its health divided by 10. With `extra_features` also its number, last action and last reward.
 
-    **End.** All deer or all tigers are gone: termination for all. Who falls terminates. Time limit: 300 steps.
+    **End.** All deer or all tigers are gone: termination for all. An animal that falls is terminated. Time limit: 300
+    steps.
 
     MAgent2's page says that deer gain 0.1; its code, and this game, have 0.2. At a health of exactly 0 nobody falls.
     Differences: MAgent2's `state()` shows the walls of its first map in all episodes. Its attacks come in an order that

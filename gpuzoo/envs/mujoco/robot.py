@@ -45,7 +45,9 @@ class ModelConfig(Config):
         "auto", doc="who draws: `mujoco`, its own renderer; `canvas`, without it; `auto`: mujoco where it can"
     )
     camera: str = param("", doc="options of Gymnasium's renderer, as JSON; each may be given by itself")
-    randomize: str = param("", doc="what may differ from env to env: some of gravity, mass, friction, damping, gear")
+    randomize: str = param(
+        "", doc="what may differ from env to env: some of gravity, mass, friction, damping, gear, size"
+    )
     gravity_scale: float = param(1.0, doc="factor of gravity, if `randomize` has it")
     mass_scale: float = param(1.0, low=0.01, doc="factor of all masses and inertias, if `randomize` has it")
     friction_scale: float = param(1.0, low=0.01, doc="factor of all friction of contacts, if `randomize` has it")

@@ -108,6 +108,9 @@ class Othello(EnvDef):
             right=f"player_{mover} ({COLOURS[mover]}) to move",
         )
 
+    def presses(self, cfg: OthelloConfig, state: Mapping[str, NDArray[Any]], action: int) -> list[tuple[float, float]]:
+        return [] if action == PASS else [(action % SIZE + 0.5, action // SIZE + 0.5)]
+
 
 def _board(canvas: Canvas) -> None:
     """The cells and the four dots."""

@@ -44,6 +44,16 @@ def code(recipe: Recipe) -> int:
     return recipe[0] + 4 * recipe[1]
 
 
+def foods(recipe: int) -> tuple[int, ...]:
+    """A recipe's ingredients: 0 for each onion, 1 for each tomato."""
+    return (0,) * (recipe & 3) + (1,) * (recipe >> 2)
+
+
+def thing(number: int) -> tuple[tuple[int, ...], bool]:
+    """The ingredients of what the rules give a number, and whether they are on a plate."""
+    return (foods(number - 16), True) if number >= 16 else ({1: (0,), 2: (1,)}.get(number, ()), number == 3)
+
+
 @dataclasses.dataclass(frozen=True)
 class Kitchen:
     """What a configuration's layout and orders come to.

@@ -1,7 +1,9 @@
 // Carroll et al., "On the Utility of Learning about Humans for Human-AI Coordination" (2019). A recipe is its number of
-// onions + 4 times its number of tomatoes; a cell is row * COLS + column.
+// onions + 4 times its number of tomatoes. The first four actions are the ways to walk.
 
-enum Button { NORTH, SOUTH, EAST, WEST, STAY, INTERACT };
+#include "kitchen.cuh"
+
+enum Button { STAY = 4, INTERACT };
 enum Terrain { FLOOR, COUNTER, POT, ONIONS, TOMATOES, DISHES, SERVING };
 enum Thing { NOTHING, ONION, TOMATO, DISH, SOUP = 16 };  // a soup is SOUP + its recipe
 
@@ -22,9 +24,6 @@ enum Layer {
   OF_TOMATOES,
 };
 
-GZ int ahead(int cell, int way) { return cell + COLS * ((way == SOUTH) - (way == NORTH)) + (way == EAST) - (way == WEST); }
-GZ int terrain(Env e, int cell) { return e.places[cell] & 7; }
-GZ int index(Env e, int cell) { return e.places[cell] >> 3; }
 GZ int ingredients(int recipe) { return (recipe & 3) + (recipe >> 2); }
 GZ int one(int ingredient) { return ingredient == ONION ? 1 : 4; }
 GZ bool is_ready(Env e, int pot) { return e.tick[pot] >= e.cook_time[e.recipe[pot]]; }

@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 
 from gpuzoo.core.assets import Asset
 from gpuzoo.core.definition import Config, EnvDef, Field, param
-from gpuzoo.envs.overcooked.drawing import draw_kitchen, draw_object, draw_player, draw_soup, lines_of
-from gpuzoo.envs.overcooked.kitchen import COUNTER, LAYOUTS, POT, STATIC, kitchen
+from gpuzoo.envs.overcooked.drawing import draw_kitchen, draw_object, draw_player, draw_soup
+from gpuzoo.envs.overcooked.kitchen import COUNTER, LAYOUTS, POT, STATIC, foods, kitchen, thing
 from gpuzoo.render import Canvas
 
 GIVEN = "0: the layout's"
+DRAWN = " XP01DS"  # the terrain, as it is drawn
 
 
 @dataclasses.dataclass(frozen=True)
@@ -259,13 +260,14 @@ class Overcooked(EnvDef):
         rows, columns = found.terrain.shape
         canvas.background("#5d4633")
         canvas.view(0, 0, columns, rows, y_down=True, pad=6, hud=True)
-        canvas.cached(draw_kitchen, lines_of(found.terrain.tolist()))
-        for cell, thing in zip(found.where(COUNTER), state["counter"], strict=False):
-            canvas.cached(draw_object, cell % columns + 0.5, cell // columns + 0.5, int(thing))
+        canvas.cached(draw_kitchen, tuple("".join(DRAWN[kind] for kind in row) for row in found.terrain))
+        for cell, lies in zip(found.where(COUNTER), state["counter"], strict=False):
+            canvas.cached(draw_object, cell % columns + 0.5, cell // columns + 0.5, *thing(int(lies)))
         for cell, recipe, tick in zip(found.where(POT), state["recipe"], state["tick"], strict=True):
             time = int(found.time[recipe])
-            canvas.cached(draw_soup, cell % columns + 0.5, cell // columns + 0.5, int(recipe), int(tick), time)
-        for a, (cell, way, thing) in enumerate(zip(state["cell"], state["orientation"], state["held"], strict=True)):
-            canvas.cached(draw_player, cell % columns + 0.5, cell // columns + 0.5, a, int(way), int(thing))
+            left = None if tick < 0 else max(time - int(tick), 0)
+            canvas.cached(draw_soup, cell % columns + 0.5, cell // columns + 0.5, foods(int(recipe)), left, time)
+        for a, (cell, way, held) in enumerate(zip(state["cell"], state["orientation"], state["held"], strict=True)):
+            canvas.cached(draw_player, cell % columns + 0.5, cell // columns + 0.5, a, int(way), *thing(int(held)))
         soups, score, t = int(state["soups"]), float(state["score"]), int(state["elapsed_steps"])
         canvas.hud(left=f"Overcooked   {soups} soups, {score:g} points", right=f"step {t}")

@@ -83,9 +83,9 @@ class Pursuit(EnvDef):
 
     **Agents.** `pursuer_0`, `pursuer_1`, ... Evaders are part of the game.
 
-    **Start.** Cells outside of the building, drawn for one after another from a window of `constraint_window` times
-    the board's sides, which lies anywhere on the board. No pursuer begins on or beside another's cell, and no evader on
-    or beside another evader's; a pursuer and an evader may be neighbours. Who finds no such cell in 200 draws
+    **Start.** Cells outside of the building, drawn for one after another from a window of `constraint_window` times the
+    board's sides, which lies anywhere on the board. No pursuer begins on or beside another's cell, and no evader on or
+    beside another evader's; a pursuer and an evader may be neighbours. An evader that finds no such cell in 200 draws
     takes the next one on the board that is, or the next outside of the building.
 
     **Actions.** `Discrete(5)`: x - 1, x + 1, y + 1, y - 1, stay. A move off the board or into the building is none. An

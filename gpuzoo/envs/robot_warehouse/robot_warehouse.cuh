@@ -10,6 +10,14 @@ constexpr int SHELF = 1, REQUESTED = 2, ROBOT = 4, DIRECTION = 8 | 16, HIGHWAY =
 constexpr int DIRECTION_BIT = 3, MOVABLE = SHELF | REQUESTED | ROBOT | DIRECTION;
 constexpr int NOBODY = -1;
 
+// Small tables in one number each, by direction: steps of x and of y, 1 more than they are, in 4 bits; cells in 16; and
+// where a robot looks after each action, in 2.
+constexpr u32 AHEAD_X = 0x2011, AHEAD_Y = 0x1120;
+constexpr u64 DOWN = PADDED_COLS, UP = 0x10000 - DOWN, AHEAD = UP | DOWN << 16 | (u64)0xffff << 32 | (u64)1 << 48;
+constexpr u64 SAME = 0 | 1 << 2 | 2 << 4 | 3 << 6, TO_LEFT = 2 | 3 << 2 | 1 << 4 | 0 << 6;
+constexpr u64 TO_RIGHT = 3 | 2 << 2 | 0 << 4 | 1 << 6;
+constexpr u64 TURNS = SAME | SAME << 8 | TO_LEFT << 16 | TO_RIGHT << 24 | SAME << 32;
+
 constexpr Const<PADDED_ROWS * PADDED_COLS> CELLS;
 constexpr int SIGHT = Config::sensor_range, VIEW = 2 * SIGHT + 1;
 constexpr Const<VIEW * VIEW> SEEN;
@@ -19,10 +27,10 @@ GZ int place(Env e, int a) {
   constexpr int FIRST = MARGIN * PADDED_COLS + MARGIN;
   return clamp(cell_of(e.x[a], e.y[a]), FIRST, CELLS - 1 - FIRST);
 }
-GZ int ahead_x(int direction) { return (direction == FACING_RIGHT) - (direction == FACING_LEFT); }
-GZ int ahead_y(int direction) { return (direction == FACING_DOWN) - (direction == FACING_UP); }
-GZ int to_the_right(int direction) { return direction < 2 ? 3 - direction : direction - 2; }
-GZ int to_the_left(int direction) { return direction < 2 ? direction + 2 : 3 - direction; }
+GZ int ahead_x(int direction) { return (int)(AHEAD_X >> 4 * direction & 15) - 1; }
+GZ int ahead_y(int direction) { return (int)(AHEAD_Y >> 4 * direction & 15) - 1; }
+GZ int ahead(int direction) { return (i16)(AHEAD >> 16 * direction); }
+GZ int turned(int direction, int action) { return (int)(TURNS >> (8 * action + 2 * direction) & 3); }
 
 GZ int robot_on(Env e, int cell) {
   int robot = NOBODY;
@@ -70,13 +78,13 @@ GZ void reset(Env e) {
 
 // A loaded robot does not pass under a shelf that stands.
 GZ void choose_target(Env e, int a) {
-  const int here = place(e, a), direction = e.direction[a];
-  const int next = here + ahead_x(direction) + ahead_y(direction) * PADDED_COLS;
+  const int here = place(e, a), next = here + ahead(e.direction[a]);
   const bool forward = e.action(a, 0) == FORWARD;
   const int there = e.cells[next];
-  const int robot = forward && (there & ROBOT) ? robot_on(e, next) : NOBODY;
-  const bool standing_shelf = (there & SHELF) && !(robot >= 0 && e.carrying[robot]);
-  const bool moves = forward && !(there & WALL) && !(e.carrying[a] && standing_shelf);
+  const int robot = forward & ((there & ROBOT) != 0) ? robot_on(e, next) : NOBODY;
+  const bool standing_shelf = ((there & SHELF) != 0) & !(robot >= 0 && e.carrying[robot]);
+  const bool moves = forward & ((there & WALL) == 0) & !((e.carrying[a] != 0) & standing_shelf);
+  e.here[a] = here;
   e.target[a] = moves ? next : here;
   e.ahead[a] = (i8)(moves ? robot : NOBODY);
   e.queue[a] = 0;
@@ -109,11 +117,19 @@ GZ bool is_first(Env e, int a) {
   return first;
 }
 
+// Whether no robot stands on the cell that a robot wants, and no other one wants it.
+GZ bool has_free_way(Env e, int a) {
+  bool free = e.ahead[a] == NOBODY;
+  for (int b = 0; b < AGENTS; ++b) free &= (b == a) | (e.target[b] != e.target[a]);
+  return free;
+}
+
 GZ bool advances(Env e, int a) {
+  if (has_free_way(e, a)) return e.target[a] != e.here[a];
   bool first = true;
   int robot = a;
   for (int length = 1; length <= AGENTS; ++length) {
-    if (e.target[robot] == place(e, robot)) return false;
+    if (e.target[robot] == e.here[robot]) return false;
     first = first && is_first(e, robot);
     robot = e.ahead[robot];
     if (robot == NOBODY) return first;
@@ -124,14 +140,13 @@ GZ bool advances(Env e, int a) {
 
 // Lifts what moves off its cell: the robot and its load.
 GZ void act(Env e, int a, bool moves) {
-  const int action = e.action(a, 0), here = place(e, a), before = e.direction[a], code = e.cells[here];
-  const int direction = action == LEFT ? to_the_left(before) : action == RIGHT ? to_the_right(before) : before;
-  const int turned = (code & ~DIRECTION) | direction << DIRECTION_BIT;
-  const int lifted = moves ? turned & (e.carrying[a] ? MOVABLE : ROBOT | DIRECTION) : 0;
+  const int action = e.action(a, 0), here = e.here[a], code = e.cells[here];
+  const int direction = turned(e.direction[a], action), after = (code & ~DIRECTION) | direction << DIRECTION_BIT;
+  const int lifted = moves ? after & (e.carrying[a] ? MOVABLE : ROBOT | DIRECTION) : 0;
   const bool toggles = action == TOGGLE_LOAD, loaded = e.carrying[a];
   const bool loads = toggles & !loaded & ((code & SHELF) != 0), unloads = toggles & loaded & ((code & HIGHWAY) == 0);
   e.direction[a] = (i8)direction;
-  e.cells[here] = (u8)(turned & ~lifted);
+  e.cells[here] = (u8)(after ^ lifted);
   e.lifted[a] = (u8)lifted;
   e.carrying[a] = (loaded | loads) & !unloads;
   if constexpr (Config::reward_type == REWARD_TYPE_TWO_STAGE) {
@@ -143,7 +158,7 @@ GZ void act(Env e, int a, bool moves) {
 
 GZ void put_down(Env e, int a) {
   const int lifted = e.lifted[a], direction = e.direction[a];
-  e.cells[lifted ? (int)e.target[a] : place(e, a)] |= (u8)lifted;
+  e.cells[lifted ? (int)e.target[a] : (int)e.here[a]] |= (u8)lifted;
   e.x[a] = (i8)(e.x[a] + (lifted ? ahead_x(direction) : 0));
   e.y[a] = (i8)(e.y[a] + (lifted ? ahead_y(direction) : 0));
 }
@@ -186,7 +201,8 @@ GZ void observe_numbers(Env e) {
   constexpr int BITS = Config::msg_bits, ROBOT_NUMBERS = 5, SHELF_NUMBERS = 2, NUMBERS = 7, STRIDE = 8;
   lanes(e, AGENTS, [=](int a) {
     Row out = e.observation[a];
-    const int here = e.cells[place(e, a)];
+    e.here[a] = place(e, a);
+    const int here = e.cells[e.here[a]];
     out[0] = Config::normalised_coordinates ? (float)e.x[a] / (float)(COLS - 1) : (float)e.x[a];
     out[1] = Config::normalised_coordinates ? (float)e.y[a] / (float)(ROWS - 1) : (float)e.y[a];
     out[2] = (float)e.carrying[a];
@@ -194,7 +210,7 @@ GZ void observe_numbers(Env e) {
     out[7] = (float)((here & HIGHWAY) / HIGHWAY);
   });
   lanes(e, AGENTS, Const<VIEW>(), [=](int a, int row) {
-    const int first = place(e, a) + (row - SIGHT) * PADDED_COLS - SIGHT;
+    const int first = e.here[a] + (row - SIGHT) * PADDED_COLS - SIGHT;
     const auto table = e.look;
     Row out = e.observation[a] + 8 + row * VIEW * (NUMBERS + BITS);
     for (int k = 0; k < VIEW; ++k, out += NUMBERS + BITS) {

@@ -320,6 +320,7 @@ class RobotWarehouse(EnvDef):
             "ahead": Field("int8", ("agents",), "robot that was on that cell, or -1"),
             "queue": Field("int32", ("agents",), "how many robots queued behind it in the last step, if any met"),
             "lifted": Field("uint8", ("agents",), "what moved in the last step, as bits of a cell"),
+            "here": Field("int32", ("agents",), "cell of each robot", scratch=True),
         }
 
     def render(self, cfg: RobotWarehouseConfig, state: Mapping[str, NDArray[Any]], canvas: Canvas) -> None:

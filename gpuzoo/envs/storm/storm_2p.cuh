@@ -1,33 +1,12 @@
 // STORM for two players (Khan, Willi, Kwan, Tacchetti, Lu, Grefenstette, Rocktäschel and Foerster, "Scaling opponent
-// shaping to high dimensional games", 2023), as JaxMARL has it. A cell is SIDE * x + y.
+// shaping to high dimensional games", 2023), as JaxMARL has it.
 
-constexpr int SIDE = 8, CELLS = 64, VIEW = 5, ITEMS = 6, CHANNELS = ITEMS + 4;
+#include "field.cuh"
+
+constexpr int CELLS = SIDE * SIDE, ITEMS = 6, CHANNELS = ITEMS + 4;
 constexpr int EMPTY = 0, RED = 1, BLUE = 2, RED_COIN = 3, BLUE_COIN = 4, WALL = 5, BEAM = 6;
 constexpr int LEFT = 0, RIGHT = 1, FORWARD = 2, INTERACT = 3, STAY = 4;
 constexpr int BOTH_MOVE = 0, START = 1, DIRECTIONS = 2, COLOURS = 4;  // draws
-
-GZ int step_x(int direction) { return (direction == 1) - (direction == 3); }
-
-GZ int step_y(int direction) { return (direction == 0) - (direction == 2); }
-
-// The cell so far ahead, or the last one before the wall.
-GZ int ahead(int cell, int direction, int far) {
-  const int x = clamp(cell / SIDE + far * step_x(direction), 0, SIDE - 1);
-  const int y = clamp(cell % SIDE + far * step_y(direction), 0, SIDE - 1);
-  return SIDE * x + y;
-}
-
-// The cell beside the one ahead, or the one ahead where there is none.
-GZ int beside(int cell, int direction, int side) {
-  const int x = cell / SIDE + step_x(direction) + step_x(side), y = cell % SIDE + step_y(direction) + step_y(side);
-  return (x < 0) | (x >= SIDE) | (y < 0) | (y >= SIDE) ? ahead(cell, direction, 1) : SIDE * x + y;
-}
-
-// The k-th of the four cells that a beam lights up.
-GZ int lit(Env e, int a, int k) {
-  const int cell = e.cell[a], direction = e.direction[a];
-  return k < 2 ? ahead(cell, direction, k + 1) : beside(cell, direction, (direction + (k == 2 ? 1 : 3)) % 4);
-}
 
 GZ void lay_coins(Env e) {
   for (int k = 0; k < COINS; ++k) e.grid[e.coin_cell[k]] = e.coin_is_red[k] ? RED_COIN : BLUE_COIN;
@@ -103,21 +82,11 @@ GZ bool shoot(Env e, int a, int action) {
   if (action != INTERACT) return false;
   bool hit = false;
   for (int k = 0; k < 4; ++k) {
-    const int c = lit(e, a, k);
+    const int c = lit(e.cell[a], e.direction[a], k);
     hit |= e.grid[c] == (a == 0 ? BLUE : RED);
     if (e.grid[c] == EMPTY) e.grid[c] = BEAM;
   }
   return hit;
-}
-
-GZ int coins(Env e, int a) { return e.inventory(a, 0) + e.inventory(a, 1); }
-
-// The payoff of mixed strategies: the shares of red and of blue coins in the two inventories.
-GZ float payoff(Env e, float rr, float rb, float br, float bb) {
-  const float n = (float)coins(e, 0), m = (float)coins(e, 1);
-  const float red = (float)e.inventory(0, 0) / n, blue = (float)e.inventory(0, 1) / n;
-  const float other_red = (float)e.inventory(1, 0) / m, other_blue = (float)e.inventory(1, 1) / m;
-  return (red * rr + blue * br) * other_red + (red * rb + blue * bb) * other_blue;
 }
 
 GZ void meet(Env e, int red_action, int blue_action) {
@@ -126,8 +95,8 @@ GZ void meet(Env e, int red_action, int blue_action) {
   const bool red_hits = shoot(e, 0, red_action), blue_hits = shoot(e, 1, blue_action);
   const bool met = (red_hits | blue_hits) & (coins(e, 0) > 0) & (coins(e, 1) > 0);
   if (met & !last) {
-    e.reward[0] = payoff(e, c.red_payoff_rr, c.red_payoff_rb, c.red_payoff_br, c.red_payoff_bb);
-    e.reward[1] = payoff(e, c.blue_payoff_rr, c.blue_payoff_rb, c.blue_payoff_br, c.blue_payoff_bb);
+    e.reward[0] = payoff(e, 0, 1, c.red_payoff_rr, c.red_payoff_rb, c.red_payoff_br, c.red_payoff_bb);
+    e.reward[1] = payoff(e, 0, 1, c.blue_payoff_rr, c.blue_payoff_rb, c.blue_payoff_br, c.blue_payoff_bb);
   }
   if (met) e.freeze = c.freeze_penalty;
   if (e.freeze > 0) e.freeze -= 1;
@@ -146,19 +115,10 @@ GZ void step(Env e) {
   once(e, [=] { meet(e, frozen ? STAY : e.action[0], frozen ? STAY : e.action[1]); });
 }
 
-// What is at row i and column j of the player's view: it looks along its direction, and the view turns with it.
-GZ int seen(Env e, int a, int i, int j) {
-  const int last = VIEW - 1, d = e.direction[a];
-  const int u = d == 0 ? i : d == 1 ? j : d == 2 ? last - i : last - j;
-  const int v = d == 0 ? j : d == 1 ? last - i : d == 2 ? last - j : i;
-  const int x = e.cell[a] / SIDE + u - (d == 1 ? 0 : d == 3 ? last : VIEW / 2);
-  const int y = e.cell[a] % SIDE + v - (d == 0 ? 0 : d == 2 ? last : VIEW / 2);
-  return (x < 0) | (x >= SIDE) | (y < 0) | (y >= SIDE) ? WALL : (int)e.grid[SIDE * x + y];
-}
-
 GZ void observe(Env e) {
   lanes(e, AGENTS, Const<VIEW * VIEW>(), [=](int a, int k) {
-    const int item = seen(e, a, k / VIEW, k % VIEW), self = a == 0 ? RED : BLUE, other = a == 0 ? BLUE : RED;
+    const int cell = seen(e.cell[a], e.direction[a], k / VIEW, k % VIEW);
+    const int item = cell == OUTSIDE ? WALL : (int)e.grid[cell], self = a == 0 ? RED : BLUE, other = a == 0 ? BLUE : RED;
     const int angle = (e.direction[1 - a] + 4 - e.direction[a]) % 4;
     const int shown = item == self ? RED : item == other ? BLUE : item;
     Row out = e.observation[a] + k * CHANNELS;

@@ -90,7 +90,7 @@ class Storm2P(EnvDef):
     Config = Storm2PConfig
     invalid_action = 4
     reference = "jaxmarl 0.2.0 storm_2p"
-    similar = (r"storm.*",)
+    similar = (r"storm_2p",)
     interaction = "mixed"
     links: ClassVar[Mapping[str, str]] = {
         "JaxMARL": "https://github.com/FLAIROx/JaxMARL/tree/main/jaxmarl/environments/storm",
@@ -121,7 +121,7 @@ class Storm2P(EnvDef):
         return dict.fromkeys(("turn left", "turn right", "step forward", "shoot", "stay"), 1)
 
     def constants(self, cfg: Storm2PConfig) -> dict[str, int]:
-        return {"COINS": len(COINS), "STARTS": len(STARTS)}
+        return {"SIDE": SIDE, "VIEW": VIEW, "COINS": len(COINS), "STARTS": len(STARTS)}
 
     def tables(self, cfg: Storm2PConfig) -> dict[str, NDArray[Any]]:
         places = {"coin_cell": COINS, "start_cell": STARTS}

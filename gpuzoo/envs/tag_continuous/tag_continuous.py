@@ -89,7 +89,7 @@ class TagContinuous(EnvDef):
     Config = TagContinuousConfig
     max_episode_steps = 500
     reference = "rl-warp-drive==2.7.1 example_envs TagContinuous (recorded)"
-    similar = (r"(HeuristicEnemy|LearnedPolicyEnemy)?SMAX", r"smax.*", r"smacv?2?.*", r"magent.*")  # many who hunt
+    similar = (r"magent.*",)  # many who hunt
     interaction = "competitive"
     links: ClassVar[Mapping[str, str]] = {
         "WarpDrive": "https://github.com/salesforce/warp-drive",

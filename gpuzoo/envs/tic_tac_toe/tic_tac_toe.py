@@ -99,6 +99,11 @@ class TicTacToe(EnvDef):
         over = f"{names[lines[0][0]]} wins" if lines else "draw" if full else ""
         canvas.hud(left="Tic-tac-toe", right=over or f"{names[int(state['to_move'])]} to move")
 
+    def presses(
+        self, cfg: TicTacToeConfig, state: Mapping[str, NDArray[Any]], action: int
+    ) -> list[tuple[float, float]]:
+        return [(action // 3 + 0.5, action % 3 + 0.5)]
+
 
 def _board(canvas: Canvas) -> None:
     """The cells."""

@@ -14,7 +14,7 @@ from gpuzoo.core.definition import config_types
 from gpuzoo.tools import listing
 from gpuzoo.tools.live import Live
 
-_MOST_SEEN = 4096  #: numbers of an observation that a page shows
+_MOST_SEEN = 8192  #: numbers of an observation that a page shows
 
 
 def games() -> list[dict[str, Any]]:

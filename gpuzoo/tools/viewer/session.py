@@ -275,7 +275,19 @@ class Session:
         if not isinstance(values, list):
             raise TypeError("an action must be a list of numbers.")
         self.live.choose(values)
-        if words.get("go") and self._held() and self._playing:
+        self._go(bool(words.get("go")))
+
+    def do_press(self, words: dict[str, Any]) -> None:
+        """``x`` and ``y``: where on the picture of a board, from 0 to 1 rightwards and downwards."""
+        place = [_number(words.get(name), name) for name in ("x", "y")]
+        done = self.live.press(place[0], place[1])
+        self._go(done)
+        if not done:
+            self._show()
+
+    def _go(self, wanted: bool) -> None:
+        """A step, where the game waits for the person."""
+        if wanted and self._held() and self._playing:
             self.live.step()
             self._due = time.monotonic() + 1 / (self.live.env.render_fps * self._speed)
             if self.live.over:

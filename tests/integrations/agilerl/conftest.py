@@ -6,7 +6,11 @@ import pytest
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 #: what AgileRL does to itself
-IGNORED = ("ignore:.*torch.jit:DeprecationWarning", "ignore:.*:DeprecationWarning:torch")
+IGNORED = (
+    "ignore:.*torch.jit:DeprecationWarning",
+    "ignore:.*:DeprecationWarning:torch",
+    "ignore:MakeEvolvable:DeprecationWarning",
+)
 
 
 def pytest_configure(config: pytest.Config) -> None:

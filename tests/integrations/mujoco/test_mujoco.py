@@ -18,7 +18,7 @@ import pytest
 from physics_steps import Steps
 from reference.elements import ELEMENTS, near
 from reference.record_mujoco import ASSETS, FILES, compiled, exact, stepped, varied, visited, wild
-from steps import assert_same_step, largest, theirs_after
+from steps import CHAIN, ULP, assert_same_step, chain, largest, learned, theirs_after
 
 import gpuzoo
 from gpuzoo.envs.mujoco.robot import Robot
@@ -30,6 +30,8 @@ from gpuzoo.physics.model import FACTORS, load
 ROOT = Path(__file__).parents[3]
 NEAREST = {"pusher": 1e-7}
 GAMES = sorted(id for id in gpuzoo.ids() if isinstance(gpuzoo.get(id), Robot))
+#: model -> the game about it
+ROBOTS = {gpuzoo.get(id).model: id for id in GAMES}
 STATES = 4096
 
 
@@ -42,17 +44,35 @@ def test_the_file_is_what_mujoco_compiles(name):
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("name", sorted(FILES))
 def test_a_step_from_thousands_of_states(name):
+    """Wild ones, and those that random actions and the pretrained agent reach: in double precision, a step of time and
+    the steps of an env step; in float32, a step of time."""
     rng, m = np.random.default_rng(1), compiled(name)
-    qpos, qvel = (np.concatenate(x) for x in zip(wild(m, STATES, rng), visited(m, STATES // 8, rng), strict=True))
+    some = STATES // 8
+    states = wild(m, STATES, rng), visited(m, some, rng), learned(ROBOTS[name], some)
+    qpos, qvel = (np.concatenate(x) for x in zip(*states, strict=True))
     ctrl = rng.uniform(*m.actuator_ctrlrange.T, (len(qpos), m.nu))
-    next_qpos, next_qvel = stepped(m, qpos, qvel, ctrl)
-    fine = largest(next_qvel) < 1e6  # MuJoCo resets what explodes
-    assert fine.mean() > 0.99
-    ours_qpos, ours_qvel, _ = Steps(load(name), double=True, optimise="-O1")(qpos, qvel, ctrl)
-    scale = 1 + largest(qvel) + largest(next_qvel)
-    exactness = NEAREST.get(name, 1e-10)
-    assert np.all((largest(ours_qvel - next_qvel) < exactness * scale)[fine])
-    assert np.all((largest(ours_qpos - next_qpos) < exactness * scale)[fine])
+    qpos, qvel, ctrl = (x.astype(np.float32).astype(float) for x in (qpos, qvel, ctrl))
+    exact, exactness = Steps(load(name), double=True, optimise="-O1"), NEAREST.get(name, 1e-10)
+    for steps in (gymnasium.make(ROBOTS[name]).unwrapped.frame_skip, 1):
+        next_qpos, next_qvel = stepped(m, qpos, qvel, ctrl, steps)
+        ours_qpos, ours_qvel, _ = exact(qpos, qvel, ctrl, steps)
+        fine = (largest(next_qvel) < 1e6) & (largest(ours_qvel) < 1e6)  # MuJoCo resets what explodes
+        assert fine.mean() > 0.95
+        scale = 1 + largest(qvel) + largest(next_qvel)
+        assert np.all((largest(ours_qvel - next_qvel) < exactness * scale)[fine])
+        assert np.all((largest(ours_qpos - next_qpos) < exactness * scale)[fine])
+
+    single_qpos, single_qvel, _ = Steps(load(name), optimise="-O1")(qpos, qvel, ctrl)
+    moved_qpos, moved_qvel = np.zeros(len(qpos)), np.zeros(len(qpos))
+    for _ in range(8):
+        changed_qpos, changed_qvel, _ = exact(*(x * (1 + rng.choice([-ULP, ULP], x.shape)) for x in (qpos, qvel, ctrl)))
+        moved_qpos = np.maximum(moved_qpos, largest(changed_qpos - ours_qpos))
+        moved_qvel = np.maximum(moved_qvel, largest(changed_qvel - ours_qvel))
+    wrong_qvel = largest(single_qvel - next_qvel) / (moved_qvel + ULP * (scale + largest(next_qvel - qvel)))
+    wrong_qpos = largest(single_qpos - next_qpos) / (moved_qpos + ULP * (1 + largest(next_qpos)))
+    for wrong in (wrong_qvel, wrong_qpos):
+        assert np.quantile(wrong[fine], 0.999) < chain(name), np.sort(wrong[fine])[-9:]
+        assert np.all(wrong[STATES:][fine[STATES:]] < CHAIN)  # those that are visited
 
 
 @pytest.mark.rotates
@@ -137,7 +157,14 @@ def options_of(game: str) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("robot", GAMES)
 def test_a_step_of_an_env_is_gymnasiums(robot):
     for options in options_of(robot):
-        assert_same_step(robot, 128, **options)
+        assert_same_step(robot, 64, 64, **options)
+
+
+@pytest.mark.rotates(long=True)
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("robot", GAMES)
+def test_a_step_of_an_env_from_thousands_of_states(robot):
+    assert_same_step(robot, STATES, STATES // 8, STATES // 8)
 
 
 def test_humanoids_own_solver_comes_near():

@@ -120,7 +120,7 @@ CASES = {
 @pytest.mark.parametrize("robot", CASES)
 def test_another_model_and_other_options(robot, tmp_path):
     changes, options = CASES[robot]
-    assert_same_step(robot, 64, xml_file=changed(robot, tmp_path, *changes), **options)
+    assert_same_step(robot, 32, 32, xml_file=changed(robot, tmp_path, *changes), **options)
 
 
 def test_a_main_body_is_measured_from_the_start(tmp_path):

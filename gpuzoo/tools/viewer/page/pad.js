@@ -34,9 +34,10 @@ export class Pad {
     this.place.replaceChildren(...parts.map((part, k) => this.row(part, k)));
     this.place.hidden = this.hint.hidden = false;
     const ways = parts.some((part) => Object.keys(part.keys).some((key) => key.startsWith("Arrow")));
-    const column = parts.length === 1 && parts[0].labels.length && parts[0].labels.every((label) => /column \d+$/.test(label));
+    this.board = parts[0].board;
+    const column = !this.board && parts.length === 1 && parts[0].labels.length && parts[0].labels.every((label) => /column \d+$/.test(label));
     this.columns = column ? parts[0].labels.length : 0;
-    this.hint.textContent = column ? "Click or touch a column of the picture, or press its number."
+    this.hint.textContent = this.board ? "Click or touch the board: a cell, or a piece and where it goes." : column ? "Click or touch a column of the picture, or press its number."
       : ways ? "Use the arrow keys, the buttons, or press on the picture in the direction you want." : "Use the keys, buttons or sliders.";
     return this.waits;
   }
@@ -58,6 +59,7 @@ export class Pad {
     if (part.name) row.append(Object.assign(document.createElement("span"), { textContent: part.name }));
     if (part.labels.length) {
       brief(part.labels).forEach((label, value) => {
+        if (part.board && !Object.values(part.keys).includes(value)) return;
         const button = document.createElement("button");
         button.textContent = label;
         button.dataset.value = value;
@@ -132,6 +134,10 @@ export class Pad {
   point(event, first) {
     const box = this.picture.getBoundingClientRect();
     const x = (event.clientX - box.left) / box.width - 0.5, y = (event.clientY - box.top) / box.height - 0.5;
+    if (this.board) {
+      if (first) this.say({ do: "press", x: x + 0.5, y: y + 0.5 });
+      return;
+    }
     if (this.columns) {
       if (first) this.press("picture", 0, Math.min(Math.max(Math.floor((x + 0.5) * this.columns), 0), this.columns - 1));
       return;

@@ -1,0 +1,1 @@
+"""Overcooked: cooks who share a small kitchen, exact against overcooked-ai and JaxMARL."""

@@ -1,0 +1,1 @@
+"""SMAX: battles of StarCraft's units as in JaxMARL, without StarCraft."""

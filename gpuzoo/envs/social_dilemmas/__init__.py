@@ -1,0 +1,1 @@
+"""Social dilemmas: what is good for one agent is bad for all."""

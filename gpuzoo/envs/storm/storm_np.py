@@ -1,0 +1,197 @@
+"""STORM for any number of players on a field of any size."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+from gymnasium import spaces
+from numpy.typing import NDArray
+
+from gpuzoo.core.definition import EnvDef, Field, param
+from gpuzoo.envs.storm.field import (
+    PLAYER_COLOURS,
+    MeetingConfig,
+    draw_beams,
+    draw_coin,
+    draw_field,
+    draw_player,
+    with_payoffs,
+)
+from gpuzoo.render import Canvas
+
+MOST_SHOWN, CHANNELS = 127, 14
+BEAM, RED_COIN, BLUE_COIN = 2, 3, 4  # what a cell holds
+
+
+@dataclasses.dataclass(frozen=True)
+class StormNPConfig(MeetingConfig):
+    """Players, field, rounds, and what a meeting pays."""
+
+    num_agents: int = param(2, low=2, high=64, doc="number of players")
+    grid_size: int = param(8, low=4, high=64, doc="side of the square field")
+    obs_size: int = param(5, low=1, high=31, doc="side of the square view")
+    num_coins: int = param(6, low=1, high=512, doc="coins of each colour")
+    corrected: bool = param(False, doc="the rules as they seem to be meant")
+
+
+class StormNP(EnvDef):
+    """Players collect coins of two colours, which are strategies of a matrix game, and play it with whom they shoot.
+
+    Players walk on a square field with red and blue coins. A player that shoots another one plays the matrix game with
+    it, if both have coins: a player's mixed strategy is the shares of the colours among its coins. By default this is
+    the prisoner's dilemma, in which red coins cooperate. Khan et al., "Scaling opponent shaping to high dimensional
+    games" (2023).
+
+    **Start.** Players and coins are in different cells, drawn by chance.
+
+    **Actions.** `Discrete(8)`: turn left, turn right, step forward, stay, shoot at the cell ahead, at the second one
+    ahead, at the one to the right of that ahead, at the one to its left.
+
+    **Movement.** Who walks against the wall stays. Of those who want to be in one cell the first one that is there
+    already gets it, and if all come from elsewhere one of them drawn by chance. All others are put back. A player
+    takes the coin of the cell in which it is after the move.
+
+    **Shots.** A player that has coins and does not stand still may shoot. It hits the player in the cell at which it
+    shoots, if that one has coins and does not stand still. If several shoot at one player, one of those in front of it
+    and one of the others are drawn. A shot lights up all four cells. Beyond the wall is the last cell before it, and
+    in place of a cell beside it the one ahead.
+
+    **Meeting.** The two who met stand still for `freeze_penalty` steps after this one. Then they begin anew with
+    nothing, in cells drawn by chance, and so do all coins that are gone.
+
+    **Observation.** `Box(0, 127, (14 obs_size²,), int8)`: a view of `obs_size` x `obs_size` cells, in which the player
+    stands in the middle of the edge at its back. Each cell has 14 numbers: whether there is the wall, a beam, a red
+    coin, a blue coin, the player itself, another one; the direction of the other one less the player's own, 0 to 3, as
+    four; whether who is there has coins; its red and blue coins, or 0; whether it is another one and stands still.
+
+    **Reward.** The payoffs of the matrix game, in JaxMARL as below, and with `corrected` `first_payoff_..` for who hits
+    and `second_payoff_..` for who is hit. With the shares (r, b) of the first and (r', b') of the second one the first
+    gets `r r' first_payoff_rr + r b' first_payoff_rb + b r' first_payoff_br + b b' first_payoff_bb`.
+
+    **End.** A round has `num_inner_steps` steps. Its last step gives no reward, and everything begins anew. The
+    episode ends, by termination, after `num_outer_steps` rounds.
+
+    These are the rules of JaxMARL 0.2.0, with what seems not to be meant there:
+
+    - Who is put back may come to be in a cell that another one has entered; the one with the higher index is seen.
+      Who stays, but is not the first in its cell, does not turn if a third one wants to enter.
+    - A shot to the left needs that somebody could be hit at the right. Then it hits whoever is at the left: the
+      player itself, or one without coins.
+    - With P1 and P2 for the two matrices, and x for a player's shares: if a hits b, and b hits c, then a gets
+      `x_c P1 x_b`; if b hits nobody, a gets nothing. b gets `x_b P2 x_a` and what it gets for its own hit; if two hit
+      b, only the one with the higher index counts. Of those who hit player 0 or nobody, let z be the last one: if z
+      hits nobody, player 0 gets what its own victim gets, or nothing if it has none.
+    - A beam is not seen where a player with a higher index, which does not shoot, has the same cell at the same one
+      of its four places.
+    - Those who begin anew avoid each other, but not what is there already. A coin hides a player in its cell.
+    - In the view of player a "the player itself" is a + 1, but for the last one; coins, if shown, and whether somebody
+      stands still, are those of the player before the one in the cell. Coins of another one than player 0 are shown if
+      the player stands still, and the player before that one is among the first twelve with an entry other than 0 in
+      row a + 5, or the last row, of the matrix of steps to stand still, which is -1 before the first meeting.
+    - The direction after a start is never the last of the four.
+
+    With `corrected` nobody enters a cell in which somebody stands, and one of those who want a cell gets it; shots to
+    the left are like those to the right; who shoots from the cell in front of a player comes before others; all beams
+    are seen; who begins anew gets a free cell; views show the player itself and the others as they are, and coins of
+    those who stand still because of a meeting with the player. JaxMARL draws some random numbers from the same key;
+    here they are independent. `payoff_matrix` is understood as there.
+    """
+
+    id = "StormNP-v0"
+    Config = StormNPConfig
+    invalid_action = 3
+    reference = "jaxmarl 0.2.0 storm_np"
+    interaction = "mixed"
+    links: ClassVar[Mapping[str, str]] = {
+        "JaxMARL": "https://github.com/FLAIROx/JaxMARL/tree/main/jaxmarl/environments/storm",
+        "Khan et al. 2023": "https://arxiv.org/abs/2312.12568",
+    }
+    benchmarks: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "16 players": {"num_agents": 16, "grid_size": 16, "num_coins": 24}
+    }
+    render_fps = 6
+
+    @classmethod
+    def parameters_of(cls, options: Mapping[str, Any]) -> Mapping[str, Any]:
+        return with_payoffs(options)
+
+    def agents(self, cfg: StormNPConfig) -> dict[str, int]:
+        return {"player": cfg.num_agents}
+
+    def lanes(self, cfg: StormNPConfig) -> int:
+        return 32
+
+    def check(self, cfg: StormNPConfig) -> None:
+        things, cells = cfg.num_agents + 2 * cfg.num_coins, cfg.grid_size**2
+        if 2 * things > cells:
+            raise ValueError(
+                f"StormNP: {cfg.num_agents} players and {2 * cfg.num_coins} coins need {2 * things} cells, but "
+                f"grid_size={cfg.grid_size} has {cells}."
+            )
+
+    def observation_space(self, cfg: StormNPConfig, group: str) -> spaces.Box:
+        return spaces.Box(0, MOST_SHOWN, (cfg.obs_size**2 * CHANNELS,), np.int8)
+
+    def action_space(self, cfg: StormNPConfig, group: str) -> spaces.Discrete:
+        return spaces.Discrete(8)
+
+    def observation_names(self, cfg: StormNPConfig, group: str) -> dict[str, int]:
+        items = "the wall, a beam, a red coin, a blue coin, the player, another one"
+        rest = "four relative directions, whether it has coins, its red coins, its blue coins, whether it stands still"
+        return {f"for each cell of the view: whether there is {items}; {rest}": cfg.obs_size**2 * CHANNELS}
+
+    def action_names(self, cfg: StormNPConfig, group: str) -> dict[str, int]:
+        shots = ("shoot ahead", "shoot two ahead", "shoot ahead and right", "shoot ahead and left")
+        return dict.fromkeys(("turn left", "turn right", "step forward", "stay", *shots), 1)
+
+    def constants(self, cfg: StormNPConfig) -> dict[str, int]:
+        cells = cfg.grid_size**2
+        return {"SIDE": cfg.grid_size, "VIEW": cfg.obs_size, "FIELD": cells, "TWICE": 2 * cfg.num_coins} | {
+            "MOST_SHOWN": MOST_SHOWN
+        }
+
+    def fields(self, cfg: StormNPConfig) -> dict[str, Field]:
+        items = "0 nothing, 2 a beam, 3 a red coin, 4 a blue coin, 5 and more the players"
+        return {
+            "cell": Field("int32", ("agents",), "grid_size * x + y of each player"),
+            "direction": Field("int32", ("agents",), "where each player looks: 0 y + 1, 1 x + 1, 2 y - 1, 3 x - 1"),
+            "inventory": Field("int32", ("agents", 2), "red and blue coins of each player"),
+            "freeze": Field(
+                "int32", ("agents", "agents"), "steps to stand still for meeting another one; -1: never met"
+            ),
+            "grid": Field("int8", ("FIELD",), f"what is in each cell: {items}"),
+            "coin_cell": Field("int32", ("TWICE",), "places of the red coins, then of the blue ones"),
+            "acts": Field("int8", ("agents",), "the action of each", scratch=True),
+            "wanted": Field("int32", ("agents",), "the cell in which each wants to be", scratch=True),
+            "went": Field("int32", ("agents",), "the cell in which each is after the move", scratch=True),
+            "ready": Field("bool", ("agents",), "whether each may shoot", scratch=True),
+            "aim": Field("int8", ("agents",), "whom each would hit, or -1", scratch=True),
+            "hit": Field("int8", ("agents",), "whom each hits, or -1", scratch=True),
+            "ended": Field("bool", ("agents",), "whether each begins anew", scratch=True),
+            "gone": Field("bool", ("TWICE",), "whether each coin is gone", scratch=True),
+            "lights": Field("uint32", ("FIELD",), "whether a beam lights up each cell", scratch=True),
+            "order": Field("int32", ("FIELD",), "the cells in random order", scratch=True),
+        }
+
+    def render(self, cfg: StormNPConfig, state: Mapping[str, NDArray[Any]], canvas: Canvas) -> None:
+        side = cfg.grid_size
+        grid = np.asarray(state["grid"]).reshape(side, side)
+        canvas.background("paper")
+        canvas.view(-0.2, -0.2, side + 0.2, side + 0.2, hud=True)
+        canvas.cached(draw_field, side)
+        draw_beams(canvas, np.argwhere(grid == BEAM).tolist())
+        for item, colour in ((RED_COIN, "red"), (BLUE_COIN, "blue")):
+            for x, y in np.argwhere(grid == item).tolist():
+                canvas.cached(draw_coin, x + 0.5, y + 0.5, colour)
+        frozen = (np.asarray(state["freeze"]) > 0).any(1)
+        inventory = np.asarray(state["inventory"])
+        for a in range(cfg.num_agents):
+            x, y = divmod(int(state["cell"][a]), side)
+            colour = PLAYER_COLOURS[a % len(PLAYER_COLOURS)]
+            draw_player(canvas, x, y, int(state["direction"][a]), colour, bool(frozen[a]), inventory[a].tolist())
+        red, blue = inventory.sum(0).tolist()
+        still = f"frozen {int(frozen.sum())}   " if frozen.any() else ""
+        canvas.hud(left=f"coins held: {red} red, {blue} blue", right=f"{still}step {int(state['elapsed_steps'])}")
