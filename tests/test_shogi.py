@@ -5,6 +5,8 @@ Whole games are compared with Pgx and python-shogi in tests/integrations/pgx.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -15,7 +17,7 @@ from gpuzoo.envs.shogi.shogi import DIRECTIONS, NAMES, START, Shogi
 MATSURI = "l6nl/5+P1gk/2np1S3/p1p4Pp/3P2Sp1/1PPb2P1P/P5GS1/R8/LN4bKL w RGgsn5p 1"
 
 
-def started(sfen: str = START, **options: bool) -> Simulator:
+def started(sfen: str = START, **options: Any) -> Simulator:
     s = Simulator(Shogi, 1, device="cpu", autoreset_mode="disabled", sfen=sfen, **options)
     s.reset(seed=0)
     return s

@@ -20,9 +20,9 @@ def table(canvas: Canvas) -> None:
     for k in range(10):
         canvas.line(LEFT, TOP + k, LEFT + 9, TOP + k, colour=LINE, width=1.3)
         canvas.line(LEFT + k, TOP, LEFT + k, TOP + 9, colour=LINE, width=1.3)
-    for x in (3, 6):
-        for y in (3, 6):
-            canvas.circle(LEFT + x, TOP + y, 0.07, fill=LINE)
+    for column in (3, 6):
+        for row in (3, 6):
+            canvas.circle(LEFT + column, TOP + row, 0.07, fill=LINE)
     for k in range(9):
         canvas.text(LEFT + 8.5 - k, TOP - 0.3, str(k + 1), height=0.27, colour=LINE)
         canvas.text(LEFT + 9.25, TOP + k + 0.5, "abcdefghi"[k], height=0.27, colour=LINE)

@@ -122,7 +122,8 @@ MATES = {
     "6nk1/9/6GSL/9/9/9/9/R8/4K4 b P 1": False,  # the rook attacks the opposite corner
     "6nk1/9/6GSL/9/9/9/9/R8/L3K4 b P 1": True,  # it cannot capture there
     "6nkp/9/6GSL/9/9/9/9/9/4K4 b P 1": False,
-    "7l1/8k/7G1/5B1P1/9/9/9/9/4K4 b P 1": True,
+    "7l1/8k/7G1/5B1P1/9/9/9/9/4K4 b P 1": False,  # the bishop attacks it
+    "7l1/8k/7G1/5B1P1/9/3P5/9/9/4K4 b P 1": True,
     "3lkl3/9/3GSG3/9/9/9/9/9/4K4 b P 1": False,
 }
 
