@@ -110,6 +110,7 @@ PAIRS = (
     Pair("GardnerChess-v0", {}, {"pgx": "gardner_chess"}),
     Pair("AnimalShogi-v0", {}, {"pgx": "animal_shogi"}),
     Pair("Backgammon-v0", {}, {"pgx": "backgammon"}),
+    Pair("Shogi-v0", {}, {"pgx": "shogi"}),
     Pair("LevelBasedForaging-v3", {"name": "Foraging-8x8-2p-2f-v3"}, {"gymnasium": "lbforaging:Foraging-8x8-2p-2f-v3"}),
     Pair(
         "LevelBasedForaging-v3",

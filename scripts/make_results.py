@@ -246,15 +246,11 @@ def score(args: Args, policies: Mapping[str, Policy], episodes: int, seed: int) 
 
 
 def past_selves(args: Args, policies: Mapping[str, Policy], episodes: int, **options: Any) -> Scores:
-    """The mean return of each group while one plays as it does in the end, and the others as after a lesson.
-
-    Of groups that share a policy the first one stands for all.
-    """
+    """The mean return of each group while one plays as it does in the end, and the others as after a lesson."""
     out: Scores = {}
-    ours = {id(policy): group for group, policy in reversed(policies.items())}
     for k, lesson in enumerate(before(args, **options), 1):
         then = match.arrange(args.game, {}, f"{lesson.out}/{run.CHECKPOINT}", args.config).players
-        for group in ours.values():
+        for group in policies:
             players = {**then, group: policies[group]}
             seen = evaluate(args.game, players, episodes, args.seed, args.config, device=args.device)
             out[f"{group} trained, others as after lesson {k}"] = {

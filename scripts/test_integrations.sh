@@ -14,6 +14,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 python=${PYTHON:-python3}
 folders=tests/integrations
+export CMAKE_POLICY_VERSION_MINIMUM=3.5 # for packages that are built, and are older than CMake 4
 
 install() { # of NAME into VENV
   local name=$1 venv=$2 folder=$folders/$1

@@ -5,6 +5,8 @@ Whole games are compared with Pgx and OpenSpiel in tests/integrations/pgx.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -14,7 +16,7 @@ from gpuzoo.envs.backgammon.backgammon import Backgammon, seen_by_white
 BAR, OTHER_BAR, OFF, OTHER_OFF = 24, 25, 26, 27
 
 
-def started(**options: bool) -> Simulator:
+def started(**options: Any) -> Simulator:
     s = Simulator(Backgammon, 1, device="cpu", autoreset_mode="disabled", **options)
     s.reset(seed=0)
     return s

@@ -5,7 +5,7 @@
 enum Kind { PAWN, LANCE, KNIGHT, SILVER, BISHOP, ROOK, GOLD, KING, HORSE, DRAGON, KINDS };  // what moves alike is one
 enum Direction { UP, UP_LEFT, UP_RIGHT, LEFT, RIGHT, DOWN, DOWN_LEFT, DOWN_RIGHT, LINES, JUMPS = LINES, TURNED_JUMPS = 10 };
 constexpr int CELLS = 81, EMPTY = -1, SIDE = 14, HANDS = 7, PROMOTION = 8, DROPS = 20, WAYS = 27, OTHERS = KINDS;
-constexpr int WORD = 27, WORDS = 3, FREE = 2 * KINDS, DIRECTIONS = 10, CHANNELS = 119;
+constexpr int WORD = 27, WORDS = 3, FREE = 2 * KINDS, OWN_ALL = FREE + 1, OTHERS_ALL = FREE + 2, DIRECTIONS = 10, CHANNELS = 119, BOARD_PLANES = 31, HAND_PLANES = 28;
 constexpr u32 ALL = 0x7ffffff, TOP_ROW = 0x40201, TOP_ROWS = 3u * TOP_ROW, ZONE = 7u * TOP_ROW;
 
 struct Set {
@@ -60,27 +60,333 @@ GZ Set at(Env e, int k) { return {e.sets[k * WORDS], e.sets[k * WORDS + 1], e.se
 // Those of one side whose kinds are bits of `kinds`.
 GZ Set those(Env e, int side, u32 kinds) {
   Set s = none();
+  GZ_ROLLED
   for (int k = 0; k < KINDS; ++k) s = s | only_if((kinds >> k & 1u) != 0u, at(e, side + k));
   return s;
 }
-GZ Set everybody(Env e, int side) { return those(e, side, (1u << KINDS) - 1u); }
 
 // Where those of one side arrive in direction d as the player to move sees it.
 GZ Set arrivals(Set sliders, Set steppers, Set through, Way w) { return moved(filled(sliders, through, w) | steppers, w); }
 
-// Sets of the eight directions lie side by side.
-GZ void keep(u32, Env) {}
-GZ Set of_direction(Env e, int kind, int d) {
-  return {e.seen[(kind * WORDS) * LINES + d], e.seen[(kind * WORDS + 1) * LINES + d],
-          e.seen[(kind * WORDS + 2) * LINES + d]};
+// What is seen in each of the eight directions, side by side.
+enum Sight { ATTACKS, CHECKERS, EVASIONS, PINNED };
+GZ Set seen(Env e, int sight, int d) {
+  const int k = sight * WORDS * LINES + d;
+  return {e.seen[k], e.seen[k + LINES], e.seen[k + 2 * LINES]};
 }
-GZ void see(Env e, int kind, int d, Set s) {
-  e.seen[(kind * WORDS) * LINES + d] = s.a;
-  e.seen[(kind * WORDS + 1) * LINES + d] = s.b;
-  e.seen[(kind * WORDS + 2) * LINES + d] = s.c;
+GZ void see(Env e, int sight, int d, Set s) {
+  const int k = sight * WORDS * LINES + d;
+  e.seen[k] = s.a;
+  e.seen[k + LINES] = s.b;
+  e.seen[k + 2 * LINES] = s.c;
 }
-GZ Set all_directions(Env e, int kind) {
+GZ Set seen_anywhere(Env e, int sight) {
   Set s = none();
-  for (int d = 0; d < LINES; ++d) s = s | of_direction(e, kind, d);
+  GZ_ROLLED
+  for (int d = 0; d < LINES; ++d) s = s | seen(e, sight, d);
   return s;
+}
+
+GZ Set legal(Env e, int way) { return {e.legal[way], e.legal[WAYS + way], e.legal[2 * WAYS + way]}; }
+GZ void set_legal(Env e, int way, Set s) {
+  e.legal[way] = s.a;
+  e.legal[WAYS + way] = s.b;
+  e.legal[2 * WAYS + way] = s.c;
+}
+
+// In direction d: where a side arrives, and who shields the other side's king against it.
+GZ void attack(Env e, int d, int side, int own_d, Set king, Set free, Set more) {
+  const Way w = way_of(e, d);
+  const Set sliders = those(e, side, (u32)e.slides[own_d]), steppers = those(e, side, (u32)e.steps[own_d]) | more;
+  see(e, ATTACKS, d, arrivals(sliders, steppers, free | king, w));
+}
+GZ Set shield(Set king, Set own, Set others, Set free, Way w) {
+  const Set first = moved(filled(king, free, w), w) & own;
+  return only_if(any(moved(filled(first, free, w), w) & others), first);
+}
+
+// What the others attack if the king steps aside, who checks from there, and who is pinned.
+GZ void look_around(Env e, int d) {
+  const Set free = at(e, FREE), king = at(e, KING), own = at(e, OWN_ALL);
+  attack(e, d, OTHERS, e.opposite[d], king, free, none());
+  const Way w = way_of(e, d);
+  const Set lines = those(e, OTHERS, (u32)e.slides[d]), near = moved(king, w) & those(e, OTHERS, (u32)e.steps[d]);
+  const Set ray = moved(filled(king, free, w), w), far = ray & lines;
+  see(e, CHECKERS, d, far | near);
+  see(e, EVASIONS, d, only_if(any(far), ray) | near);
+  see(e, PINNED, d, shield(king, own, lines, free, w));
+}
+
+GZ Set jumps(Env e, int first, Set from) { return moved(from, way_of(e, first)) | moved(from, way_of(e, first + 1)); }
+
+// Whom a check leaves the choice where to go.
+GZ void find_targets(Env e) {
+  const Set king = at(e, KING), jumpers = jumps(e, JUMPS, king) & at(e, OTHERS + KNIGHT);
+  const Set attacked = seen_anywhere(e, ATTACKS) | jumps(e, TURNED_JUMPS, at(e, OTHERS + KNIGHT));
+  const Set checkers = seen_anywhere(e, CHECKERS) | jumpers, evasions = seen_anywhere(e, EVASIONS) | jumpers;
+  const Set pinned = seen_anywhere(e, PINNED);
+  const int count = popcount(checkers.a) + popcount(checkers.b) + popcount(checkers.c);
+  const Set target = count == 0 ? of_each_word(ALL) : count == 1 ? evasions : none();
+  for (int w = 0; w < WORDS; ++w) {
+    e.attacked[w] = word(attacked, w);
+    e.pinned[w] = word(pinned, w);
+    e.target[w] = word(target, w);
+  }
+}
+GZ Set attacked(Env e) { return {e.attacked[0], e.attacked[1], e.attacked[2]}; }
+GZ Set pinned(Env e) { return {e.pinned[0], e.pinned[1], e.pinned[2]}; }
+GZ Set target(Env e) { return {e.target[0], e.target[1], e.target[2]}; }
+
+constexpr u32 PROMOTABLE = 1 << PAWN | 1 << LANCE | 1 << KNIGHT | 1 << SILVER | 1 << BISHOP | 1 << ROOK;
+
+GZ void find_moves(Env e, int d) {
+  const Way w = way_of(e, d);
+  const Set free = at(e, FREE), own = at(e, OWN_ALL), king = at(e, KING), goals = target(e) & ~own;
+  const Set loose = ~pinned(e) | seen(e, PINNED, d) | seen(e, PINNED, e.opposite[d]);
+  const u32 slides = (u32)e.slides[d], steps = (u32)e.steps[d] & ~(1u << KING);
+  const Set sliders = those(e, 0, slides & PROMOTABLE) & loose, steppers = those(e, 0, steps & PROMOTABLE) & loose;
+  const Set others = arrivals(those(e, 0, slides & ~PROMOTABLE) & loose, those(e, 0, steps & ~PROMOTABLE) & loose, free, w);
+  const Set zone = of_each_word(ZONE), may_promote = arrivals(sliders, steppers, free, w);
+  const Set leaves = arrivals(sliders & zone, steppers & zone, free, w);
+  set_legal(e, d, (may_promote | others) & goals | moved(king, w) & ~own & ~attacked(e));
+  set_legal(e, DIRECTIONS + d, (may_promote & zone | leaves) & goals);
+}
+
+// Columns of which `s` has a cell.
+GZ u32 columns(u32 s) {
+  s |= s >> 1 & ~(TOP_ROW << 8);
+  s |= s >> 2 & ~(TOP_ROW << 8 | TOP_ROW << 7);
+  s |= s >> 4 & ~(TOP_ROW << 8 | TOP_ROW << 7 | TOP_ROW << 6 | TOP_ROW << 5);
+  s |= s >> 8 & TOP_ROW;
+  return (s & TOP_ROW) * 0x1ffu;
+}
+
+// Knights' moves and drops; who could not move any more must promote and may not be dropped.
+GZ void find_special_moves(Env e) {
+  const Set goals = target(e) & ~at(e, OWN_ALL), loose = ~pinned(e), free = at(e, FREE), pawns = at(e, PAWN);
+  GZ_ROLLED
+  for (int d = JUMPS; d < DIRECTIONS; ++d) {
+    const Set arrived = moved(at(e, KNIGHT) & loose, way_of(e, d)) & goals;
+    set_legal(e, d, arrived & ~of_each_word(TOP_ROWS));
+    set_legal(e, DIRECTIONS + d, arrived & of_each_word(ZONE));
+  }
+  const Way up = way_of(e, UP);
+  const Set upright = loose | seen(e, PINNED, UP) | seen(e, PINNED, DOWN), top = of_each_word(TOP_ROW);
+  set_legal(e, UP, legal(e, UP) & ~(arrivals(at(e, LANCE) & upright, pawns & upright, free, up) & top));
+  const Set drops = free & target(e), of_pawns = {columns(pawns.a), columns(pawns.b), columns(pawns.c)};
+  GZ_ROLLED
+  for (int kind = 0; kind < HANDS; ++kind) {
+    const Set stuck = kind == KNIGHT ? of_each_word(TOP_ROWS) : kind <= LANCE ? top : none();
+    set_legal(e, DROPS + kind, only_if(e.hands[kind] > 0, drops & ~stuck & ~only_if(kind == PAWN, of_pawns)));
+  }
+}
+
+// Where a dropped pawn checks, if it may be dropped there.
+GZ Set checking_drop(Env e) { return moved(at(e, OTHERS + KING), way_of(e, DOWN)) & legal(e, DROPS + PAWN); }
+
+// With the pawn dropped: where one attacks if the king steps aside, who captures the pawn, where the king goes, who is pinned.
+GZ void look_at_drop(Env e, int d, Set pawn) {
+  const Set free = at(e, FREE) & ~pawn, king = at(e, OTHERS + KING), others = at(e, OTHERS_ALL);
+  const Way w = way_of(e, d);
+  attack(e, d, 0, d, king, free, only_if(d == UP, pawn));
+  const Set far = moved(filled(pawn, free, w), w) & those(e, OTHERS, (u32)e.slides[d]);
+  see(e, CHECKERS, d, far | moved(pawn, w) & those(e, OTHERS, (u32)e.steps[d] & ~(1u << KING)));
+  see(e, EVASIONS, d, moved(king, w) & ~others);
+  see(e, PINNED, d, shield(king, others, those(e, 0, (u32)e.slides[e.opposite[d]]), free, w));
+}
+
+// Pgx takes cells beside the board for the last one: a king beside one corner can also go where nobody attacks the other.
+GZ bool escapes_in_pgx(Env e, Set attacks) {
+  const int king = first_cell(at(e, OTHERS + KING));
+  const bool beside = king == 1 || king == 9, blocked = has(at(e, OTHERS_ALL), 0);
+  return beside && !blocked && !(has(attacks, CELLS - 1) && !has(at(e, OWN_ALL), CELLS - 1));
+}
+
+GZ void forbid_mate_by_pawn(Env e, Set pawn) {
+  const Set attacks = seen_anywhere(e, ATTACKS) | jumps(e, JUMPS, at(e, KNIGHT));
+  const Set takers = (seen_anywhere(e, CHECKERS) | jumps(e, JUMPS, pawn) & at(e, OTHERS + KNIGHT)) & ~seen_anywhere(e, PINNED);
+  const bool escapes = any(seen_anywhere(e, EVASIONS) & ~attacks) || (!e.cfg.strict_drops && escapes_in_pgx(e, attacks));
+  if (!any(takers) && !escapes) set_legal(e, DROPS + PAWN, legal(e, DROPS + PAWN) & ~pawn);
+}
+
+GZ_SELDOM void find_legal_moves(Env e) {
+  lanes(e, (OTHERS_ALL + 1) * WORDS, [=](int k) { e.sets[k] = 0u; });
+  lanes(e, CELLS, [=](int c) { scatter_or(e.sets[e.kind_of[e.board[c] + 1] * WORDS + c / WORD], 1u << c % WORD); });
+  lanes(e, WORDS, [=](int w) {
+    u32 own = 0u, others = 0u;
+    GZ_ROLLED
+    for (int k = 0; k < KINDS; ++k) {
+      own |= e.sets[k * WORDS + w];
+      others |= e.sets[(OTHERS + k) * WORDS + w];
+    }
+    e.sets[OWN_ALL * WORDS + w] = own;
+    e.sets[OTHERS_ALL * WORDS + w] = others;
+  });
+  lanes(e, LINES, [=](int d) { look_around(e, d); });
+  once(e, [=] { find_targets(e); });
+  lanes(e, LINES, [=](int d) { find_moves(e, d); });
+  once(e, [=] { find_special_moves(e); });
+  if (!broadcast(e, [=] { return any(checking_drop(e)); })) return;
+  once(e, [=] {
+    const Set pawn = checking_drop(e);
+    e.dropped[0] = pawn.a;
+    e.dropped[1] = pawn.b;
+    e.dropped[2] = pawn.c;
+  });
+  lanes(e, LINES, [=](int d) { look_at_drop(e, d, Set{e.dropped[0], e.dropped[1], e.dropped[2]}); });
+  once(e, [=] { forbid_mate_by_pawn(e, Set{e.dropped[0], e.dropped[1], e.dropped[2]}); });
+}
+
+GZ void reset(Env e) {
+  lanes(e, CELLS, [=](int c) { e.board[c] = (i8)e.start[c]; });
+  lanes(e, 2 * HANDS, [=](int k) { e.hands[k] = (i8)e.start[CELLS + k]; });
+  once(e, [=] {
+    e.to_move = e.start[CELLS + 2 * HANDS];
+    e.moves = e.start[CELLS + 2 * HANDS + 1];
+    e.last_move = -1;
+  });
+  find_legal_moves(e);
+}
+
+GZ bool is_legal(Env e, int action) { return action >= 0 && has(legal(e, max(action, 0) / CELLS), max(action, 0) % CELLS); }
+
+GZ int choose(Env e, int player, u32 bits) {
+  int count = 0, k = 0;
+  GZ_ROLLED
+  for (int j = 0; j < WAYS * WORDS; ++j) count += popcount(e.legal[j]);
+  if (player != e.to_move || count == 0) return 0;
+  int left = (int)mulhi(bits, (u32)count), here = popcount(e.legal[0]);
+  while (left >= here) {
+    left -= here;
+    here = popcount(e.legal[++k]);
+  }
+  u32 set = e.legal[k];
+  for (; left > 0; --left) set &= set - 1u;
+  return k % WAYS * CELLS + k / WAYS * WORD + popcount((set & (~set + 1u)) - 1u);
+}
+
+// The piece that arrives is the nearest one of those who could come from there.
+GZ int source(Env e, int way, int to) {
+  const int back = e.opposite[way % DIRECTIONS], reach = e.reach[back * CELLS + to], step = e.step_by[back];
+  int from = to + step;
+  GZ_ROLLED
+  for (int k = 1; k < reach && e.board[from] == EMPTY; ++k) from += step;
+  return from;
+}
+
+GZ void move_piece(Env e, int action) {
+  const int way = action / CELLS, to = action % CELLS;
+  if (way >= DROPS) {
+    e.board[to] = (i8)(way - DROPS);
+    e.hands[way - DROPS] = (i8)(e.hands[way - DROPS] - 1);
+    return;
+  }
+  const int from = source(e, way, to), taken = e.board[to] - SIDE;
+  if (taken >= 0) {
+    const int kind = taken < PROMOTION ? taken : taken - PROMOTION;
+    e.hands[kind] = (i8)(e.hands[kind] + 1);
+  }
+  e.board[to] = (i8)(e.board[from] + (way >= DIRECTIONS ? (int)PROMOTION : 0));
+  e.board[from] = (i8)EMPTY;
+}
+
+GZ int other_side(int piece) { return piece == EMPTY ? (int)EMPTY : piece < SIDE ? piece + SIDE : piece - SIDE; }
+
+GZ void step(Env e) {
+  const int action = broadcast(e, [=] { return e.action[e.to_move]; });
+  if (!broadcast(e, [=] { return is_legal(e, action); })) {
+    once(e, [=] {
+      e.reward[e.to_move] = -1.f;
+      e.terminate_all();
+    });
+    return;
+  }
+  once(e, [=] { move_piece(e, action); });
+  lanes(e, CELLS, [=](int c) { e.turned_board[c] = (i8)other_side(e.board[CELLS - 1 - c]); });
+  lanes(e, CELLS, [=](int c) { e.board[c] = e.turned_board[c]; });
+  once(e, [=] {
+    GZ_ROLLED
+    for (int k = 0; k < HANDS; ++k) {
+      const int own = e.hands[k];
+      e.hands[k] = e.hands[HANDS + k];
+      e.hands[HANDS + k] = (i8)own;
+    }
+    e.to_move = 1 - e.to_move;
+    e.moves += 1;
+    e.last_move = action;
+  });
+  find_legal_moves(e);
+  once(e, [=] {
+    u32 some = 0u;
+    GZ_ROLLED
+    for (int k = 0; k < WAYS * WORDS; ++k) some |= e.legal[k];
+    if (some == 0u) {
+      e.reward[e.to_move] = -1.f;
+      e.reward[1 - e.to_move] = 1.f;
+    }
+    if (some == 0u || e.moves >= MOST_MOVES) e.terminate_all();
+  });
+}
+
+// Bit k of the effects of a side on a cell: its pieces of kind k attack it. Bits 14 to 16: at least one, two, three do.
+GZ u32 effects(Env e, int side, int cell) {
+  u32 kinds = 0u;
+  int count = 0;
+  GZ_ROLLED
+  for (int d = 0; d < TURNED_JUMPS; ++d) {
+    const int sight = side == 0 ? e.opposite[d] : d, step = e.step_by[sight];
+    const int reach = e.reach[sight * CELLS + cell];
+    int there = cell, k = 0;
+    do {
+      ++k;
+      there += step;
+    } while (k < reach && e.board[there] == EMPTY);
+    if (reach == 0) continue;
+    const int piece = e.board[there] - (side == 0 ? 0 : (int)SIDE);
+    if (piece < 0 || piece >= SIDE) continue;
+    const u32 able = (u32)e.slides[d] | (k == 1 ? (u32)e.steps[d] : 0u);
+    if ((able >> e.kind_of[piece + 1] & 1u) == 0u) continue;
+    kinds |= 1u << piece;
+    ++count;
+  }
+  return kinds | (count >= 1 ? 1u << 14 : 0u) | (count >= 2 ? 1u << 15 : 0u) | (count >= 3 ? 1u << 16 : 0u);
+}
+
+GZ void observe(Env e) {
+  lanes(e, 2, CELLS, [=](int side, int cell) { e.effects[side * CELLS + cell] = effects(e, side, cell); });
+  lanes(e, CELLS, [=](int cell) {
+    if (e.board[cell] == KING) e.checked[e.to_move] = (i8)(e.effects[CELLS + cell] >> SIDE & 1u);
+    if (e.board[cell] == SIDE + KING) e.checked[1 - e.to_move] = (i8)(e.effects[cell] >> SIDE & 1u);
+  });
+  lanes(e, AGENTS, CELLS, [=](int a, int place) {
+    const bool turned = a != e.to_move;
+    const int seen_as = (8 - place % 9) * 9 + place / 9, cell = turned ? CELLS - 1 - seen_as : seen_as;
+    const int piece = turned ? other_side(e.board[cell]) : e.board[cell];
+    const Row row = e.observation[a] + place * CHANNELS;
+    GZ_ROLLED
+    for (int side = 0; side < 2; ++side) {
+      const Row out = row + side * BOARD_PLANES, in_hand = row + (2 * BOARD_PLANES + side * HAND_PLANES);
+      const bool of_others = (side != 0) != turned;
+      const u32 found = e.effects[of_others ? CELLS + cell : cell];
+      GZ_ROLLED
+      for (int k = 0; k < SIDE; ++k) out[k] = piece == side * SIDE + k ? (i8)1 : (i8)0;
+      GZ_ROLLED
+      for (int k = 0; k < SIDE + 3; ++k) out[SIDE + k] = (i8)(found >> k & 1u);
+      GZ_ROLLED
+      for (int k = 0; k < HAND_PLANES; ++k) {
+        const int kind = e.hand_plane[k], least = e.hand_plane[HAND_PLANES + k];
+        in_hand[k] = e.hands[of_others ? HANDS + kind : kind] >= least ? (i8)1 : (i8)0;
+      }
+    }
+    row[CHANNELS - 1] = e.checked[a];
+  });
+  lanes(e, AGENTS, WAYS, [=](int a, int way) {
+    const Set found = only_if(a == e.to_move, legal(e, way));
+    GZ_ROLLED
+    for (int k = 0; k < WORD; ++k) {
+      e.action_mask[a][way * CELLS + k] = (i8)(found.a >> k & 1u);
+      e.action_mask[a][way * CELLS + WORD + k] = (i8)(found.b >> k & 1u);
+      e.action_mask[a][way * CELLS + 2 * WORD + k] = (i8)(found.c >> k & 1u);
+    }
+  });
 }

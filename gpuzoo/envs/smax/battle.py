@@ -149,8 +149,8 @@ class Battle(EnvDef):
         return allies if cfg.enemy_policy == "heuristic" else allies | {"enemy": len(found.enemies)}
 
     def lanes(self, cfg: Any) -> int:
-        units = len(armies(cfg.scenario).allies + armies(cfg.scenario).enemies)
-        return min(32 if units <= 64 else 256, 1 << (units - 1).bit_length())
+        """A warp or more: fewer lanes hold several terms of a sum each, which takes too many registers."""
+        return 32 if len(armies(cfg.scenario).allies + armies(cfg.scenario).enemies) <= 64 else 256
 
     def check(self, cfg: Any) -> None:
         armies(cfg.scenario)

@@ -27,7 +27,7 @@ class SMAXContinuous(Battle):
     id = "SMAXContinuous-v0"
     Config = BattleConfig
     max_episode_steps = 101
-    reference = "jaxmarl 0.2.0 SMAX with action_type=continuous"
+    reference = "jaxmarl==0.2.0 (SMAX with action_type=continuous)"
 
     def action_space(self, cfg: BattleConfig, group: str) -> spaces.Box:
         return spaces.Box(0.0, 1.0, (4,), np.float32)

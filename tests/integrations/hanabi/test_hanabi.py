@@ -150,7 +150,8 @@ def test_whole_episodes(variant, deals):
         if not going.any():
             break
     assert not going.any()
-    assert len(ends) == 3 or (len(ends) == 2 and variant in ("no information", "large hands", "all cards dealt"))
+    fewest = {"no information": 1, "large hands": 2, "all cards dealt": 2}.get(variant, 3)  # in the first only plays
+    assert len(ends) >= fewest
 
 
 def test_cards_are_drawn_alike():

@@ -26,6 +26,7 @@ GAMES = {
     "Chess-v0": ("chess", 400),
     "GardnerChess-v0": ("gardner_chess", 1_500),
     "AnimalShogi-v0": ("animal_shogi", 4_000),
+    "Shogi-v0": ("shogi", 700),
     "go_9x9": ("go_9x9", 1_000),
     "go_19x19": ("go_19x19", 150),
 }
@@ -85,7 +86,7 @@ class Both:
             np.testing.assert_array_equal(arrays["action_mask"][playing, a], mask[playing])
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1800)  # a move of shogi takes Pgx a millisecond
 @pytest.mark.parametrize("name", GAMES)
 def test_whole_games(name: str) -> None:
     both, rng, moves = Both(name, GAMES[name][1]), np.random.default_rng(1), 0

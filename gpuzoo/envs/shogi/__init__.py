@@ -1,0 +1,1 @@
+"""Shogi, with dlshogi's actions and observations, exact against Pgx."""
