@@ -203,6 +203,8 @@ class JaxNav(EnvDef):
             "rew_lambda": Field("float32", doc="the share of own rewards that is observed"),
             "cosine": Field("float32", ("agents",), "of the heading", scratch=True),
             "sine": Field("float32", ("agents",), "of the heading", scratch=True),
+            "beam_cosine": Field("float32", ("BEAMS",), "of a beam's direction relative to the heading", scratch=True),
+            "beam_sine": Field("float32", ("BEAMS",), "of a beam's direction relative to the heading", scratch=True),
             "before": Field("float32", ("agents",), "distance to the goal before the move", scratch=True),
             "looks": Field("int32", ("agents",), "how many samples of beams each looks at", scratch=True),
             "sample": Field("int32", ("agents", "BEAMS"), "where each beam ends", scratch=True),
