@@ -428,6 +428,19 @@ def checked_values(env: EnvDef, name: str, values: Any) -> NDArray[np.float32]:
     return array
 
 
+def check_ranges(env: EnvDef, cfg: Any) -> None:
+    """Checks the ranges among the parameters, which are two numbers each: ``NAME_low`` and ``NAME_high``.
+
+    Raises:
+        ValueError: the lower one is above the other.
+    """
+    for name in env.Config.__dataclass_fields__:
+        if name.endswith("_low"):
+            low, high = getattr(cfg, name), getattr(cfg, other := f"{name.removesuffix('_low')}_high")
+            if low > high:
+                raise ValueError(f"{env.id}: {name} must not be above {other}: {low} > {high}.")
+
+
 def check_relations(env: EnvDef, cfg: Config, per_env: PerEnv, check: Callable[[Config], object] | None = None) -> None:
     """Calls `EnvDef.check` with the configuration of each env.
 

@@ -272,20 +272,24 @@ GZ int robot_at(Env e, int a, float to_x, float to_y) {
   return first < infinity() ? (int)first : -1;
 }
 
-GZ float beam_x(Env e, int a, int k) { return e.cosine[a] * e.beam_cosine[k] - e.sine[a] * e.beam_sine[k]; }
-
-GZ float beam_y(Env e, int a, int k) { return e.sine[a] * e.beam_cosine[k] + e.cosine[a] * e.beam_sine[k]; }
+// The direction of a beam, of length 1.
+GZ void find_way(Env e, int a, int k, float &x, float &y) {
+  sincos(e.heading[a] + e.beam_angle[k] * e.cfg.lidar_angle_factor, y, x);
+}
 
 // The samples at which beams end, of robots that look; as if there were no wall from the sample e.looks[a] on.
 GZ void look(Env e) {
   lanes(e, AGENTS, BEAMS, [=](int a, int k) {
-    if (e.looks[a] > 0) e.sample(a, k) = robot_at(e, a, beam_x(e, a, k), beam_y(e, a, k));
+    float to_x, to_y;
+    find_way(e, a, k, to_x, to_y);
+    if (e.looks[a] > 0) e.sample(a, k) = robot_at(e, a, to_x, to_y);
   });
   lanes(e, AGENTS, BEAMS, [=](int a, int k) {
     const int limit = e.looks[a], count = samples(e), robot = limit > 0 ? (int)e.sample(a, k) : 0;
     if (limit == 0) return;
-    const float x = e.position(a, 0), y = e.position(a, 1);
-    const int wall = wall_at(e, x, y, beam_x(e, a, k), beam_y(e, a, k), count, limit);
+    float to_x, to_y;
+    find_way(e, a, k, to_x, to_y);
+    const int wall = wall_at(e, e.position(a, 0), e.position(a, 1), to_x, to_y, count, limit);
     const int first = min(wall, robot < 0 ? count - 1 : robot);
     e.sample(a, k) = first < count ? first : 0;
   });
@@ -321,7 +325,7 @@ constexpr bool DISCRETE = Config::act_type == ACT_TYPE_DISCRETE;
 
 GZ float chosen_speed(Env e, int a) {
   const auto first = e.action(a, 0);
-  return DISCRETE ? 0.5f * (float)((int)first / 5) : (float)first;
+  return DISCRETE ? 0.5f * (float)((int)first / 5) : clamp((float)first, e.cfg.min_v, e.cfg.max_v);
 }
 
 GZ float chosen_turn(Env e, int a) {

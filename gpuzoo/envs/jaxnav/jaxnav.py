@@ -1,4 +1,4 @@
-"""JaxNav: robots with lidar."""
+"""JaxNav-v0: robots with lidar."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from gpuzoo.core.definition import Config, EnvDef, Field, param
+from gpuzoo.core.definition import Config, EnvDef, Field, check_ranges, param
 from gpuzoo.render import Canvas, fade
 
 ROBOT_COLOURS = ("red", "blue", "green", "orange", "purple", "pink", "teal", "yellow")
@@ -129,7 +129,8 @@ class JaxNav(EnvDef):
     max_episode_steps = 500
     reference = "jaxmarl 0.2.0 jaxnav"
     exempt: ClassVar[Mapping[str, str]] = {
-        "half_occupancy": "A beam on its way from cell to cell takes 78 registers: six blocks of 128 threads on an SM."
+        "half_occupancy": "A beam on its way takes up to 80 registers: six blocks of 128 threads on an SM.",
+        "parameters": "min_v and max_v bound the actions, so random actions follow from the widest range of a batch.",
     }
     interaction = "mixed"
     links: ClassVar[Mapping[str, str]] = {
@@ -146,10 +147,15 @@ class JaxNav(EnvDef):
         return 128
 
     def check(self, cfg: JaxNavConfig) -> None:
+        check_ranges(self, cfg)
         if cfg.min_v >= cfg.max_v:
-            raise ValueError(f"JaxNav: min_v must be below max_v: {cfg.min_v} >= {cfg.max_v}.")
+            raise ValueError(f"JaxNav-v0: min_v must be below max_v: {cfg.min_v} >= {cfg.max_v}.")
         if cfg.act_type == "Discrete" and cfg.min_v != 0.0:
-            raise ValueError(f"JaxNav: min_v must be 0 for discrete actions, not {cfg.min_v}.")
+            raise ValueError(f"JaxNav-v0: min_v must be 0 for discrete actions, not {cfg.min_v}.")
+        nearest = cfg.min_dist_to_goal if cfg.min_dist_to_goal >= 0 else 1 + cfg.rad
+        farthest = cfg.max_dist_to_goal if cfg.max_dist_to_goal >= 0 else cfg.map_height - 1 - cfg.rad
+        if nearest > farthest:
+            raise ValueError(f"JaxNav-v0: min_dist_to_goal must not be above max_dist_to_goal: {nearest} > {farthest}.")
         layouts_of(cfg)
 
     def observation_space(self, cfg: JaxNavConfig, group: str) -> spaces.Box:
@@ -178,11 +184,9 @@ class JaxNav(EnvDef):
         return {"LAYOUTS": len(layouts_of(cfg)), "FIELD": cfg.map_width * cfg.map_height, "BEAMS": cfg.lidar_num_beams}
 
     def tables(self, cfg: JaxNavConfig) -> dict[str, NDArray[Any]]:
-        angles = np.linspace(-np.pi, np.pi, cfg.lidar_num_beams) * cfg.lidar_angle_factor
         layouts = layouts_of(cfg) or [np.zeros(1, np.int8)]
         return {
-            "beam_cosine": np.cos(angles).astype(np.float32),
-            "beam_sine": np.sin(angles).astype(np.float32),
+            "beam_angle": np.linspace(-np.pi, np.pi, cfg.lidar_num_beams, dtype=np.float32),
             "layout": np.concatenate([layout.reshape(-1) for layout in layouts]),
         }
 
@@ -219,7 +223,9 @@ class JaxNav(EnvDef):
         places, goals = np.asarray(state["position"]), np.asarray(state["goal"])
         headings = np.asarray(state["heading"])
         colours = [ROBOT_COLOURS[a % len(ROBOT_COLOURS)] for a in range(cfg.num_agents)]
-        left = cfg.evaporating & ~np.asarray(state["alive"], bool) if "alive" in state else np.zeros(len(places), bool)
+        left = (
+            ~np.asarray(state["alive"], bool) if cfg.evaporating and "alive" in state else np.zeros(len(places), bool)
+        )
         for a in np.flatnonzero(~left).tolist():
             ends = _beams(cfg, walls, places[a], float(headings[a]))
             starts = np.repeat(places[a : a + 1], len(ends), 0)
@@ -228,8 +234,8 @@ class JaxNav(EnvDef):
             canvas.cached(_wall, x, y)
         for a, colour in enumerate(colours):
             x, y = goals[a].tolist()
-            reached = bool(state["goal_reached"][a])
-            canvas.circle(x, y, cfg.goal_radius, fill=fade(colour, 0.3 if reached else 0.1), outline=fade(colour, 0.7))
+            filled = 0.3 if state["goal_reached"][a] else 0.1
+            canvas.circle(x, y, cfg.goal_radius, fill=fade(colour, filled), outline=fade(colour, 0.7))
             canvas.circle(x, y, 0.09, fill=colour)
         for a in np.flatnonzero(~left).tolist():
             speed, turn = float(state["speed"][a]), float(state["turn"][a])
@@ -254,13 +260,13 @@ def layouts_of(cfg: JaxNavConfig) -> list[NDArray[np.int8]]:
         rows = text.split("/")
         if len(rows) != cfg.map_height or any(len(row) != cfg.map_width for row in rows):
             raise ValueError(
-                f"JaxNav: a layout must have {cfg.map_height} rows of {cfg.map_width} cells (map_height, map_width)."
+                f"JaxNav-v0: a layout must have {cfg.map_height} rows of {cfg.map_width} cells (map_height, map_width)."
             )
         if set(text) - set("#./"):
-            raise ValueError("JaxNav: a layout has # for walls and . for free cells, with / between its rows.")
+            raise ValueError("JaxNav-v0: a layout has # for walls and . for free cells, with / between its rows.")
         cells = np.array([[cell == "#" for cell in row] for row in rows], np.int8)
         if not (cells[[0, -1]].all() and cells[:, [0, -1]].all()):
-            raise ValueError("JaxNav: the outermost cells of a layout must be walls.")
+            raise ValueError("JaxNav-v0: the outermost cells of a layout must be walls.")
         found.append(cells)
     return found
 

@@ -15,7 +15,7 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from gpuzoo.core.definition import EnvDef, Field, param, unknown
+from gpuzoo.core.definition import EnvDef, Field, check_ranges, param, unknown
 from gpuzoo.core.dialect import inline_includes
 from gpuzoo.envs.mujoco.ant import Ant, AntConfig
 from gpuzoo.envs.mujoco.half_cheetah import HalfCheetah, HalfCheetahConfig
@@ -25,7 +25,7 @@ from gpuzoo.envs.mujoco.humanoid_standup import HumanoidStandup, HumanoidStandup
 from gpuzoo.envs.mujoco.options import parameters_of
 from gpuzoo.envs.mujoco.pusher import Pusher, PusherConfig
 from gpuzoo.envs.mujoco.reacher import Reacher, ReacherConfig
-from gpuzoo.envs.mujoco.robot import Robot, check_picture, check_ranges, check_varied
+from gpuzoo.envs.mujoco.robot import Robot, check_picture, check_varied
 from gpuzoo.envs.mujoco.swimmer import Swimmer, SwimmerConfig
 from gpuzoo.envs.mujoco.walker2d import Walker2d, Walker2dConfig
 from gpuzoo.render import Canvas

@@ -11,7 +11,7 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from gpuzoo.core.definition import Config, EnvDef, Field, flat_size, param, unknown
+from gpuzoo.core.definition import Config, EnvDef, Field, check_ranges, flat_size, param, unknown
 from gpuzoo.envs.mujoco import renderer
 from gpuzoo.envs.mujoco.drawing import draw
 from gpuzoo.envs.mujoco.options import camera_of, check_camera, parameters_of
@@ -22,19 +22,6 @@ from gpuzoo.render import Canvas
 
 #: who draws
 PICTURES = ("auto", "mujoco", "canvas")
-
-
-def check_ranges(env: EnvDef, cfg: Any) -> None:
-    """Checks the ranges among the parameters, which are two numbers each: ``NAME_low`` and ``NAME_high``.
-
-    Raises:
-        ValueError: the lower one is above the other.
-    """
-    for name in env.Config.__dataclass_fields__:
-        if name.endswith("_low"):
-            low, high = getattr(cfg, name), getattr(cfg, other := f"{name.removesuffix('_low')}_high")
-            if low > high:
-                raise ValueError(f"{env.id}: {name} must not be above {other}: {low} > {high}.")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -13,6 +13,7 @@ GZ bool is_player(int item) { return item >= PLAYER_0; }
 
 GZ bool is_frozen(Env e, int a) {
   bool any = false;
+  GZ_ROLLED
   for (int b = 0; b < AGENTS; ++b) any |= e.freeze(a, b) > 0;
   return any;
 }
@@ -38,16 +39,20 @@ GZ int next_cell(Env e, int k, int draw) {
 }
 
 GZ void begin_round(Env e) {
+  GZ_ROLLED
   for (int c = 0; c < CELLS; ++c) {
     e.order[c] = c;
     e.grid[c] = EMPTY;
   }
+  GZ_ROLLED
   for (int a = 0; a < AGENTS; ++a) {
     e.cell[a] = next_cell(e, a, PLACES);
     e.direction[a] = random_int(e, a, DIRECTIONS, 3);
     e.inventory(a, 0) = e.inventory(a, 1) = 0;
+    GZ_ROLLED
     for (int b = 0; b < AGENTS; ++b) e.freeze(a, b) = -1;
   }
+  GZ_ROLLED
   for (int k = 0; k < 2 * COINS; ++k) e.coin_cell[k] = next_cell(e, AGENTS + k, PLACES);
   lay(e, 0, RED_COIN);
   lay(e, COINS, BLUE_COIN);
@@ -63,6 +68,7 @@ GZ int turned(int direction, int action) { return (direction + (action == LEFT) 
 // Whether a, which wants a cell that others want, too, is put back.
 GZ bool put_back(Env e, int a) {
   int want = 0, move = 0, before = 0, first = NOBODY, stays = NOBODY;
+  GZ_ROLLED
   for (int b = 0; b < AGENTS; ++b) {
     if (e.wanted[b] != e.wanted[a]) continue;
     const bool moves = e.wanted[b] != e.cell[b];
@@ -112,6 +118,7 @@ GZ int hits(Env e, int a) {
   const bool near = e.acts[a] == NEAR;
   int shoot = 0, before = 0, first = NOBODY;
   bool nearer = false;
+  GZ_ROLLED
   for (int c = 0; c < AGENTS; ++c) {
     const bool also_near = e.acts[c] == NEAR;
     nearer |= (e.aim[c] == b) & also_near & !near;
@@ -149,11 +156,13 @@ GZ float of_being_hit(Env e, int a) {
 GZ float pay(Env e, int a) {
   if (e.cfg.corrected) {
     float sum = e.hit[a] == NOBODY ? 0.f : first_payoff(e, a, e.hit[a]);
+    GZ_ROLLED
     for (int b = 0; b < AGENTS; ++b)
       if (e.hit[b] == a) sum += second_payoff(e, b, a);
     return sum;
   }
   int last = NOBODY;
+  GZ_ROLLED
   for (int b = 0; b < AGENTS; ++b) last = (e.hit[b] == a) | ((a == 0) & (e.hit[b] == NOBODY)) ? b : last;
   if (last == NOBODY) return of_hitting(e, a);
   return of_being_hit(e, e.hit[last] == NOBODY ? 0 : last);
@@ -166,6 +175,7 @@ GZ bool shines(Env e, int a, int k) {
   if (!shoots(e, a)) return false;
   const int cell = lit(e.cell[a], e.direction[a], k);
   bool out = false;
+  GZ_ROLLED
   for (int b = a + 1; b < AGENTS; ++b) out |= !shoots(e, b) & (lit(e.cell[b], e.direction[b], k) == cell);
   return e.cfg.corrected | !out;
 }
@@ -175,18 +185,22 @@ GZ void begin_anew(Env e) {
   int drawn = 0;
   bool red = false, blue = false;
   if (e.cfg.corrected) {  // cells that stay as they are come first in the order
+    GZ_ROLLED
     for (int c = 0; c < CELLS; ++c) {
       const int item = e.grid[c];
       const bool leaves = is_player(item) && e.ended[max(item - PLAYER_0, 0)];
       if ((item == EMPTY) | (item == BEAM) | leaves) continue;
+      GZ_ROLLED
       for (int k = 0; k < CELLS; ++k)
         if (e.order[k] == c) e.order[k] = e.order[drawn];
       e.order[drawn] = c;
       ++drawn;
     }
   }
+  GZ_ROLLED
   for (int k = 0; k < 2 * COINS; ++k) e.gone[k] = e.grid[e.coin_cell[k]] != (k < COINS ? RED_COIN : BLUE_COIN);
   lift(e);
+  GZ_ROLLED
   for (int a = 0; a < AGENTS; ++a) {
     if (!e.ended[a]) continue;
     e.cell[a] = next_cell(e, drawn, NEW_PLACES);
@@ -195,6 +209,7 @@ GZ void begin_anew(Env e) {
     ++drawn;
   }
   stand(e);
+  GZ_ROLLED
   for (int k = 0; k < 2 * COINS; ++k) {
     if (!e.gone[k]) continue;
     e.coin_cell[k] = next_cell(e, drawn, NEW_PLACES);
@@ -223,6 +238,7 @@ GZ void step(Env e) {
   });
   once(e, [=] {
     lift(e);
+    GZ_ROLLED
     for (int a = 0; a < AGENTS; ++a) e.cell[a] = e.went[a];
     stand(e);
   });
@@ -237,6 +253,7 @@ GZ void step(Env e) {
   lanes(e, AGENTS, [=](int a) {
     e.reward[a] = last ? 0.f : pay(e, a);
     bool ends = false;
+    GZ_ROLLED
     for (int b = 0; b < AGENTS; ++b) {
       const int before = e.freeze(a, b), now = (e.hit[a] == b) | (e.hit[b] == a) ? e.cfg.freeze_penalty : before;
       const int after = now - ((now <= before) & (now > 0));

@@ -186,7 +186,7 @@ class StormNP(EnvDef):
         for item, colour in ((RED_COIN, "red"), (BLUE_COIN, "blue")):
             for x, y in np.argwhere(grid == item).tolist():
                 canvas.cached(draw_coin, x + 0.5, y + 0.5, colour)
-        frozen = (np.asarray(state["freeze"]) > 0).any(1)
+        frozen = np.any(np.asarray(state["freeze"]) > 0, axis=1)
         inventory = np.asarray(state["inventory"])
         for a in range(cfg.num_agents):
             x, y = divmod(int(state["cell"][a]), side)
