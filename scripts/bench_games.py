@@ -6,7 +6,7 @@
 
 PYTHON is an interpreter in which that library is installed, which need not have gpuzoo; ``games_peers.py`` runs
 there, in a process of its own for each game. --originals is one with mpe2, lbforaging, rware, pettingzoo and magent2,
-or with overcooked-ai, which needs another NumPy, or with hanabi-learning-environment. A library that is not given or
+or with overcooked-ai, which needs another NumPy, or with hanabi-learning-environment, or with PettingZoo 1.25 and RLCard. A library that is not given or
 not installed is left out, as is a game that is not registered here.
 
 Each contestant first tries its batch sizes and goes on with its best one. Then they take turns, and the best of the
@@ -38,12 +38,12 @@ PEERS = Path(__file__).with_name("games_peers.py")
 TITLES = {
     "jaxmarl": "JaxMARL", "gymnax": "gymnax", "pgx": "Pgx", "vmas": "VMAS", "envpool": "EnvPool",
     "pufferlib": "PufferLib", "mpe2": "MPE2", "gymnasium": "the original", "pettingzoo": "PettingZoo",
-    "overcooked_ai": "the original", "magent2": "MAgent2", "hanabi": "the original",
+    "overcooked_ai": "the original", "magent2": "MAgent2", "hanabi": "the original", "pettingzoo_turns": "PettingZoo",
 }  # fmt: skip
 #: who runs Python's originals
 ORIGINALS = {
     "mpe2": "pettingzoo", "pettingzoo": "pettingzoo", "gymnasium": "gymnasium", "overcooked_ai": "overcooked_ai",
-    "magent2": "magent2", "hanabi": "hanabi",
+    "magent2": "magent2", "hanabi": "hanabi", "pettingzoo_turns": "pettingzoo_turns",
 }  # fmt: skip
 LIBRARIES = ("jaxmarl", "gymnax", "pgx", "vmas", "envpool", "pufferlib")
 COMPILED_LOOP = ("jaxmarl", "gymnax", "pgx")
@@ -68,6 +68,11 @@ def mpe(game: str, name: str, version: int = 3, **more: Any) -> Pair:
 
 def gymnax(game: str, name: str, **more: Any) -> Pair:
     return Pair(game, {}, {"gymnax": name} | more)
+
+
+def turns(game: str, name: str) -> Pair:
+    """A card game of PettingZoo's that RLCard plays."""
+    return Pair(game, {}, {"pettingzoo_turns": f"pettingzoo.classic.rlcard_envs.{name}"})
 
 
 def smax(scenario: str) -> Pair:
@@ -111,6 +116,10 @@ PAIRS = (
     Pair("AnimalShogi-v0", {}, {"pgx": "animal_shogi"}),
     Pair("Backgammon-v0", {}, {"pgx": "backgammon"}),
     Pair("Shogi-v0", {}, {"pgx": "shogi"}),
+    turns("TexasHoldem-v0", "texas_holdem"),
+    turns("TexasHoldemNoLimit-v0", "texas_holdem_no_limit"),
+    turns("GinRummy-v0", "gin_rummy"),
+    Pair("SparrowMahjong-v0", {}, {"pgx": "sparrow_mahjong"}),
     Pair("LevelBasedForaging-v3", {"name": "Foraging-8x8-2p-2f-v3"}, {"gymnasium": "lbforaging:Foraging-8x8-2p-2f-v3"}),
     Pair(
         "LevelBasedForaging-v3",

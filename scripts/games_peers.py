@@ -329,6 +329,30 @@ def pettingzoo(game: dict[str, Any]) -> tuple[list[Case], Callable[[Case], Work]
     return [["step", 1]], start
 
 
+def pettingzoo_turns(game: dict[str, Any]) -> tuple[list[Case], Callable[[Case], Work]]:
+    """A Python env of PettingZoo's turn-based interface, and legal moves at random; the id is its module."""
+    import random
+
+    import numpy as np
+
+    def start(case: Case) -> Work:
+        env = importlib.import_module(game["id"]).raw_env(**game["config"])
+        env.reset(seed=0)
+
+        def work() -> int:
+            for _ in range(DRAWN):
+                observation, _, over, cut, _ = env.last()
+                if over or cut:
+                    env.reset()
+                    observation = env.last()[0]
+                env.step(random.choice(np.flatnonzero(observation["action_mask"])))
+            return DRAWN
+
+        return work
+
+    return [["step", 1]], start
+
+
 def magent2(game: dict[str, Any]) -> tuple[list[Case], Callable[[Case], Work]]:
     """MAgent2's engine in C++, without its PettingZoo interface in Python; the id is a module of its environments."""
     import numpy as np
@@ -424,9 +448,10 @@ LIBRARIES = {
     "magent2": magent2,
     "overcooked_ai": overcooked_ai,
     "hanabi": hanabi,
+    "pettingzoo_turns": pettingzoo_turns,
 }
 #: these use one core
-ALONE = ("pufferlib", "gymnasium", "pettingzoo", "magent2", "overcooked_ai", "hanabi")
+ALONE = ("pufferlib", "gymnasium", "pettingzoo", "magent2", "overcooked_ai", "hanabi", "pettingzoo_turns")
 
 
 CLOCKS = {"wall": time.perf_counter, "cpu": time.process_time}
