@@ -6,8 +6,8 @@
 
 PYTHON is an interpreter in which that library is installed, which need not have gpuzoo; ``games_peers.py`` runs
 there, in a process of its own for each game. --originals is one with mpe2, lbforaging, rware, pettingzoo and magent2,
-or with overcooked-ai, which needs another NumPy, or with hanabi-learning-environment, or with PettingZoo 1.25 and RLCard. A library that is not given or
-not installed is left out, as is a game that is not registered here.
+or with overcooked-ai, which needs another NumPy, or with hanabi-learning-environment, or with PettingZoo 1.25 and
+RLCard. A library that is not given or not installed is left out, as is a game that is not registered here.
 
 Each contestant first tries its batch sizes and goes on with its best one. Then they take turns, and the best of the
 rounds counts. All have the same number of cores: libraries that use one core run in as many processes, and

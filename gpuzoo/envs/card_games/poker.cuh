@@ -50,6 +50,7 @@ GZ void deal(Env e) {
   GZ_ROLLED
   for (int p = 0; p < PLAYERS; ++p) {
     e.hand[p] = 0;
+    e.value[p] = 0u;
     GZ_ROLLED
     for (int k = 0; k < 2; ++k) {
       const u64 card = drawn_card(deck, random_bits(e, p, k));
@@ -97,6 +98,7 @@ GZ u32 winners(Env e) {
   GZ_ROLLED
   for (int p = 0; p < PLAYERS; ++p) {
     const u32 here = alive >> p & 1u ? value_of_hand(e.hand[p] | e.public_cards) : 0u;
+    e.value[p] = here;
     found = here > best ? 1u << p : here == best ? found | (alive & 1u << p) : found;
     best = max((int)here, (int)best);
   }

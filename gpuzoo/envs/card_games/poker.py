@@ -55,6 +55,9 @@ class Poker(EnvDef):
         return {
             "hand": Field("uint64", ("players",), "both cards of each player: bit 13 * suit + rank, rank 0 is the ace"),
             "public_cards": Field("uint64", doc="the cards on the table, likewise"),
+            "value": Field(
+                "uint32", ("players",), "of each player's hand at a showdown: bits 26 and up are its category"
+            ),
             "chips": Field("int32", ("players",), "that each player has in the pot"),
             "folded": Field("uint32", doc="a bit for each player who has folded"),
             "round": Field("int32", doc="of betting, from 0; 4 after the last one"),
@@ -81,16 +84,14 @@ class Poker(EnvDef):
             canvas.cached(cards.draw_card, WIDTH / 2 + 1.1 * (k - 2), HEIGHT / 2 - 0.35, 1.45, card)
         canvas.text(WIDTH / 2, HEIGHT / 2 + 0.85, f"pot {sum(chips)}", height=0.5, colour="#f3e6b5", bold=True)
         size = 1.55 if players < 5 else 1.2 if players < 9 else 0.8
-        shown = stage == len(STAGES) - 1 and players - folded.bit_count() > 1
-        values = [_value(int(hand) | public) if shown and not folded >> p & 1 else () for p, hand in
-                  enumerate(state["hand"])]  # fmt: skip
+        values = [int(x) for x in state["value"]]
         for p in range(players):
             turn = math.pi / 2 + 2 * math.pi * p / players
             x, y = WIDTH / 2 + 5.45 * math.cos(turn), HEIGHT / 2 + 3.75 * math.sin(turn)
             self._seat(canvas, state, p, x, y, size, not over and p == int(state["to_move"]))
             _chips(canvas, turn, chips[p], players)
             if values[p] and values[p] == max(values):
-                canvas.text(x, y + 0.78 * size, CATEGORIES[values[p][0]], height=0.3, colour="#ffd75e", bold=True)
+                canvas.text(x, y + 0.78 * size, CATEGORIES[values[p] >> 26], height=0.3, colour="#ffd75e", bold=True)
         last, who = int(state["last_action"]), int(state["last_player"])
         said = f"player_{who}: {self.moves[last]}" if last >= 0 else ""
         canvas.hud(left=f"Texas hold'em   {STAGES[stage]}", right="over   " + said if over else said)
@@ -135,31 +136,3 @@ def _chips(canvas: Canvas, turn: float, count: int, players: int) -> None:
         canvas.text(x, y + 0.42, str(count), height=0.36, colour="#f4efe2")
     elif players < 9:
         canvas.text(x + 0.22 * len(stacks) + 0.15, y, str(count), height=0.36, colour="#f4efe2", anchor="lm")
-
-
-def _value(hand: int) -> tuple[int, ...]:
-    """The category of the best five of seven cards, and the ranks that decide between equal ones."""
-    ranks = sorted(((card % 13 or 13) for card in cards.of_set(hand)), reverse=True)
-    groups = sorted(((ranks.count(r), r) for r in {*ranks}), reverse=True)
-    suited = [[(card % 13 or 13) for card in cards.of_set(hand) if card // 13 == suit] for suit in range(4)]
-    flush = max(suited, key=len)
-    if len(flush) >= 5 and _straight(flush):
-        return 8, _straight(flush)
-    if groups[0][0] == 4:
-        return 7, groups[0][1], max(r for r in ranks if r != groups[0][1])
-    if groups[0][0] == 3 and groups[1][0] >= 2:
-        return 6, groups[0][1], max(r for count, r in groups[1:] if count >= 2)
-    if len(flush) >= 5:
-        return 5, *sorted(flush, reverse=True)[:5]
-    if _straight(ranks):
-        return 4, _straight(ranks)
-    pairs = [r for count, r in groups if count > 1][:2]
-    category = 3 if groups[0][0] == 3 else len(pairs)
-    most = [r for r in pairs for _ in range(ranks.count(r))]
-    return category, *most, *[r for r in ranks if r not in pairs][: 5 - len(most)]
-
-
-def _straight(ranks: list[int]) -> int:
-    """The highest card of a straight, 0 if there is none; the ace is 13 and 0."""
-    there = {*ranks} | ({0} if 13 in ranks else set())
-    return max((r for r in there if all(r - k in there for k in range(5))), default=0)

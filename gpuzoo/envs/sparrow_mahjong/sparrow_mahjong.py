@@ -45,8 +45,8 @@ class SparrowMahjong(EnvDef):
     tiles count. The dealer has 2 more for winning. For a discard its player pays all of this to each winner. For a
     drawn tile both others pay half, rounded up.
 
-    **Agents.** `player_0`, the dealer, who begins, `player_1`, `player_2`. A step is one discard. The actions of players
-    who are not to move are ignored.
+    **Agents.** `player_0`, the dealer, who begins, `player_1`, `player_2`. A step is one discard. The actions of
+    players who are not to move are ignored.
 
     **Actions.** `Discrete(11)`: the kind of the tile to discard, bamboos 1 to 9, green dragon, red dragon. The action
     mask holds what the player to move has, and zeros for the others.
@@ -66,7 +66,7 @@ class SparrowMahjong(EnvDef):
     win by drawing, and that tile is red if it is. A deal in which the dealer has won before the first discard is dealt
     anew, 15 times at most.
 
-    **Otherwise than in Pgx.** There the seats are drawn. After an illegal action the others have 1, and at the end all
+    **Otherwise than in Pgx.** There the seats are drawn. After an illegal action the others have 2, and at the end all
     actions are legal.
     """
 
