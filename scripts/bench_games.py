@@ -35,6 +35,7 @@ from gpuzoo.core.backend import make_backend
 from gpuzoo.tools import provenance
 
 PEERS = Path(__file__).with_name("games_peers.py")
+DEALS = str(Path(__file__).parents[1] / "gpuzoo" / "envs" / "card_games" / "bridge_deals.npy")
 TITLES = {
     "jaxmarl": "JaxMARL", "gymnax": "gymnax", "pgx": "Pgx", "vmas": "VMAS", "envpool": "EnvPool",
     "pufferlib": "PufferLib", "mpe2": "MPE2", "gymnasium": "the original", "pettingzoo": "PettingZoo",
@@ -120,6 +121,7 @@ PAIRS = (
     turns("TexasHoldemNoLimit-v0", "texas_holdem_no_limit"),
     turns("GinRummy-v0", "gin_rummy"),
     Pair("SparrowMahjong-v0", {}, {"pgx": "sparrow_mahjong"}),
+    Pair("BridgeBidding-v0", {}, {"pgx": ["bridge_bidding", {"dds_results_table_path": DEALS}]}),
     Pair("LevelBasedForaging-v3", {"name": "Foraging-8x8-2p-2f-v3"}, {"gymnasium": "lbforaging:Foraging-8x8-2p-2f-v3"}),
     Pair(
         "LevelBasedForaging-v3",

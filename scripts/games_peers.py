@@ -169,13 +169,14 @@ def jaxmarl(game: dict[str, Any]) -> tuple[list[Case], Callable[[Case], Work]]:
 
 
 def pgx(game: dict[str, Any]) -> tuple[list[Case], Callable[[Case], Work]]:
-    """Legal moves at random."""
+    """Legal moves at random. Bridge, which has a configuration, is not made by its id there."""
     import jax
     import jax.numpy as jnp
     import pgx
+    from pgx.bridge_bidding import BridgeBidding
     from pgx.experimental import auto_reset
 
-    env = pgx.make(game["id"])
+    env = BridgeBidding(**game["config"]) if game["config"] else pgx.make(game["id"])
     go_on = auto_reset(env.step, env.init)
 
     def reset(key: Any) -> Any:
