@@ -23,8 +23,8 @@ import gymnax
 import jax
 import jax.numpy as jnp
 import numpy as np
-from games_peers import pictures
 from gymnax.utils import load_mnist
+from peers.gymnax import pictures
 
 import gpuzoo
 import gpuzoo.jax

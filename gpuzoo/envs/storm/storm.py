@@ -10,17 +10,8 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from gpuzoo.core.definition import EnvDef, Field, param
-from gpuzoo.envs.storm.field import (
-    PLAYER_COLOURS,
-    MeetingConfig,
-    draw_beams,
-    draw_coin,
-    draw_field,
-    draw_player,
-    with_payoffs,
-)
-from gpuzoo.render import Canvas
+from gpuzoo.core.definition import Field, param
+from gpuzoo.envs.storm.field import MeetingConfig, MeetingGame
 
 SIDE, VIEW, MOST_PLAYERS, MOST_SHOWN = 8, 5, 8, 127
 RED_COIN, BLUE_COIN, BEAM = 9, 10, 12  # what a cell holds
@@ -44,7 +35,7 @@ class StormConfig(MeetingConfig):
     corrected: bool = param(False, doc="the rules as they seem to be meant")
 
 
-class Storm(EnvDef):
+class Storm(MeetingGame):
     """Players collect coins of two colours, which are strategies of a matrix game, and meet in pairs to play it.
 
     Two to eight players walk on a field of 8 x 8 cells with six red and six blue coins. Two players that shoot their
@@ -110,23 +101,11 @@ class Storm(EnvDef):
     Config = StormConfig
     invalid_action = 4
     reference = "jaxmarl 0.2.0 storm"
-    interaction = "mixed"
-    links: ClassVar[Mapping[str, str]] = {
-        "JaxMARL": "https://github.com/FLAIROx/JaxMARL/tree/main/jaxmarl/environments/storm",
-        "Khan et al. 2023": "https://arxiv.org/abs/2312.12568",
-    }
+    beam, coins = BEAM, (RED_COIN, BLUE_COIN)
     benchmarks: ClassVar[Mapping[str, Mapping[str, Any]]] = {"8 players": {"num_agents": 8}}
-    render_fps = 6
-
-    @classmethod
-    def parameters_of(cls, options: Mapping[str, Any]) -> Mapping[str, Any]:
-        return with_payoffs(options)
 
     def agents(self, cfg: StormConfig) -> dict[str, int]:
         return {"player": cfg.num_agents}
-
-    def lanes(self, cfg: StormConfig) -> int:
-        return 32
 
     def observation_space(self, cfg: StormConfig, group: str) -> spaces.Box:
         return spaces.Box(0, MOST_SHOWN, (VIEW * VIEW * 16 + 2 + 3 * cfg.num_agents,), np.int8)
@@ -168,21 +147,3 @@ class Storm(EnvDef):
             "shoots": Field("bool", ("agents",), "whether each shoots", scratch=True),
             "met": Field("bool", ("agents",), "whether each met another one", scratch=True),
         }
-
-    def render(self, cfg: StormConfig, state: Mapping[str, NDArray[Any]], canvas: Canvas) -> None:
-        grid = np.asarray(state["grid"]).reshape(SIDE, SIDE)
-        canvas.background("paper")
-        canvas.view(-0.2, -0.2, SIDE + 0.2, SIDE + 0.2, hud=True)
-        canvas.cached(draw_field, SIDE)
-        draw_beams(canvas, np.argwhere(grid == BEAM).tolist())
-        for item, colour in ((RED_COIN, "red"), (BLUE_COIN, "blue")):
-            for x, y in np.argwhere(grid == item).tolist():
-                canvas.cached(draw_coin, x + 0.5, y + 0.5, colour)
-        freeze, inventory = np.asarray(state["freeze"]), np.asarray(state["inventory"])
-        for a in range(cfg.num_agents):
-            x, y = divmod(int(state["cell"][a]), SIDE)
-            direction, coins = int(state["direction"][a]), inventory[a].tolist()
-            draw_player(canvas, x, y, direction, PLAYER_COLOURS[a], bool(freeze[a] > 0), coins)
-        red, blue = inventory.sum(0).tolist()
-        frozen = f"frozen {int((freeze > 0).sum())}   " if (freeze > 0).any() else ""
-        canvas.hud(left=f"coins held: {red} red, {blue} blue", right=f"{frozen}step {int(state['elapsed_steps'])}")

@@ -8,19 +8,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 from gymnasium import spaces
-from numpy.typing import NDArray
 
-from gpuzoo.core.definition import EnvDef, Field, param
-from gpuzoo.envs.storm.field import (
-    PLAYER_COLOURS,
-    MeetingConfig,
-    draw_beams,
-    draw_coin,
-    draw_field,
-    draw_player,
-    with_payoffs,
-)
-from gpuzoo.render import Canvas
+from gpuzoo.core.definition import Field, param
+from gpuzoo.envs.storm.field import MeetingConfig, MeetingGame
 
 MOST_SHOWN, CHANNELS = 127, 14
 BEAM, RED_COIN, BLUE_COIN = 2, 3, 4  # what a cell holds
@@ -37,7 +27,7 @@ class StormNPConfig(MeetingConfig):
     corrected: bool = param(False, doc="the rules as they seem to be meant")
 
 
-class StormNP(EnvDef):
+class StormNP(MeetingGame):
     """Players collect coins of two colours, which are strategies of a matrix game, and play it with whom they shoot.
 
     Players walk on a square field with red and blue coins. A player that shoots another one plays the matrix game with
@@ -104,25 +94,13 @@ class StormNP(EnvDef):
     Config = StormNPConfig
     invalid_action = 3
     reference = "jaxmarl 0.2.0 storm_np"
-    interaction = "mixed"
-    links: ClassVar[Mapping[str, str]] = {
-        "JaxMARL": "https://github.com/FLAIROx/JaxMARL/tree/main/jaxmarl/environments/storm",
-        "Khan et al. 2023": "https://arxiv.org/abs/2312.12568",
-    }
+    beam, coins = BEAM, (RED_COIN, BLUE_COIN)
     benchmarks: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "16 players": {"num_agents": 16, "grid_size": 16, "num_coins": 24}
     }
-    render_fps = 6
-
-    @classmethod
-    def parameters_of(cls, options: Mapping[str, Any]) -> Mapping[str, Any]:
-        return with_payoffs(options)
 
     def agents(self, cfg: StormNPConfig) -> dict[str, int]:
         return {"player": cfg.num_agents}
-
-    def lanes(self, cfg: StormNPConfig) -> int:
-        return 32
 
     def check(self, cfg: StormNPConfig) -> None:
         things, cells = cfg.num_agents + 2 * cfg.num_coins, cfg.grid_size**2
@@ -175,23 +153,3 @@ class StormNP(EnvDef):
             "lights": Field("uint32", ("FIELD",), "whether a beam lights up each cell", scratch=True),
             "order": Field("int32", ("FIELD",), "the cells in random order", scratch=True),
         }
-
-    def render(self, cfg: StormNPConfig, state: Mapping[str, NDArray[Any]], canvas: Canvas) -> None:
-        side = cfg.grid_size
-        grid = np.asarray(state["grid"]).reshape(side, side)
-        canvas.background("paper")
-        canvas.view(-0.2, -0.2, side + 0.2, side + 0.2, hud=True)
-        canvas.cached(draw_field, side)
-        draw_beams(canvas, np.argwhere(grid == BEAM).tolist())
-        for item, colour in ((RED_COIN, "red"), (BLUE_COIN, "blue")):
-            for x, y in np.argwhere(grid == item).tolist():
-                canvas.cached(draw_coin, x + 0.5, y + 0.5, colour)
-        frozen = np.any(np.asarray(state["freeze"]) > 0, axis=1)
-        inventory = np.asarray(state["inventory"])
-        for a in range(cfg.num_agents):
-            x, y = divmod(int(state["cell"][a]), side)
-            colour = PLAYER_COLOURS[a % len(PLAYER_COLOURS)]
-            draw_player(canvas, x, y, int(state["direction"][a]), colour, bool(frozen[a]), inventory[a].tolist())
-        red, blue = inventory.sum(0).tolist()
-        still = f"frozen {int(frozen.sum())}   " if frozen.any() else ""
-        canvas.hud(left=f"coins held: {red} red, {blue} blue", right=f"{still}step {int(state['elapsed_steps'])}")
