@@ -100,7 +100,7 @@ class BridgeBidding(EnvDef):
         "deals": Asset(
             Path(__file__).with_name("bridge_deals.npy"),
             size=32_128,
-            sha256="0" * 64,
+            sha256="1260b312091157e695528f2eae9432e1c8cd66cf99901fda71a8f1171b1dec19",
             licence="Apache-2.0, the authors of gpuzoo",
         )
     }
@@ -108,6 +108,10 @@ class BridgeBidding(EnvDef):
 
     def agents(self, cfg: BridgeBiddingConfig) -> dict[str, int]:
         return {"player": SEATS}
+
+    def lanes(self, cfg: BridgeBiddingConfig) -> int:
+        """One for each player."""
+        return SEATS
 
     def table(self, cfg: BridgeBiddingConfig) -> NDArray[np.int32]:
         """The table of deals, (2, deals, 4).
@@ -191,7 +195,8 @@ def _read(path: Path, changed: int) -> NDArray[np.int32]:
     table = np.load(path)
     if table.ndim != 3 or table.shape[0] != 2 or table.shape[1] < 1 or table.shape[2] != SEATS:
         raise ValueError(f"BridgeBidding-v0: {path} must hold an array (2, deals, 4), not one of shape {table.shape}.")
-    return table.astype(np.int32)
+    found: NDArray[np.int32] = table.astype(np.int32)
+    return found
 
 
 def _hands(keys: NDArray[np.int32]) -> NDArray[np.uint64]:

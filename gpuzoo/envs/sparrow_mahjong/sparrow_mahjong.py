@@ -84,6 +84,9 @@ class SparrowMahjong(EnvDef):
         "Koyamada et al. 2023": "https://arxiv.org/abs/2303.17503",
     }
     benchmarks: ClassVar[Mapping[str, Mapping[str, Any]]] = {"corrected": {"corrected": True}}
+    exempt: ClassVar[Mapping[str, str]] = {
+        "rows_are_stored_in_few_sectors": "The masks of an env are 33 bytes, which begin and end inside of sectors.",
+    }
     render_fps = 2
 
     def agents(self, cfg: SparrowMahjongConfig) -> dict[str, int]:
