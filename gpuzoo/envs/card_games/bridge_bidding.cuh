@@ -12,6 +12,7 @@ constexpr float ILLEGAL = -7600.f;
 GZ void reset(Env e) {
   once(e, [=] {
     const int deal = random_int(e, 0, DEALS);
+    GZ_ROLLED
     for (int seat = 0; seat < SEATS; ++seat) {
       e.hand[seat] = e.dealt[SEATS * deal + seat];
       e.tricks[seat] = e.solved[SEATS * deal + seat];
@@ -97,31 +98,33 @@ GZ void step(Env e) {
   });
 }
 
-// Of who made a call, seen from player a, the four bytes of a word.
-GZ u32 who(u64 first, u64 second, u64 third, u64 fourth, u64 bid) {
-  return ((first & bid) != 0 ? 1u : 0u) | ((second & bid) != 0 ? 1u << 8 : 0u) | ((third & bid) != 0 ? 1u << 16 : 0u) |
-         ((fourth & bid) != 0 ? 1u << 24 : 0u);
+// Of each bid in sets, one for each seat: whose set it is in, counted from player a on, the four bytes of a word.
+template <class Out, class Sets> GZ void put_calls(Out out, Sets sets, int a, int at) {
+  const u64 first = sets[a], second = sets[(a + 1) % SEATS], third = sets[a ^ 2], fourth = sets[(a + 3) % SEATS];
+  GZ_ROLLED
+  for (u64 left = first | second | third | fourth; left != 0; left &= left - 1ull) {
+    const u64 bid = left & (~left + 1ull);
+    out[at + 3 * popcount(bid - 1ull)] = ((first & bid) != 0 ? 1u : 0u) | ((second & bid) != 0 ? 1u << 8 : 0u) |
+                                         ((third & bid) != 0 ? 1u << 16 : 0u) | ((fourth & bid) != 0 ? 1u << 24 : 0u);
+  }
 }
 
 GZ void observe(Env e) {
   lanes(e, AGENTS, [=](int a) {
-    const int b = (a + 1) % SEATS, c = a ^ 2, d = (a + 3) % SEATS;
-    const u32 own = e.vulnerable >> (a & 1) & 1u, others = e.vulnerable >> (b & 1) & 1u;
+    const u32 own = e.vulnerable >> (a & 1) & 1u, others = e.vulnerable >> (~a & 1) & 1u;
     const u32 passed = e.opening_passes | e.opening_passes << SEATS;
     const auto out = words(e.observation[a]);
     out[0] = as_bytes((own != 0u ? 2u : 1u) | (others != 0u ? 8u : 4u));
     out[1] = as_bytes(passed >> a & 15u);
-    for (int k = 0; k < 3 * BIDS; ++k) out[2 + k] = 0u;
     GZ_ROLLED
-    for (u64 left = e.bids[0] | e.bids[1] | e.bids[2] | e.bids[3]; left != 0; left &= left - 1ull) {
-      const u64 bid = left & (~left + 1ull);
-      const int at = 2 + 3 * popcount(bid - 1ull);
-      out[at] = who(e.bids[a], e.bids[b], e.bids[c], e.bids[d], bid);
-      out[at + 1] = who(e.doubles[a], e.doubles[b], e.doubles[c], e.doubles[d], bid);
-      out[at + 2] = who(e.redoubles[a], e.redoubles[b], e.redoubles[c], e.redoubles[d], bid);
-    }
+    for (int k = 0; k < 3 * BIDS; ++k) out[2 + k] = 0u;
+    put_calls(out, e.bids, a, 2);
+    put_calls(out, e.doubles, a, 3);
+    put_calls(out, e.redoubles, a, 4);
+    GZ_ROLLED
     for (int k = 0; k < CARDS / 4; ++k) out[2 + 3 * BIDS + k] = as_bytes(e.hand[a] >> 4 * k);
     const u64 legal = a == e.to_move ? legal_calls(e) : 0;
+    GZ_ROLLED
     for (int k = 0; k < CALLS; ++k) e.action_mask[a][k] = (i8)(legal >> k & 1);
   });
 }
