@@ -81,7 +81,7 @@ class GinRummy(EnvDef):
     action_mask = True
     chooses = True
     turn = "to_move"
-    reference = "pettingzoo==1.25.0 gin_rummy_v4"
+    reference = "rlcard==1.2.0 in pettingzoo==1.25.0 gin_rummy_v4"
     interaction = "competitive"
     links: ClassVar[Mapping[str, str]] = {
         "RLCard": "https://rlcard.org/games.html#gin-rummy",

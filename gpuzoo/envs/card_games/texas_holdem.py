@@ -57,7 +57,7 @@ class TexasHoldem(Poker):
     id = "TexasHoldem-v0"
     Config = PokerConfig
     aliases = (r"texas_holdem(_v4)?", r"limit-holdem")
-    reference = "pettingzoo==1.25.0 texas_holdem_v4"
+    reference = "rlcard==1.2.0 in pettingzoo==1.25.0 texas_holdem_v4"
     links: ClassVar[Mapping[str, str]] = {
         "PettingZoo": "https://pettingzoo.farama.org/environments/classic/texas_holdem/",
         "RLCard": "https://rlcard.org/games.html#limit-texas-hold-em",

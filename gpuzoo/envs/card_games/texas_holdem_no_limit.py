@@ -61,7 +61,7 @@ class TexasHoldemNoLimit(Poker):
     id = "TexasHoldemNoLimit-v0"
     Config = TexasHoldemNoLimitConfig
     aliases = (r"texas_holdem_no_limit(_v6)?", r"no-limit-holdem")
-    reference = "pettingzoo==1.25.0 texas_holdem_no_limit_v6"
+    reference = "rlcard==1.2.0 in pettingzoo==1.25.0 texas_holdem_no_limit_v6"
     links: ClassVar[Mapping[str, str]] = {
         "PettingZoo": "https://pettingzoo.farama.org/environments/classic/texas_holdem_no_limit/",
         "RLCard": "https://rlcard.org/games.html#no-limit-texas-hold-em",

@@ -22,6 +22,9 @@ from gpuzoo.envs.card_games.bridge_bidding import BridgeBidding, calls
 pytestmark = [pytest.mark.rotates, pytest.mark.timeout(900)]
 sys.path.insert(0, str(Path(__file__).parents[3] / "scripts"))
 RNG = np.random.default_rng(0)
+GAMES = 8_000
+MOVES = 100_000
+GAMES_OF_SPIEL = 64
 SEEN = jax.jit(jax.vmap(pgx.bridge_bidding._observe))
 
 
@@ -83,7 +86,7 @@ def chosen(sim: Simulator, slow: np.ndarray) -> np.ndarray:
 
 
 def test_whole_auctions(table: str) -> None:
-    n, moves = 8_000, 0
+    n, moves = GAMES, 0
     sim = Simulator(BridgeBidding, n, device="cpu", autoreset_mode="disabled", table=table)
     sim.reset(seed=0)
     env: Any = pgx.bridge_bidding.BridgeBidding(table)
@@ -105,7 +108,7 @@ def test_whole_auctions(table: str) -> None:
         results |= {*np.abs(sim.arrays["reward"][live, 0]).tolist()}
         live &= ~np.asarray(theirs.terminated)
     s = sim.arrays
-    assert moves >= 100_000
+    assert moves >= MOVES
     assert {*s["doubled"].tolist()} == {0, 1, 2}
     assert {*s["last_bid"].tolist()} == {*range(-1, 35)}
     assert len(results) > 140
@@ -127,7 +130,7 @@ def test_an_illegal_move_ends_the_game(table: str) -> None:
 
 def test_auctions_of_open_spiel() -> None:
     """Legal calls, ends, and results of the package's deals, which OpenSpiel solves itself."""
-    n = 64
+    n = GAMES_OF_SPIEL
     sim = Simulator(get("BridgeBidding-v0"), n, device="cpu", autoreset_mode="disabled")
     sim.reset(seed=1)
     s, states = sim.arrays, []

@@ -25,6 +25,9 @@ STEP = jax.jit(jax.vmap(ENV.step))
 SEEN = jax.jit(jax.vmap(pgx.sparrow_mahjong._observe))
 NIBBLES, ONES = 4 * np.arange(11, dtype=np.uint64), np.uint64(15)
 RNG = np.random.default_rng(0)
+GAMES = 6_000
+STATES = 10_000
+MOVES = 100_000
 
 
 def counts(packed: np.ndarray) -> np.ndarray:
@@ -102,7 +105,7 @@ def chosen(sim: Simulator, careful: np.ndarray) -> np.ndarray:
 
 
 def test_whole_games() -> None:
-    n, moves = 6_000, 0
+    n, moves = GAMES, 0
     sim = Simulator(SparrowMahjong, n, device="cpu", autoreset_mode="disabled")
     sim.reset(seed=0)
     theirs = in_pgx(sim)
@@ -114,7 +117,7 @@ def test_whole_games() -> None:
         moves += int(live.sum())
         live &= ~np.asarray(theirs.terminated)
     wins = np.bitwise_count(sim.arrays["winners"])
-    assert moves >= 100_000
+    assert moves >= MOVES
     assert {*wins.tolist()} >= {0, 1}
     assert (wins > 0).mean() > 0.2
 
@@ -151,7 +154,7 @@ def drawn(n: int, turn: np.ndarray) -> dict[str, np.ndarray]:
 
 def test_drawn_positions() -> None:
     """Ends of many kinds: several winners, hands of all values, and wins by drawing."""
-    n = 10_000
+    n = STATES
     sim = Simulator(SparrowMahjong, n, device="cpu", autoreset_mode="disabled")
     sim.reset(seed=1)
     turn = RNG.integers(0, 26, n).astype(np.int32)

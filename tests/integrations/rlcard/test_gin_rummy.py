@@ -18,7 +18,8 @@ from gpuzoo import Simulator, get
 
 pytestmark = [pytest.mark.rotates, pytest.mark.timeout(900)]
 GIN, DISCARD, KNOCK = 5, 6, 58
-DECK = (1 << 52) - 1
+GAMES = 1000
+STATES = 10_000
 
 
 def ids(cards: int) -> list[int]:
@@ -85,7 +86,7 @@ def chosen(sim: Simulator, careful: np.ndarray, rng: np.random.Generator) -> np.
 @pytest.mark.parametrize("options", [{}, {"opponents_hand_visible": True, "knock_reward": 0.2, "gin_reward": 2.0}])
 def test_whole_games(options: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """Both players' views, masks, rewards, ends and who moves, in every step."""
-    n, rng = 1000, np.random.default_rng(0)
+    n, rng = GAMES, np.random.default_rng(0)
     sim = Simulator(get("GinRummy-v0"), n, device="cpu", autoreset_mode="disabled", **options)
     sim.reset(seed=0)
     s = sim.arrays
@@ -125,7 +126,6 @@ def test_whole_games(options: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -
             if games[k].env.is_over():
                 ends["gin" if s["gin"][k] else "knock" if s["went_out"][k] >= 0 else "dead"] += 1
         playing = [k for k in playing if not games[k].env.is_over()]
-    print(steps, ends)
     assert steps > 30_000
     assert min(ends.values()) > 20
 
@@ -144,7 +144,7 @@ def hands(rng: np.random.Generator, n: int, size: int) -> np.ndarray:
 
 def test_cards_to_knock_with() -> None:
     """Those of hands of eleven cards, of which the last is picked up, and those that leave no deadwood."""
-    n, rng = 10_000, np.random.default_rng(1)
+    n, rng = STATES, np.random.default_rng(1)
     sim = Simulator(get("GinRummy-v0"), n, device="cpu", autoreset_mode="disabled")
     sim.reset(seed=0)
     eleven = hands(rng, n, 11)
@@ -171,14 +171,13 @@ def test_cards_to_knock_with() -> None:
             assert (np.flatnonzero(mask[KNOCK:]) + KNOCK).tolist() == want
         knocks += bool(to_knock) and not to_gin
         gins += bool(to_gin)
-    print(knocks, gins)
     assert knocks > n / 20
     assert gins > n / 100
 
 
 def test_deadwood() -> None:
     """That of RLCard and OpenSpiel."""
-    n, rng = 10_000, np.random.default_rng(2)
+    n, rng = STATES, np.random.default_rng(2)
     sim = Simulator(get("GinRummy-v0"), n, device="cpu", autoreset_mode="disabled")
     sim.reset(seed=0)
     ten = np.stack([hands(rng, n, 10), hands(rng, n, 10)], 1)

@@ -23,6 +23,9 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:.*precision lowered by casting"),
 ]
 ODD_CHIPS = 8  # the first of their draws
+GAMES = 1000
+STATES_OF_TWO = 100_000
+STATES_OF_SIX = 10_000
 CASES = {
     "limit": ("TexasHoldem-v0", {}),
     "limit, 3 players": ("TexasHoldem-v0", {"num_players": 3}),
@@ -102,7 +105,7 @@ def test_whole_games(case: str) -> None:
     """Observations of all players, masks, rewards, ends and who moves, in every step."""
     name, config = CASES[case]
     module = texas_holdem_v4 if name == "TexasHoldem-v0" else texas_holdem_no_limit_v6
-    n, rng = 1000, np.random.default_rng(0)
+    n, rng = GAMES, np.random.default_rng(0)
     sim = Simulator(get(name), n, device="cpu", autoreset_mode="disabled", **config)
     sim.reset(seed=0)
     s, players = sim.arrays, sim.layout.agents
@@ -165,7 +168,7 @@ def hands(rng: np.random.Generator, n: int, players: int) -> tuple[np.ndarray, n
     return public, own
 
 
-@pytest.mark.parametrize(("players", "n"), [(2, 100_000), (6, 10_000)])
+@pytest.mark.parametrize(("players", "n"), [(2, STATES_OF_TWO), (6, STATES_OF_SIX)])
 def test_showdowns(players: int, n: int) -> None:
     """Who wins, and what: with six players some have folded with fewer chips, so that pots are uneven."""
     rng = np.random.default_rng(1)
