@@ -27,8 +27,8 @@ class TexasHoldem(Poker):
 
     A raise goes 2 chips above the highest bet in the first two rounds, and 4 in the last two. Each round has four
     raises at most. The player after the big blind begins; later rounds go on with the next player who has not folded.
-    A round ends when as many moves as there are players have followed without a raise or a fold, the last raise counted
-    as one of them.
+    A round ends after as many moves as there are players without a new raise. The last raise counts as one of them, and
+    folds do not count.
 
     **Agents.** `player_0`, `player_1`, ... They move in turn: a step is one move, and the actions of players who are
     not to move are ignored.
@@ -46,9 +46,9 @@ class TexasHoldem(Poker):
     **End.** Only one player has not folded, or the last round is over. An illegal action of the player to move ends the
     game at once with -1 for that player and 0 for the others.
 
-    **As in RLCard.** With three players or more, a player who has folded is still counted in a round's moves, so some
-    players are asked twice. If the chips of a pot cannot be shared equally, one of the winners, drawn by chance, gets
-    those that are left over; each layer of the pot, up to what the next player who folded has bet, is shared by itself.
+    **As in RLCard.** With three players or more, a round needs as many moves after a player has folded, so some
+    players are asked twice. The pot is shared in layers, each up to the bet of the next player who has folded. If a
+    layer's chips cannot be shared equally, one of the winners, drawn by chance, gets those that are left over.
 
     **Otherwise than in PettingZoo.** There observations are float32, and all players see the mask of the player to
     move.
