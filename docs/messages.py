@@ -237,7 +237,7 @@ KINDS = (
     Kind(
         "Checks of a game that fail",
         "`gpuzoo.testing` found that a game breaks a promise, such as an observation outside of its space.",
-        "Correct the game. `gpuzoo debug` steps it on the CPU; see [a game from start to end](new_env.md).",
+        "Correct the game. `debug=True` checks every index: [debug a kernel](howto/debug_kernel.md).",
         files=r"testing/",
     ),
 )
