@@ -46,41 +46,41 @@ class Storm2PConfig(Config):
 class Storm2P(MeetingGame):
     """Two players collect coins of two colours, which are strategies of a matrix game, and then meet to play it.
 
-    A red and a blue player walk on a field of 8 x 8 cells with six red and six blue coins. A player that shoots its
-    beam at the other plays the matrix game with it, if both have coins: a player's mixed strategy is the shares of
-    the colours among its coins. By default this is the prisoner's dilemma, in which red coins cooperate. Khan et al.,
+    A red and a blue player walk on a field of 8 x 8 cells with six red and six blue coins. When a player's beam hits
+    the other one and both have coins, they play the matrix game. A player's mixed strategy is the share of each colour
+    among its coins. By default the game is the prisoner's dilemma, and red coins mean cooperation. Khan et al.,
     "Scaling opponent shaping to high dimensional games" (2023).
 
     **Agents.** `player_0` is red, `player_1` blue.
 
     **Actions.** `Discrete(5)`: turn left, turn right, step forward, shoot, stay.
 
-    **Movement.** Who walks against the wall stays. If both want the same cell, the one that is there already has it,
-    and if both come from elsewhere, one of them drawn by chance. Two players may swap cells. A player takes the coin
-    of the cell in which it is after the move.
+    **Movement.** A player that walks against the wall stays. If both want the same cell, the player that is already
+    there gets it; if both come from other cells, one of them is drawn at random. Players may swap cells. A player takes
+    the coin in the cell where it is after the move.
 
-    **Beams** light up four cells: one and two ahead, and those to the left and right of the first. They end at the
-    wall. A player in one of them is hit.
+    **Beams** light up four cells: the cells one and two ahead, and the cells left and right of the first. They end at
+    the wall. They hit a player in one of these cells.
 
-    **Meeting.** When a beam hits and both have coins, both get their payoffs, and stand still for `freeze_penalty`
-    steps, in which each sees the other's coins. Then the coins lie where they lay, the players begin somewhere else
-    with nothing.
+    **Meeting.** When a beam hits and both have coins, both get their payoffs and stand still for `freeze_penalty`
+    steps. During these steps each sees the other's coins. Then the coins return to their places, and the players begin
+    elsewhere without coins.
 
-    **Observation.** `Box(0, 6, (256,), int8)`. First a view of 5 x 5 cells, in which the player stands in the middle
-    of the edge at its back: for each cell ten numbers of 0 and 1, whether there is the player itself, the other, a
-    red coin, a blue coin, the wall, a beam; and if there is the other, its direction less the player's own, 0 to 3.
-    Then the player's red and blue coins, whether it has any, whether the other has any, and the other's red and blue
-    coins, which are shown while both stand still.
+    **Observation.** `Box(0, 6, (256,), int8)`. First comes a view of 5 x 5 cells; the player stands in the middle of
+    the edge behind it. Each cell has ten numbers, 0 or 1: whether it holds the player itself, the other player, a red
+    coin, a blue coin, the wall, a beam; and, if the other player is there, its direction minus the player's own, 0 to
+    3. Then come the player's red and blue coins, whether it has any, whether the other has any, and the other's red and
+    blue coins, which are shown while both stand still.
 
     **Reward.** The payoffs of a meeting. With a player's shares (r, b) and the other's (r', b') red gets `r r'
     red_payoff_rr + r b' red_payoff_rb + b r' red_payoff_br + b b' red_payoff_bb`, where the first letter is red's.
 
-    **End.** A round has `num_inner_steps` steps. Its last step gives no reward, and everything begins anew. The
-    episode ends, by termination, after `num_outer_steps` rounds.
+    **End.** A round has `num_inner_steps` steps. Its last step gives no reward, and then everything begins again. The
+    episode terminates after `num_outer_steps` rounds.
 
-    These are the rules of JaxMARL 0.2.0, with what seems not to be meant there: the direction after a start is never
-    the last of the four; fixed coins have the same colours in all rounds; in the beginning of a round a coin hides a
-    player that stands on its cell, who takes it by staying; and the last step of a round gives no reward. JaxMARL
+    These are the rules of JaxMARL 0.2.0, including some that look like mistakes. The direction after a start is never
+    the last of the four. Fixed coins have the same colours in all rounds. At the beginning of a round a coin hides a
+    player that stands on its cell; that player takes it by staying. The last step of a round gives no reward. JaxMARL
     draws the direction, the place and who comes first from one random number; here they are independent. Its
     `payoff_matrix`, `[[[rr, rb], [br, bb]], ...]` for red and then for blue, is understood.
     """
