@@ -97,7 +97,10 @@ def refined(pair: Pair, normal: np.ndarray) -> tuple[float, np.ndarray, np.ndarr
 
 def searched(m: Any) -> bool:
     """Whether a model has capsules and cylinders that may touch."""
-    round_, flat = (np.flatnonzero((m.geom_type == kind) & (m.geom_contype | m.geom_conaffinity > 0)) for kind in (CAPSULE, CYLINDER))
+    round_, flat = (
+        np.flatnonzero((m.geom_type == kind) & (m.geom_contype | m.geom_conaffinity > 0))
+        for kind in (CAPSULE, CYLINDER)
+    )
     return bool(len(round_) and len(flat))
 
 

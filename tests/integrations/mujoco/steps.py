@@ -1,9 +1,11 @@
 """A step of a robot's env here and in Gymnasium, from wild states and from visited ones.
 
 What float32 may do wrong is `CHAIN` times what an ulp explains, as in ``tests/test_physics.py``: an ulp of each number
-of the state and, here, of each of the model's constants, which float32 rounds, too. An ulp of the state moves all shapes
-of a body together. Roundings do not; and where shapes of one body are deep in another and push against each other, as
-those of Pusher's fingertip in the table, little counts but how they lie to each other.
+of the state and, here, of each of the model's constants, which float32 rounds, too, and of each entry of the matrix of
+Newton's method. An ulp of the state moves all contacts of a body together and leaves that matrix of low rank; roundings do
+neither. It counts where shapes of one body are deep in another and push against each other, as those of Pusher's
+fingertip do in the table. Of 4,096 wild states of Pusher the largest error is 1,300 times what state and constants
+explain, and 60 times what all three do.
 """
 
 from __future__ import annotations
@@ -47,6 +49,27 @@ def nudged(m: Any, rng: np.random.Generator) -> Any:
             constants = getattr(m.opt, rest) if kind == "opt" else getattr(m, field.name)
             constants[...] = off(constants, rng)
     return m
+
+
+def shaken(m: Any, qpos: np.ndarray, qvel: np.ndarray, ctrl: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """How much a step's velocities may change where each entry of Newton's matrix is an ulp of its summands off.
+
+    At the minimum that matrix, ``M + J' D J`` over the active constraints, times the acceleration is given.
+    """
+    d, out, full = mujoco.MjData(m), [], np.zeros((m.nv, m.nv))
+    for state in zip(qpos, qvel, ctrl, strict=True):
+        mujoco.mj_resetData(m, d)
+        d.qpos[:], d.qvel[:], d.ctrl[:] = state
+        mujoco.mj_forward(m, d)
+        mujoco.mj_fullM(m, d, full)
+        active = d.efc_state == mujoco.mjtConstraintState.mjCNSTRSTATE_QUADRATIC
+        rows, stiffness = d.efc_J.reshape(-1, m.nv)[active], d.efc_D[active, None]
+        summands = abs(full) + abs(rows).T @ (stiffness * abs(rows))
+        upper = np.triu(rng.choice([-ULP, ULP], (8, m.nv, m.nv)))
+        off = summands * (upper + np.triu(upper, 1).swapaxes(1, 2))
+        changes = np.linalg.solve(full + rows.T @ (stiffness * rows), (off @ d.qacc).T)
+        out.append(m.opt.timestep * abs(changes).max())
+    return np.array(out)
 
 
 def learned(robot: str, n: int) -> tuple[np.ndarray, np.ndarray]:

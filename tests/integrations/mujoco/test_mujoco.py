@@ -19,7 +19,7 @@ from physics_steps import Steps
 from reference import nearest
 from reference.elements import ELEMENTS, near
 from reference.record_mujoco import ASSETS, FILES, compiled, exact, stepped, varied, visited, wild
-from steps import CHAIN, ULP, assert_same_step, largest, learned, nudged, off, theirs_after
+from steps import CHAIN, ULP, assert_same_step, largest, learned, nudged, off, shaken, theirs_after
 
 import gpuzoo
 from gpuzoo.envs.mujoco.robot import Robot
@@ -75,10 +75,14 @@ def test_a_step_from_thousands_of_states(name):
         changed_qpos, changed_qvel = stepped(nudged(m, rng), *(off(x, rng) for x in (qpos, qvel, ctrl)))
         moved_qpos = np.maximum(moved_qpos, largest(changed_qpos - next_qpos))
         moved_qvel = np.maximum(moved_qvel, largest(changed_qvel - next_qvel))
+    moved = shaken(m, qpos, qvel, ctrl, rng)
+    moved_qvel, moved_qpos = moved_qvel + moved, moved_qpos + m.opt.timestep * moved
     wrong_qvel = largest(single_qvel - next_qvel) / (moved_qvel + ULP * (scale + largest(next_qvel - qvel)))
     wrong_qpos = largest(single_qpos - next_qpos) / (moved_qpos + ULP * (1 + largest(next_qpos)))
     for wrong in (wrong_qvel, wrong_qpos):
-        print(f"{name}: {np.quantile(wrong[fine], 0.999):.0f} ulps of wild states, {wrong[STATES:][fine[STATES:]].max():.0f} of others")
+        print(
+            f"{name}: {np.quantile(wrong[fine], 0.999):.0f} ulps of wild states, {wrong[STATES:][fine[STATES:]].max():.0f} of others"
+        )
         assert np.quantile(wrong[fine], 0.999) < CHAIN, np.sort(wrong[fine])[-9:]
         assert np.all(wrong[STATES:][fine[STATES:]] < CHAIN)  # those that are visited
 
