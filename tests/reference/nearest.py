@@ -1,8 +1,8 @@
 """MuJoCo's step with the nearest points of a capsule and a cylinder exact.
 
-MuJoCo searches them by comparing distances. A point that is `e` off is farther by about `e` squared, which rounding hides
-from 1e-8 on, whatever the tolerance; so normals are 1e-8 off, and velocities. Here MuJoCo finds the contact, and its
-normal is then put where a derivative is zero, which rounding hides from 1e-16 on only.
+MuJoCo searches them by comparing distances. A point that is `e` off is farther by about `e` squared, which rounding
+hides from 1e-8 on, whatever the tolerance; so normals are 1e-8 off, and velocities. Here MuJoCo finds the contact, and
+its normal is then put where a derivative is zero, which rounding hides from 1e-16 on only.
 """
 
 from __future__ import annotations

@@ -4,8 +4,9 @@
     PYTHONPATH=tests python -m reference.record_mujoco
 
 Half of the states are wild (past limits, upside down, deep in the ground), half are visited under random actions. The
-solver is run to its exact minimum, and so is the search for nearest points (``nearest.py``). Arrays are called ``<model>_<qpos, qvel, ctrl, next_qpos, next_qvel>``. Files are
-``mujoco_steps.npz`` and, with the models' constants, ``mujoco_elements.npz``.
+solver is run to its exact minimum, and so is the search for nearest points (``nearest.py``). Arrays are called
+``<model>_<qpos, qvel, ctrl, next_qpos, next_qvel>``. Files are ``mujoco_steps.npz`` and, with the models' constants,
+``mujoco_elements.npz``.
 """
 
 from __future__ import annotations

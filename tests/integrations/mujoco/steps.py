@@ -2,8 +2,8 @@
 
 What float32 may do wrong is `CHAIN` times what an ulp explains, as in ``tests/test_physics.py``: an ulp of each number
 of the state and, here, of each of the model's constants, which float32 rounds, too, and of each entry of the matrix of
-Newton's method. An ulp of the state moves all contacts of a body together and leaves that matrix of low rank; roundings do
-neither. It counts where shapes of one body are deep in another and push against each other, as those of Pusher's
+Newton's method. An ulp of the state moves all contacts of a body together and leaves that matrix of low rank; roundings
+do neither. It counts where shapes of one body are deep in another and push against each other, as those of Pusher's
 fingertip do in the table. Of 4,096 wild states of Pusher the largest error is 1,300 times what state and constants
 explain, and 60 times what all three do.
 """
