@@ -103,8 +103,8 @@ def assert_same_score(game: str, act: Act, **config: Any) -> None:
 
     score = assert_equal_means(sample)
     ours, _ = pair(game, 100, **config)
-    size = ours.single_action_space.shape
-    chance = returns(ours, lambda seen, _: np.random.default_rng(0).uniform(-1, 1, (len(seen), *size)), 30)
+    rng, space = np.random.default_rng(0), ours.single_action_space
+    chance = returns(ours, lambda seen, _: rng.uniform(space.low, space.high, (len(seen), *space.shape)), 30)
     assert score > chance.mean() + chance.std()
 
 
