@@ -1,9 +1,9 @@
 """Whole episodes here and in Gymnasium's own envs: policies trained here or there score the same, and so does chance.
 
 **The rule.** Two means of 100 episodes may differ by two standard errors of the difference of independent ones; those
-of long rollouts by two standard errors of the pairs' differences. Both begin in the same states and have the same noise,
-so most pairs differ by less. But motion that does not die out forgets
-where it began; then one pair of equal means in twenty differs by more, and there are many pairs. So what does is played
+of long rollouts by two standard errors of the pairs' differences. Both begin in the same states and have the same
+noise, so most pairs differ by less. But motion that does not die out forgets where it began; then one pair of equal
+means in twenty differs by more, and there are many pairs. So what does is played
 again, by four times as many episodes of other seeds, and then by sixteen times as many, and has to keep to two standard
 errors once. Of equal means one pair in 8,000 fails; what differs by three standard errors of the first sample fails
 five times in six. Numbers of episodes and seeds are not to be chosen again. The output says what was played again.
