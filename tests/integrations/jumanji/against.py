@@ -36,6 +36,9 @@ class Against:
         action: Jumanji's actions from our flat ones.
         observe: Jumanji's observation of one state, for games with chance: theirs draws other numbers.
         chance: fields of Jumanji's state that chance changes.
+        over: which of our states are the last ones, given whether the actions were legal, if chance decides about it.
+        after_illegal: whether states and observations are the same after an illegal action, too.
+        also: what else is compared: a function of our states, theirs and `live`.
         rounding: largest difference of a reward, as a part of it or absolute.
         seen_rounding: largest difference of a number of an observation, as a part of it.
     """
@@ -48,6 +51,9 @@ class Against:
     action: Callable[[NDArray[Any]], NDArray[Any]] = lambda actions: actions
     observe: Callable[[Any], Any] | None = None
     chance: Sequence[str] = ()
+    over: Callable[[Any, NDArray[np.bool_]], NDArray[np.bool_]] | None = None
+    after_illegal: bool = True
+    also: Callable[[Any, Any, NDArray[np.bool_]], None] | None = None
     rounding: float = 0.0
     seen_rounding: float = 0.0
 
@@ -69,8 +75,16 @@ class Against:
         reward, theirs = after["reward"][live, 0], np.asarray(timestep.reward)[live]
         assert (abs(reward - theirs) <= self.rounding * np.maximum(1.0, abs(theirs))).all()
         ended = (after["terminated"] | after["truncated"])[:, 0].astype(bool)
-        np.testing.assert_array_equal(ended[live], np.asarray(timestep.step_type)[live] == LAST)
         ours = self.state_of(after)
+        legal = np.ones(len(live), bool)
+        if self.mask is not None:
+            legal = before["action_mask"][np.arange(len(live)), 0, actions] != 0
+        last = self.over(ours, legal) if self.over else np.asarray(timestep.step_type) == LAST
+        np.testing.assert_array_equal(ended[live], last[live])
+        if not self.after_illegal:
+            live = live & legal
+        if self.also:
+            self.also(ours, state, live)
         for name in (f.name for f in dataclasses.fields(ours)):
             if name != "key" and name not in self.chance and getattr(ours, name) is not None:
                 pairs = zip(jax.tree.leaves(getattr(ours, name)), jax.tree.leaves(getattr(state, name)), strict=True)
