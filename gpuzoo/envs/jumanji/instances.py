@@ -22,7 +22,9 @@ from gpuzoo.core.files import replacing
 class InstanceConfig(Config):
     """Where instances come from."""
 
-    instances: str = param("", doc="file (.npz) with instances, or a dictionary of its arrays; without it they are drawn")
+    instances: str = param(
+        "", doc="file (.npz) with instances, or a dictionary of its arrays; without it they are drawn"
+    )
     instance: float = param(-1.0, low=-1.0, doc="number of the instance, per env if wanted; -1: any, for each episode")
 
 
@@ -85,6 +87,10 @@ class OfInstances(EnvDef):
             if cfg.instance != -1:
                 raise ValueError(f"{self.id}: instance={cfg.instance:g} has no meaning without instances.")
             return
+        self.check_number(cfg)
+
+    def check_number(self, cfg: Any) -> None:
+        """Raises ValueError if there is no instance of the number that the configuration names."""
         count = len(next(iter(self._given(cfg).values())))
         if cfg.instance != -1 and not (cfg.instance >= 0 and cfg.instance == int(cfg.instance) < count):
             raise ValueError(f"{self.id}: instance must be -1 or a number from 0 to {count - 1}, not {cfg.instance:g}.")

@@ -124,7 +124,9 @@ class Maze(OfInstances):
             "walls": Field("bool", ("CELLS",), "whether each cell is a wall, at num_cols * row + column"),
             "agent": Field("int32", doc="cell of the walker"),
             "target": Field("int32", doc="cell of the target"),
-            "chamber": Field("int32", ("CHAMBERS", 4), "chambers to be divided: left, top, width, height", scratch=True),
+            "chamber": Field(
+                "int32", ("CHAMBERS", 4), "chambers to be divided: left, top, width, height", scratch=True
+            ),
         }
 
     def aspect(self, cfg: MazeConfig) -> float:

@@ -74,7 +74,9 @@ class Snake(EnvDef):
 
     def fields(self, cfg: SnakeConfig) -> dict[str, Field]:
         return {
-            "until": Field("int32", ("CELLS",), "clock at which the body has left each cell, at num_cols * row + column"),
+            "until": Field(
+                "int32", ("CELLS",), "clock at which the body has left each cell, at num_cols * row + column"
+            ),
             "clock": Field("int32", doc="steps without a fruit"),
             "length": Field("int32", doc="cells of the snake"),
             "head": Field("int32", doc="cell of the head"),

@@ -117,7 +117,9 @@ class Tetris(EnvDef):
     def fields(self, cfg: TetrisConfig) -> dict[str, Field]:
         return {
             "filled": Field("uint32", ("ROWS",), "filled cells of each row, a bit for each column"),
-            "colour": Field("uint8", ("CELLS",), "1 more than the piece that filled each cell, at num_cols * row + column"),
+            "colour": Field(
+                "uint8", ("CELLS",), "1 more than the piece that filled each cell, at num_cols * row + column"
+            ),
             "piece": Field("int32", doc="the piece to drop: 0 to 6"),
             "legal": Field("uint32", (ROTATIONS,), "legal columns of each rotation, a bit for each"),
             "score": Field("float32", doc="sum of the rewards"),

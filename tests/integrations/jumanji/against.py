@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpuzoo import Simulator, get
+from gpuzoo.core.definition import choices
 
 Arrays = Mapping[str, NDArray[Any]]
 LAST = 2  # step type of dm_env
@@ -33,7 +34,7 @@ class Against:
         state_of: Jumanji's states with our fields, all envs in one; leaves are NumPy arrays or None.
         seen: our observations (n, size) from Jumanji's.
         mask: our action masks (n, actions) from Jumanji's observations; all actions are legal without it.
-        action: Jumanji's actions from our flat ones.
+        action: Jumanji's actions from ours.
         observe: Jumanji's observation of one state, for games with chance: theirs draws other numbers.
         chance: fields of Jumanji's state that chance changes.
         over: which of our states are the last ones, given whether the actions were legal, if chance decides about it.
@@ -76,9 +77,7 @@ class Against:
         assert (abs(reward - theirs) <= self.rounding * np.maximum(1.0, abs(theirs))).all()
         ended = (after["terminated"] | after["truncated"])[:, 0].astype(bool)
         ours = self.state_of(after)
-        legal = np.ones(len(live), bool)
-        if self.mask is not None:
-            legal = before["action_mask"][np.arange(len(live)), 0, actions] != 0
+        legal = self.legal(before, actions)
         last = self.over(ours, legal) if self.over else np.asarray(timestep.step_type) == LAST
         np.testing.assert_array_equal(ended[live], last[live])
         if not self.after_illegal:
@@ -106,15 +105,32 @@ class Against:
             legal = np.asarray(self.mask(observation))
             np.testing.assert_array_equal(arrays["action_mask"][live, 0].astype(bool), legal[live])
 
-    def legal_actions(self, rng: np.random.Generator) -> NDArray[Any]:
-        """Any of them, for each env."""
-        shape = (self.sim.num_envs, self.choices())
-        mask = np.ones(shape) if self.mask is None else self.sim.arrays["action_mask"][:, 0] != 0
-        return (rng.random(mask.shape) * mask).argmax(1)
+    def legal(self, arrays: Arrays, actions: NDArray[Any]) -> NDArray[np.bool_]:
+        """Which actions are legal."""
+        if self.mask is None:
+            return np.ones(len(actions), bool)
+        parts = actions.reshape(len(actions), -1) + self._offsets()
+        return (np.take_along_axis(arrays["action_mask"][:, 0], parts, axis=1) != 0).all(1)
 
-    def choices(self) -> int:
-        """Number of actions."""
-        return int(self.sim.layout.action_spaces["agent"].n)
+    def any_actions(self, rng: np.random.Generator, *, legal: bool) -> NDArray[Any]:
+        """Random ones for each env, as the space has them."""
+        n, sizes = self.sim.num_envs, self._sizes()
+        mask = self.sim.arrays["action_mask"][:, 0] if legal and self.mask is not None else np.ones((n, sum(sizes)))
+        chances = np.split(rng.random(mask.shape) * (mask != 0), self._offsets()[1:], axis=1)
+        actions = np.stack([chance.argmax(1) for chance in chances], 1)
+        return actions if len(sizes) > 1 else actions[:, 0]
+
+    def _sizes(self) -> list[int]:
+        return choices(self.sim.layout.action_spaces["agent"])
+
+    def _offsets(self) -> NDArray[Any]:
+        return np.cumsum([0, *self._sizes()[:-1]])
+
+    def some_illegal(self, rng: np.random.Generator, illegal: float) -> NDArray[Any]:
+        """Random legal actions, but in a part of the envs any."""
+        legal, other = (self.any_actions(rng, legal=legal) for legal in (True, False))
+        chosen = rng.random(self.sim.num_envs) < illegal
+        return np.where(chosen.reshape(-1, *[1] * (legal.ndim - 1)), other, legal)
 
     def follow(self, moves: int = MOVES, illegal: float = 0.01) -> None:
         """Whole episodes of random legal moves, and of some illegal ones beside them."""
@@ -123,20 +139,15 @@ class Against:
             self.sim.reset(seed=seed)
             live, seed = np.ones(n, bool), seed + 1
             while live.any() and made < moves:
-                actions, random = self.legal_actions(rng), rng.random(n) < illegal
-                actions = np.where(random, rng.integers(0, self.choices(), n), actions)
-                ended = self.step(actions, live)
-                made += int((live & ~random).sum())
-                live &= ~ended
+                actions = self.some_illegal(rng, illegal)
+                made += int((live & self.legal(self.sim.arrays, actions)).sum())
+                live &= ~self.step(actions, live)
 
     def from_states(self, states: Arrays, illegal: float = 0.1) -> None:
-        """One step from each of these states, with their observations before it."""
-        rng = np.random.default_rng(1)
+        """One step from each of these states."""
         self.sim.reset(seed=1)
         self.sim.set_state(dict(states))
-        actions = self.legal_actions(rng)
-        actions = np.where(rng.random(len(actions)) < illegal, rng.integers(0, self.choices(), len(actions)), actions)
-        self.step(actions, np.ones(len(actions), bool))
+        self.step(self.some_illegal(np.random.default_rng(1), illegal), np.ones(self.sim.num_envs, bool))
 
 
 def keys(n: int) -> Any:

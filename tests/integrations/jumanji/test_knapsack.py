@@ -72,5 +72,7 @@ def test_given_instances_of_unlike_size():
     for k, size in enumerate(given["size"]):
         here = sim.arrays["size"] == size
         assert abs(here.mean() - 1 / 3) < 5 * np.sqrt(2 / 9 / 1000)
-        assert (sim.arrays["weights"][here] == np.where(np.arange(50) < size, given["weights"][k].astype(np.float32), -1)).all()
+        assert (
+            sim.arrays["weights"][here] == np.where(np.arange(50) < size, given["weights"][k].astype(np.float32), -1)
+        ).all()
         assert (sim.arrays["action_mask"][here, 0].sum(1) == size).all()

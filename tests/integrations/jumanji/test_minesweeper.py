@@ -19,7 +19,11 @@ OTHER = {"revealed_empty_square_reward": 0.5, "revealed_mine_reward": -2.0, "inv
 
 def minesweeper(n: int, rows: int, columns: int, mines: int, **rewards) -> Against:
     options = {"generator": UniformSamplingGenerator(rows, columns, mines)}
-    env = Minesweeper(**options, reward_function=DefaultRewardFn(*rewards.values())) if rewards else Minesweeper(**options)
+    env = (
+        Minesweeper(**options, reward_function=DefaultRewardFn(*rewards.values()))
+        if rewards
+        else Minesweeper(**options)
+    )
 
     def state_of(arrays):
         where = np.nonzero(members(arrays["mines"], rows * columns))[1].reshape(n, mines)

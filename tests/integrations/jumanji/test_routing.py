@@ -91,7 +91,9 @@ def test_tsp_of_given_instances_of_unlike_size():
         ], 1)  # fmt: skip
         small.mask = lambda o, c=cities: np.pad(np.asarray(o.action_mask), ((0, 0), (0, 20 - c)))
         sim.reset(seed=0)
-        np.testing.assert_array_equal(sim.arrays["coordinates"][:, :cities], given["coordinates"][50 * k : 50 * k + 50, :cities])
+        np.testing.assert_array_equal(
+            sim.arrays["coordinates"][:, :cities], given["coordinates"][50 * k : 50 * k + 50, :cities]
+        )
         small.follow(50 * cities * 3, illegal=0.0)
 
 

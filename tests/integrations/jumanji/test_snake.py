@@ -98,7 +98,13 @@ def test_new_fruits_are_in_any_free_cell():
     sim = simulator("Snake-v1", n, num_rows=2, num_cols=4)
     sim.reset(seed=0)
     until = np.tile(np.array([1, 2, 0, 0, 0, 0, 0, 0], np.int32), (n, 1))
-    state = {"until": until, "clock": np.zeros(n), "length": np.full(n, 2), "head": np.full(n, 1), "fruit": np.full(n, 2)}
+    state = {
+        "until": until,
+        "clock": np.zeros(n),
+        "length": np.full(n, 2),
+        "head": np.full(n, 1),
+        "fruit": np.full(n, 2),
+    }
     sim.set_state({name: np.asarray(array, np.int32) for name, array in state.items()})
     sim.arrays["action"][...] = 1
     sim.step()
