@@ -1,7 +1,7 @@
 """Games side by side: gpuzoo and other libraries in one run, on one machine, taking turns, with random actions.
 
-    python scripts/bench_games.py [--only REGEX] [--jaxmarl PYTHON] [--gymnax PYTHON] [--pgx PYTHON] [--vmas PYTHON]
-        [--envpool PYTHON] [--pufferlib PYTHON] [--originals PYTHON] [--threads 2] [--seconds 0.5] [--rounds 5]
+    python scripts/bench_games.py [--only REGEX] [--jaxmarl PYTHON] [--gymnax PYTHON] [--pgx PYTHON] [--jumanji PYTHON]
+        [--vmas PYTHON] [--envpool PYTHON] [--pufferlib PYTHON] [--originals PYTHON] [--threads 2] [--seconds 0.5] [--rounds 5]
         [--clock wall|cpu] [--json FILE]
 
 PYTHON is an interpreter in which that library is installed, which need not have gpuzoo; ``games_peers.py`` runs
@@ -36,7 +36,7 @@ from gpuzoo.tools import provenance
 
 PEERS = Path(__file__).with_name("games_peers.py")
 TITLES = {
-    "jaxmarl": "JaxMARL", "gymnax": "gymnax", "pgx": "Pgx", "vmas": "VMAS", "envpool": "EnvPool",
+    "jaxmarl": "JaxMARL", "gymnax": "gymnax", "pgx": "Pgx", "jumanji": "Jumanji", "vmas": "VMAS", "envpool": "EnvPool",
     "pufferlib": "PufferLib", "mpe2": "MPE2", "gymnasium": "the original", "pettingzoo": "PettingZoo",
     "overcooked_ai": "the original", "magent2": "MAgent2", "hanabi": "the original",
 }  # fmt: skip
@@ -45,8 +45,8 @@ ORIGINALS = {
     "mpe2": "pettingzoo", "pettingzoo": "pettingzoo", "gymnasium": "gymnasium", "overcooked_ai": "overcooked_ai",
     "magent2": "magent2", "hanabi": "hanabi",
 }  # fmt: skip
-LIBRARIES = ("jaxmarl", "gymnax", "pgx", "vmas", "envpool", "pufferlib")
-COMPILED_LOOP = ("jaxmarl", "gymnax", "pgx")
+LIBRARIES = ("jaxmarl", "gymnax", "pgx", "jumanji", "vmas", "envpool", "pufferlib")
+COMPILED_LOOP = ("jaxmarl", "gymnax", "pgx", "jumanji")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -170,6 +170,15 @@ PAIRS = (
     gymnax("Pong-v0", "Pong-misc"),
     Pair("Pong-v0", {"use_visual_obs": False}, {"pufferlib": "pong.pong:Pong"}),  # it has numbers, no picture
 )
+
+
+PAIRS += tuple(
+    Pair(name, {}, {"jumanji": name})
+    for name in (
+        "TSP-v1", "CVRP-v1", "Knapsack-v1", "Snake-v1", "Maze-v0", "SlidingTilePuzzle-v0", "Minesweeper-v0", "Tetris-v0",
+        "GraphColoring-v1", "RubiksCube-v0", "RubiksCube-partly-scrambled-v0", "JobShop-v0", "Sudoku-v0",
+    )
+)  # fmt: skip
 
 
 class ContestantError(Exception):

@@ -68,10 +68,13 @@ def gpuzoo(game: dict[str, Any]) -> tuple[list[Case], Callable[[Case], Work]]:
     return [[mode, batch] for mode in ("step", "rollout") for batch in batches], start
 
 
-def _scan(step: Callable[..., Any], reset: Callable[..., Any]) -> Callable[[Case], Work]:
+def _scan(step: Callable[..., Any], reset: Callable[..., Any], *, batched: bool = False) -> Callable[[Case], Work]:
     """Steps of a batch under `lax.scan`; with two devices each has half of the batch. All that a step gives is kept, so
-    that XLA computes it."""
+    that XLA computes it. `step` and `reset` are of one env, or `batched`."""
     import jax
+
+    if not batched:
+        step, reset = jax.vmap(step), jax.vmap(reset)
 
     def start(case: Case) -> Work:
         _, devices, batch = case
@@ -79,8 +82,8 @@ def _scan(step: Callable[..., Any], reset: Callable[..., Any]) -> Callable[[Case
 
         def begin(key: Any) -> Any:
             keys = jax.random.split(key, part)
-            _, state = jax.vmap(reset)(keys)
-            out, after = jax.eval_shape(jax.vmap(step), keys, state)
+            _, state = reset(keys)
+            out, after = jax.eval_shape(step, keys, state)
             # of the types that a step gives, strong ones, or else the second call compiles anew
             key_type = jax.dtypes.prng_key
             is_key = jax.tree.map(lambda x: jax.dtypes.issubdtype(x.dtype, key_type), state)
@@ -88,7 +91,7 @@ def _scan(step: Callable[..., Any], reset: Callable[..., Any]) -> Callable[[Case
             return jax.tree.map(lambda x: jax.numpy.zeros(x.shape, x.dtype), out), state
 
         def one(carry: Any, key: Any) -> Any:
-            out, state = jax.vmap(step)(jax.random.split(key, part), carry[1])
+            out, state = step(jax.random.split(key, part), carry[1])
             return (out, state), None
 
         def run(key: Any, carry: Any) -> Any:
@@ -189,6 +192,38 @@ def pgx(game: dict[str, Any]) -> tuple[list[Case], Callable[[Case], Work]]:
         return state.observation, state
 
     return _scan_cases(game), _scan(step, reset)
+
+
+def jumanji(game: dict[str, Any]) -> tuple[list[Case], Callable[[Case], Work]]:
+    """Legal moves at random. Only envs that have ended are reset, one by one, as Jumanji's wrapper does it."""
+    import jax
+    import jax.numpy as jnp
+    import jumanji
+    import numpy as np
+    from jumanji.wrappers import VmapAutoResetWrapper
+
+    env = VmapAutoResetWrapper(jumanji.make(game["id"], **game["config"]))
+    spec = env.action_spec
+    sizes = np.asarray(getattr(spec, "num_values", 0))
+
+    def action(key: Any, observation: Any) -> Any:
+        if not hasattr(observation, "action_mask"):
+            return jax.random.randint(key, sizes.shape, 0, jnp.asarray(sizes))
+        chances = jnp.where(observation.action_mask, 0.0, -jnp.inf)
+        if sizes.ndim == 0 or chances.shape != tuple(sizes):  # one choice, or some that do not depend on each other
+            return jax.random.categorical(key, chances)
+        drawn = jax.random.categorical(key, chances.reshape(-1))
+        return jnp.stack(jnp.unravel_index(drawn, chances.shape)).astype(jnp.int32)
+
+    def reset(keys: Any) -> Any:
+        state, timestep = env.reset(keys)
+        return timestep, (state, timestep.observation)
+
+    def step(keys: Any, carry: Any) -> Any:
+        state, timestep = env.step(carry[0], jax.vmap(action)(keys, carry[1]))
+        return timestep, (state, timestep.observation)
+
+    return _scan_cases(game), _scan(step, reset, batched=True)
 
 
 def vmas(game: dict[str, Any]) -> tuple[list[Case], Callable[[Case], Work]]:
@@ -416,6 +451,7 @@ LIBRARIES = {
     "jaxmarl": jaxmarl,
     "gymnax": gymnax,
     "pgx": pgx,
+    "jumanji": jumanji,
     "vmas": vmas,
     "envpool": envpool,
     "pufferlib": pufferlib,

@@ -32,20 +32,20 @@ class CVRP(OfSizedInstances):
     vehicle still carries as much as the customer demands. The depot fills the vehicle up. Coordinates are drawn
     uniformly from the unit square and demands from 1 to ``max_demand`` - 1, or both are given.
 
-    **Instances.** ``instances`` is a dataset with `coordinates`, (instances, num_nodes + 1, 2) in [0, 1], and `demands`,
-    (instances, num_nodes + 1), integers up to ``max_capacity``, 0 for the depot. Each episode takes one of them at random,
-    or always the one that ``instance`` names. Instances may be smaller than ``num_nodes``: `size` of the dataset,
-    (instances,), says how many customers there are; the first ones count. ``size`` does the same for drawn instances. It
-    may differ between envs, or be drawn anew for each episode by ``gpuzoo.Uniform``. Absent customers have the
-    coordinates -1 and the demand 0, count as visited, and are never legal.
+    **Instances.** ``instances`` is a dataset with `coordinates`, (instances, num_nodes + 1, 2) in [0, 1], and
+    `demands`, (instances, num_nodes + 1), integers up to ``max_capacity``, 0 for the depot. Each episode takes one of
+    them at random, or always the one that ``instance`` names. Instances may be smaller than ``num_nodes``: `size` of
+    the dataset, (instances,), says how many customers there are; the first ones count. ``size`` does the same for drawn
+    instances. It may differ between envs, or be drawn anew for each episode by ``gpuzoo.Uniform``. Absent customers
+    have the coordinates -1 and the demand 0, count as visited, and are never legal.
 
-    **Actions.** `Discrete(num_nodes + 1)`: the node to drive to. The action mask holds the customers that were not visited
-    and demand no more than is left, and the depot unless the vehicle is there.
+    **Actions.** `Discrete(num_nodes + 1)`: the node to drive to. The action mask holds the customers that were not
+    visited and demand no more than is left, and the depot unless the vehicle is there.
 
     **Observation.** `Box(6 num_nodes + 6)`, float32: x and y of each node; demand of each node as a part of
-    ``max_capacity``; whether it is still to be visited, which is true of the depot unless the vehicle is there; the last
-    node; 2 ``num_nodes`` nodes of the route, beginning with the depot and filled up with it; what is left as a part of
-    ``max_capacity``.
+    ``max_capacity``; whether it is still to be visited, which is true of the depot unless the vehicle is there; the
+    last node; 2 ``num_nodes`` nodes of the route, beginning with the depot and filled up with it; what is left as a
+    part of ``max_capacity``.
 
     **Reward.** Minus the distance from the last node to this one. With ``reward="sparse"`` only the last step is paid,
     with minus the length of all routes. An illegal action gives minus twice the size times the root of 2.
@@ -56,6 +56,9 @@ class CVRP(OfSizedInstances):
 
     id = "CVRP-v1"
     Config = CVRPConfig
+    exempt: ClassVar[Mapping[str, str]] = {
+        "rows_are_stored_in_few_sectors": "Masks are no whole sectors, and few envs observe at a time, as rows are long.",
+    }
     invalid_action = -1
     action_mask = True
     chooses = True
@@ -143,9 +146,11 @@ class CVRP(OfSizedInstances):
         scale = max(0.5, min(1.0, 20 / size)) / max(int(demands.max()), 1)
         for k in range(1, size + 1):
             colour = "grey" if left[k] else "slate"
-            canvas.circle(*places[k], 0.008 + 0.016 * scale * float(demands[k]), fill=colour)
+            radius = 0.008 + 0.016 * scale * float(demands[k])
+            canvas.circle(float(places[k, 0]), float(places[k, 1]), radius, fill=colour)
         x, y = places[0]
         canvas.rect(x - 0.02, y - 0.02, x + 0.02, y + 0.02, fill="ink", radius=0.005)
-        canvas.circle(*places[int(state["position"])], 0.012, fill="white", outline="red", width=2.5)
+        x, y = places[int(state["position"])]
+        canvas.circle(float(x), float(y), 0.012, fill="white", outline="red", width=2.5)
         carries = f"load {int(state['capacity'])} of {cfg.max_capacity}"
         canvas.hud(left=f"{int((~left[1:]).sum())} of {size} customers   {carries}", right=f"length {length:.2f}")

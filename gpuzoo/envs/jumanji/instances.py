@@ -39,11 +39,7 @@ class SizedConfig(InstanceConfig):
 class Part:
     """An array of an instance.
 
-    Args:
-        shape: within one instance.
-        dtype: what the rules read.
-        low: the smallest value.
-        high: the largest value.
+    Args: shape: within one instance. dtype: what the rules read. low: the smallest value. high: the largest value.
     """
 
     shape: tuple[int, ...]
@@ -157,7 +153,7 @@ def _kept(arrays: Mapping[str, Any]) -> Path:
         digest.update(array.tobytes())
     path = cache_root() / "instances" / f"{digest.hexdigest()[:32]}.npz"
     if not path.is_file():
-        np.savez(buffer, **plain)
+        np.savez(buffer, **plain)  # type: ignore[arg-type]
         with replacing(path) as file:
             file.write(buffer.getvalue())
     return path

@@ -43,19 +43,19 @@ class JobShop(OfSizedInstances):
 
     **Instances.** ``instances`` is a dataset with `ops_machine_ids` and `ops_durations`, (instances, num_jobs,
     max_num_ops) each, -1 after the last operation of a job. Each episode takes one of them at random, or always the one
-    that ``instance`` names. Instances may be smaller than ``num_jobs``: `size` of the dataset, (instances,), says how many
-    jobs there are; the first ones count. ``size`` does the same for drawn instances. It may differ between envs, or be
-    drawn anew for each episode by ``gpuzoo.Uniform``. Absent jobs have no operations. ``generator="toy"`` is an instance of
-    Jumanji whose best schedule takes 8 steps; it needs ``num_jobs=5``, ``num_machines=4``, ``max_num_ops=4`` and
-    ``max_op_duration=4``.
+    that ``instance`` names. Instances may be smaller than ``num_jobs``: `size` of the dataset, (instances,), says how
+    many jobs there are; the first ones count. ``size`` does the same for drawn instances. It may differ between envs,
+    or be drawn anew for each episode by ``gpuzoo.Uniform``. Absent jobs have no operations. ``generator="toy"`` is an
+    instance of Jumanji whose best schedule takes 8 steps; it needs ``num_jobs=5``, ``num_machines=4``,
+    ``max_num_ops=4`` and ``max_op_duration=4``.
 
     **Actions.** `MultiDiscrete`, ``num_jobs`` + 1 for each machine: the job whose next operation it begins, or
-    ``num_jobs`` for nothing. The action mask holds the jobs that a free machine can begin; nothing is always legal. No two
-    machines can begin the same job, so any legal choices fit together.
+    ``num_jobs`` for nothing. The action mask holds the jobs that a free machine can begin; nothing is always legal. No
+    two machines can begin the same job, so any legal choices fit together.
 
-    **Observation.** `Box(3 num_jobs max_num_ops + 2 num_machines)`, int16: the machine of each operation of each job; its
-    duration, both -1 after the last one; whether it is still to be begun; the job that each machine processes or has just
-    processed, ``num_jobs`` for none; the steps until it is free.
+    **Observation.** `Box(3 num_jobs max_num_ops + 2 num_machines)`, int16: the machine of each operation of each job;
+    its duration, both -1 after the last one; whether it is still to be begun; the job that each machine processes or
+    has just processed, ``num_jobs`` for none; the steps until it is free.
 
     **Reward.** -1 per step. If all machines do nothing, or an action is illegal, minus the number of jobs times
     ``max_num_ops`` times ``max_op_duration``.

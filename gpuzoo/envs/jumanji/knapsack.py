@@ -31,22 +31,25 @@ class Knapsack(OfSizedInstances):
 
     **Instances.** ``instances`` is a dataset with `weights` and `values`, (instances, num_items) each, in [0, 1]. Each
     episode takes one of them at random, or always the one that ``instance`` names. Instances may be smaller than
-    ``num_items``: `size` of the dataset, (instances,), says how many items there are; the first ones count. ``size`` does
-    the same for drawn instances. It and ``total_budget`` may differ between envs, or be drawn anew for each episode by
-    ``gpuzoo.Uniform``. Absent items have the weight and value -1, and are never legal.
+    ``num_items``: `size` of the dataset, (instances,), says how many items there are; the first ones count. ``size``
+    does the same for drawn instances. It and ``total_budget`` may differ between envs, or be drawn anew for each
+    episode by ``gpuzoo.Uniform``. Absent items have the weight and value -1, and are never legal.
 
     **Actions.** `Discrete(num_items)`: the item to pack. The action mask holds the unpacked items that still fit in.
 
     **Observation.** `Box(3 num_items)`, float32: weight of each item; value of each item; whether it is packed.
 
-    **Reward.** The item's value. With ``reward="sparse"`` only the last step is paid, with the value of all packed items.
-    An illegal action gives 0.
+    **Reward.** The item's value. With ``reward="sparse"`` only the last step is paid, with the value of all packed
+    items. An illegal action gives 0.
 
     **End.** No item fits in, or the action was illegal, which changes nothing.
     """
 
     id = "Knapsack-v1"
     Config = KnapsackConfig
+    exempt: ClassVar[Mapping[str, str]] = {
+        "rows_are_stored_in_few_sectors": "Masks are no whole sectors, and few envs observe at a time, as rows are long.",
+    }
     invalid_action = -1
     action_mask = True
     chooses = True

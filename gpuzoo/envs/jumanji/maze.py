@@ -40,9 +40,9 @@ class Maze(OfInstances):
     have the same chance. Both parts are divided in turn. The walker and the target are put into two open cells.
 
     **Instances.** ``instances`` is a dataset with `walls`, (instances, num_rows, num_cols) of 0 and 1, `agent` and
-    `target`, (instances, 2) each: row and column of open cells. Each episode takes one of them at random, or always the one
-    that ``instance`` names, which may differ between envs. ``generator="toy"`` always has this maze, with the walker in
-    the upper left and the target in the upper right corner:
+    `target`, (instances, 2) each: row and column of open cells. Each episode takes one of them at random, or always the
+    one that ``instance`` names, which may differ between envs. ``generator="toy"`` always has this maze, with the
+    walker in the upper left and the target in the upper right corner:
 
     .. code-block:: text
 
@@ -55,8 +55,8 @@ class Maze(OfInstances):
     **Actions.** `Discrete(4)`: 0 up, 1 right, 2 down, 3 left. The action mask holds the moves to open cells. An illegal
     action changes nothing.
 
-    **Observation.** `Box(0, 1, (num_rows, num_cols, 3))`, int8: row, column, channel. The channels are 1 at walls, at the
-    walker and at the target.
+    **Observation.** `Box(0, 1, (num_rows, num_cols, 3))`, int8: row, column, channel. The channels are 1 at walls, at
+    the walker and at the target.
 
     **Reward.** 1 for the target.
 

@@ -33,18 +33,18 @@ class MinesweeperConfig(InstanceConfig):
 class Minesweeper(OfInstances):
     """All cells without mine are to be uncovered, and each of them says how many mines are beside it.
 
-    The mines lie in any cells, all sets of cells with the same chance. Each step uncovers one cell; cells beside it stay
-    covered even if there is no mine.
+    The mines lie in any cells, all sets of cells with the same chance. Each step uncovers one cell; cells beside it
+    stay covered even if there is no mine.
 
-    **Instances.** ``instances`` is a dataset with `mines`, (instances, num_rows, num_cols) of 0 and 1, with ``num_mines``
-    in each. Each episode takes one of them at random, or always the one that ``instance`` names, which may differ between
-    envs.
+    **Instances.** ``instances`` is a dataset with `mines`, (instances, num_rows, num_cols) of 0 and 1, with
+    ``num_mines`` in each. Each episode takes one of them at random, or always the one that ``instance`` names, which
+    may differ between envs.
 
-    **Actions.** `Discrete(num_rows num_cols)`: the cell to uncover, ``num_cols`` row + column. The action mask holds the
-    covered cells.
+    **Actions.** `Discrete(num_rows num_cols)`: the cell to uncover, ``num_cols`` row + column. The action mask holds
+    the covered cells.
 
-    **Observation.** `Box(-1, 8, (num_rows, num_cols))`, int8: -1 for a covered cell, otherwise how many of the eight cells
-    around it have a mine.
+    **Observation.** `Box(-1, 8, (num_rows, num_cols))`, int8: -1 for a covered cell, otherwise how many of the eight
+    cells around it have a mine.
 
     **Reward.** 1 for a cell without mine, 0 for a mine and for an illegal action; the parameters can change that.
 
@@ -101,12 +101,6 @@ class Minesweeper(OfInstances):
 
     def aspect(self, cfg: MinesweeperConfig) -> float:
         return cfg.num_cols / cfg.num_rows
-
-    def presses(
-        self, cfg: MinesweeperConfig, state: Mapping[str, NDArray[Any]], action: int
-    ) -> list[tuple[float, float]]:
-        row, column = divmod(action, cfg.num_cols)
-        return [(column + 0.5, row + 0.5)]
 
     def render(self, cfg: MinesweeperConfig, state: Mapping[str, NDArray[Any]], canvas: Canvas) -> None:
         rows, columns = cfg.num_rows, cfg.num_cols

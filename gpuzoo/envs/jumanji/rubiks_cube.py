@@ -42,8 +42,8 @@ class RubiksCubeConfig(InstanceConfig):
 class RubiksCube(OfInstances):
     """Rubik's cube of any size, to be solved: each face has one colour.
 
-    A turn takes one layer of the cube by 90 degrees, as seen from outside of the face that it is parallel to, or by 180.
-    At the beginning ``num_scrambles_on_reset`` random turns have mixed the solved cube.
+    A turn takes one layer of the cube by 90 degrees, as seen from outside of the face that it is parallel to, or by
+    180. At the beginning ``num_scrambles_on_reset`` random turns have mixed the solved cube.
 
     **Instances.** ``instances`` is a dataset with `cube`, (instances, 6, cube_size, cube_size), as it is observed. Each
     episode takes one of them at random, or always the one that ``instance`` names, which may differ between envs.
@@ -51,16 +51,16 @@ class RubiksCube(OfInstances):
     **Actions.** `Discrete(6 (cube_size // 2) 3)`: (face ``cube_size // 2`` + depth) 3 + turn. The faces are up, front,
     right, back, left, down; depth 0 is the layer of the face itself; the turns are clockwise, anti-clockwise and half.
 
-    **Observation.** `Box(0, 5, (6, cube_size, cube_size))`, int8: face, row, column; the colour as the number of the face
-    which it belongs to. Front, right, back and left are seen with the upper face above, the upper and the lower face with
-    the front below or above it.
+    **Observation.** `Box(0, 5, (6, cube_size, cube_size))`, int8: face, row, column; the colour as the number of the
+    face which it belongs to. Front, right, back and left are seen with the upper face above, the upper and the lower
+    face with the front below or above it.
 
     **Reward.** 1 for the solution.
 
     **End.** Each face has one colour. Time limit: 200 steps.
 
-    **In Jumanji** the time limit is an end like others, an action is a face, a depth and a turn, and the number of steps is
-    observed.
+    **In Jumanji** the time limit is an end like others, an action is a face, a depth and a turn, and the number of
+    steps is observed.
     """
 
     id = "RubiksCube-v0"

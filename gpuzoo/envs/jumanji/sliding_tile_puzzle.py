@@ -30,15 +30,15 @@ class SlidingTilePuzzle(OfInstances):
     The tiles 1 to ``grid_size`` squared - 1 are to stand in rows, from left to right and from above, and the empty cell
     behind them. At the beginning ``num_random_moves`` random legal moves have mixed them.
 
-    **Instances.** ``instances`` is a dataset with `puzzle`, (instances, grid_size, grid_size): the tiles, each once, 0 for
-    the empty cell. Each episode takes one of them at random, or always the one that ``instance`` names, which may differ
-    between envs.
+    **Instances.** ``instances`` is a dataset with `puzzle`, (instances, grid_size, grid_size): the tiles, each once, 0
+    for the empty cell. Each episode takes one of them at random, or always the one that ``instance`` names, which may
+    differ between envs.
 
     **Actions.** `Discrete(4)`: the empty cell moves 0 up, 1 right, 2 down, 3 left. The action mask holds the moves that
     stay on the board. An illegal action changes nothing.
 
-    **Observation.** `Box(0, grid_size squared - 1, (grid_size, grid_size))`, int32: the tile in each cell, 0 for the empty
-    one.
+    **Observation.** `Box(0, grid_size squared - 1, (grid_size, grid_size))`, int32: the tile in each cell, 0 for the
+    empty one.
 
     **Reward.** Tiles that come to their place minus tiles that leave it, where the empty cell counts as one. With
     ``reward="sparse"`` 1 for the solution.

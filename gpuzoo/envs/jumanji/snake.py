@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -25,25 +26,25 @@ class SnakeConfig(Config):
 class Snake(EnvDef):
     """A snake eats fruit, grows, and must not bite itself.
 
-    The head moves by one cell per step, and the body follows. If the head comes to the fruit, the snake grows by one cell:
-    its tail stays where it is, and a new fruit appears in any cell without snake, each with the same chance. The snake
-    begins with one cell anywhere.
+    The head moves by one cell per step, and the body follows. If the head comes to the fruit, the snake grows by one
+    cell: its tail stays where it is, and a new fruit appears in any cell without snake, each with the same chance. The
+    snake begins with one cell anywhere.
 
-    **Actions.** `Discrete(4)`: 0 up, 1 right, 2 down, 3 left. The action mask holds the moves that stay on the board and
-    do not bite the body. The cell of the tail counts as free, since the tail moves on, though it stays when a fruit is
-    eaten.
+    **Actions.** `Discrete(4)`: 0 up, 1 right, 2 down, 3 left. The action mask holds the moves that stay on the board
+    and do not bite the body. The cell of the tail counts as free, since the tail moves on, though it stays when a fruit
+    is eaten.
 
-    **Observation.** `Box(0, 1, (num_rows, num_cols, 5))`, float32: row, column, channel. The channels are 1 at the body,
-    with head and tail; at the head; at the tail; at the fruit. The last one is k/n in the k-th cell of n from the tail,
-    and 0 elsewhere.
+    **Observation.** `Box(0, 1, (num_rows, num_cols, 5))`, float32: row, column, channel. The channels are 1 at the
+    body, with head and tail; at the head; at the tail; at the fruit. The last one is k/n in the k-th cell of n from the
+    tail, and 0 elsewhere.
 
     **Reward.** 1 for a fruit.
 
     **End.** An illegal action, or the snake fills the board. Time limit: 4000 steps.
 
     **In Jumanji** the time limit is an end like others, and the number of steps is observed. A snake that cannot move
-    has only illegal actions left. In the step of an illegal action Jumanji moves the head back to the edge of the board,
-    or onto the body; here the snake stays where it is.
+    has only illegal actions left. In the step of an illegal action Jumanji moves the head back to the edge of the
+    board, or onto the body; here the snake stays where it is.
     """
 
     id = "Snake-v1"
@@ -95,7 +96,7 @@ class Snake(EnvDef):
         body = np.flatnonzero(place > 0)
         body = body[np.argsort(place[body])]
         centres = np.stack([body % columns, body // columns], 1) + 0.5
-        for k, (one, other) in enumerate(zip(centres[:-1], centres[1:], strict=True)):
+        for k, (one, other) in enumerate(itertools.pairwise(centres)):
             if abs(one - other).sum() == 1:
                 (x0, x1), (y0, y1) = sorted((one[0], other[0])), sorted((one[1], other[1]))
                 radius = 0.24 + 0.14 * (k + 1) / len(body)

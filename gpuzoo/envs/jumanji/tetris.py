@@ -40,8 +40,8 @@ class Tetris(EnvDef):
 
     Each step turns the piece, puts it over some columns and drops it. It stops where the next row down has no room for
     it. Rows that are full vanish, and what is above them moves down. Then a new piece comes, any of the seven with the
-    same chance. Each rotation turns the piece by 90 degrees and puts its upper left corner into that of a square of 4 x 4
-    cells:
+    same chance. Each rotation turns the piece by 90 degrees and puts its upper left corner into that of a square of 4 x
+    4 cells:
 
     .. code-block:: text
 
@@ -65,18 +65,18 @@ class Tetris(EnvDef):
                          .#   #.       #.
 
     **Actions.** `Discrete(4 num_cols)`: ``num_cols`` rotation + column, where the square's left column goes. The action
-    mask holds the actions that keep the piece within the columns and have room for it in the uppermost rows. Cells above
-    it in its square must be free as well, as far as rows 0 and 1 of the square stand over rows 1 and 2.
+    mask holds the actions that keep the piece within the columns and have room for it in the uppermost rows. Cells
+    above it in its square must be free as well, as far as rows 0 and 1 of the square stand over rows 1 and 2.
 
-    **Observation.** `Box(0, 1, (num_rows + 4, num_cols, 1))`, int8: the first four rows hold the piece in rotation 0, in
-    their left four columns. The board follows from above, 1 where it is filled.
+    **Observation.** `Box(0, 1, (num_rows + 4, num_cols, 1))`, int8: the first four rows hold the piece in rotation 0,
+    in their left four columns. The board follows from above, 1 where it is filled.
 
     **Reward.** 0, 40, 100, 300 or 1200 for 0 to 4 full rows.
 
     **End.** The new piece has no legal action, or the action was illegal, which changes nothing. Time limit: 400 steps.
 
-    **In Jumanji** the time limit is an end like others, an action is a rotation and a column, and a piece is put somewhere
-    even if that is illegal. The observation has a number of steps, too, which is always 0.
+    **In Jumanji** the time limit is an end like others, an action is a rotation and a column, and a piece is put
+    somewhere even if that is illegal. The observation has a number of steps, too, which is always 0.
     """
 
     id = "Tetris-v0"
@@ -95,12 +95,13 @@ class Tetris(EnvDef):
 
     def tables(self, cfg: TetrisConfig) -> dict[str, NDArray[Any]]:
         """The rows of each piece in each rotation: a bit for each column, 4 for each row."""
-        shapes = [
-            sum((cell == "#") << (4 * row + column)
-                for row, line in enumerate(piece.split("/")) for column, cell in enumerate(line))
-            for rotations in PIECES for piece in rotations
-        ]  # fmt: skip
-        return {"shape": np.array(shapes, np.int32)}
+        shapes = np.zeros((len(PIECES), ROTATIONS), np.int32)
+        for kind, rotations in enumerate(PIECES):
+            for rotation, piece in enumerate(rotations):
+                for row, line in enumerate(piece.split("/")):
+                    for column, cell in enumerate(line):
+                        shapes[kind, rotation] |= (cell == "#") << (4 * row + column)
+        return {"shape": shapes.reshape(-1)}
 
     def observation_space(self, cfg: TetrisConfig, group: str) -> spaces.Box:
         return spaces.Box(0, 1, (cfg.num_rows + 4, cfg.num_cols, 1), np.int8)

@@ -19,6 +19,7 @@ GZ void reset(Env e) {
   once(e, [=] {
     const int given = INSTANCES > 0 ? given_instance(e, 0) : 0;
     e.size = INSTANCES > 0 ? (int)e.given_size[given] : drawn_size(e);
+    GZ_ROLLED
     for (int k = 0; k < LARGEST; ++k)
       for (int axis = 0; axis < 2; ++axis) {
         const float at = INSTANCES > 0 ? e.given_coordinates[2 * (LARGEST * given + k) + axis]
@@ -26,6 +27,7 @@ GZ void reset(Env e) {
         e.coordinates(k, axis) = k < e.size ? at : -1.f;
       }
     for (int w = 0; w < WORDS; ++w) e.left[w] = below(e.size, w);
+    GZ_ROLLED
     for (int k = 0; k < LARGEST; ++k) e.trajectory[k] = -1;
     e.position = -1;
     e.num_visited = 0;
@@ -60,6 +62,7 @@ GZ void step(Env e) {
 
 GZ void observe(Env e) {
   once(e, [=] {
+    GZ_ROLLED
     for (int k = 0; k < LARGEST; ++k) {
       e.observation[2 * k] = e.coordinates(k, 0);
       e.observation[2 * k + 1] = e.coordinates(k, 1);

@@ -29,11 +29,11 @@ class TSP(OfSizedInstances):
     Each step visits a city. The tour leads from the last city back to the first one. The coordinates of the cities are
     drawn uniformly from the unit square, or given.
 
-    **Instances.** ``instances`` is a dataset with `coordinates`, (instances, num_cities, 2) in [0, 1]. Each episode takes
-    one of them at random, or always the one that ``instance`` names. Instances may be smaller than ``num_cities``:
-    `size` of the dataset, (instances,), says how many cities there are; the first ones count. ``size`` does the same for
-    drawn instances. It may differ between envs, or be drawn anew for each episode by ``gpuzoo.Uniform``. Absent cities
-    have the coordinates -1, and are never legal.
+    **Instances.** ``instances`` is a dataset with `coordinates`, (instances, num_cities, 2) in [0, 1]. Each episode
+    takes one of them at random, or always the one that ``instance`` names. Instances may be smaller than
+    ``num_cities``: `size` of the dataset, (instances,), says how many cities there are; the first ones count. ``size``
+    does the same for drawn instances. It may differ between envs, or be drawn anew for each episode by
+    ``gpuzoo.Uniform``. Absent cities have the coordinates -1, and are never legal.
 
     **Actions.** `Discrete(num_cities)`: the city to visit. The action mask holds those that were not visited.
 
@@ -107,7 +107,7 @@ class TSP(OfSizedInstances):
         canvas.circles(cities, radius, "grey")
         canvas.circles(tour, radius, "blue")
         if visited:
-            canvas.circle(*tour[0], 1.5 * radius, fill="green")
-            canvas.circle(*tour[-1], 1.5 * radius, fill="orange")
+            canvas.circle(float(tour[0, 0]), float(tour[0, 1]), 1.5 * radius, fill="green")
+            canvas.circle(float(tour[-1, 0]), float(tour[-1, 1]), 1.5 * radius, fill="orange")
         length = float(np.hypot(*np.diff(whole, axis=0).T).sum())
         canvas.hud(left=f"city {visited} of {size}", right=f"length {length:.2f}")

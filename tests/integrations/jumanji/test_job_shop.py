@@ -112,6 +112,6 @@ def test_given_jobs_of_unlike_number():
     sim.reset(seed=0)
     np.testing.assert_array_equal(sim.arrays["num_ops"], [[2, 0], [2, 2]])
     np.testing.assert_array_equal(sim.arrays["ops_machine_ids"][1], machines[1])
+    wrong = np.array([[[-1, 1], [1, -1]]])
     with pytest.raises(ValueError, match="instance 0: -1 must stand after"):
-        wrong = np.array([[[-1, 1], [1, -1]]])
         simulator("JobShop-v0", 2, **sizes, instances={"ops_machine_ids": wrong, "ops_durations": wrong})

@@ -27,7 +27,8 @@ def puzzle(n: int, size: int, moves: int, limit: int, reward: str) -> Against:
         )
 
     def seen(o):
-        assert (np.asarray(o.puzzle)[np.arange(n), *np.asarray(o.empty_tile_position).T] == 0).all()
+        row, column = np.asarray(o.empty_tile_position).T
+        assert (np.asarray(o.puzzle)[np.arange(n), row, column] == 0).all()
         return o.puzzle.reshape(n, -1)
 
     sim = simulator(

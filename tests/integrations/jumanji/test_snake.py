@@ -75,8 +75,9 @@ def test_steps_from_drawn_states():
     place = np.where(flips[0], place[:, ::-1], place)
     place = np.where(flips[1], place[:, :, ::-1], place).reshape(n, cells)
     clock = rng.integers(0, 100, n)
+    left = rng.integers(0, clock[:, None] + 1, (n, cells))
     snake(n, rows, columns, 4000).from_states({
-        "until": np.where(place > 0, place + clock[:, None], rng.integers(0, clock[:, None] + 1, (n, cells))).astype(np.int32),
+        "until": np.where(place > 0, place + clock[:, None], left).astype(np.int32),
         "clock": clock.astype(np.int32), "length": length.astype(np.int32),
         "head": place.argmax(1).astype(np.int32),
         "fruit": (rng.random((n, cells)) * (place == 0)).argmax(1).astype(np.int32),
