@@ -1,8 +1,8 @@
 """Games side by side: gpuzoo and other libraries in one run, on one machine, taking turns, with random actions.
 
     python scripts/bench_games.py [--only REGEX] [--jaxmarl PYTHON] [--gymnax PYTHON] [--pgx PYTHON] [--jumanji PYTHON]
-        [--vmas PYTHON] [--envpool PYTHON] [--pufferlib PYTHON] [--originals PYTHON] [--threads 2] [--seconds 0.5] [--rounds 5]
-        [--clock wall|cpu] [--json FILE]
+        [--vmas PYTHON] [--envpool PYTHON] [--pufferlib PYTHON] [--originals PYTHON] [--threads 2] [--seconds 0.5]
+        [--rounds 5] [--clock wall|cpu] [--json FILE]
 
 PYTHON is an interpreter in which that library is installed, which need not have gpuzoo; ``games_peers.py`` runs
 there, in a process of its own for each game. --originals is one with mpe2, lbforaging, rware, pettingzoo and magent2,
@@ -175,8 +175,9 @@ PAIRS = (
 PAIRS += tuple(
     Pair(name, {}, {"jumanji": name})
     for name in (
-        "TSP-v1", "CVRP-v1", "Knapsack-v1", "Snake-v1", "Maze-v0", "SlidingTilePuzzle-v0", "Minesweeper-v0", "Tetris-v0",
-        "GraphColoring-v1", "RubiksCube-v0", "RubiksCube-partly-scrambled-v0", "JobShop-v0", "Sudoku-v0",
+        "TSP-v1", "CVRP-v1", "Knapsack-v1", "Snake-v1", "Maze-v0", "Cleaner-v0", "SlidingTilePuzzle-v0",
+        "Minesweeper-v0", "Tetris-v0", "GraphColoring-v1", "RubiksCube-v0", "RubiksCube-partly-scrambled-v0",
+        "JobShop-v0", "Sudoku-v0",
     )
 )  # fmt: skip
 

@@ -57,7 +57,7 @@ class CVRP(OfSizedInstances):
     id = "CVRP-v1"
     Config = CVRPConfig
     exempt: ClassVar[Mapping[str, str]] = {
-        "rows_are_stored_in_few_sectors": "Masks are no whole sectors, and few envs observe at a time, as rows are long.",
+        "rows_are_stored_in_few_sectors": "Masks are no whole sectors; rows are long, so few envs observe at a time.",
     }
     invalid_action = -1
     action_mask = True

@@ -40,18 +40,20 @@ GZ int choose(Env e, int, u32 bits) { return chosen_member<WORDS>(e.legal, bits)
 GZ void step(Env e) {
   once(e, [=] {
     const int colour = e.action, node = e.current_node_index;
-    const bool legal = colour >= 0 && has(e.legal, colour);
-    if (colour >= 0) {
-      e.colors[node] = (i16)colour;
-      e.used[colour / 64] |= bit(colour);
-      e.current_node_index = node + 1 < e.size ? node + 1 : 0;
-      find_legal(e);
+    if (colour < 0 || !has(e.legal, colour)) {
+      e.reward = -(float)e.size;
+      e.terminated = true;
+      return;
     }
-    const bool last = node == e.size - 1;
+    e.colors[node] = (i16)colour;
+    e.used[colour / 64] |= bit(colour);
+    e.current_node_index = node + 1 < e.size ? node + 1 : 0;
+    find_legal(e);
+    if (node + 1 < e.size) return;
     int colours = 0;
     for (int w = 0; w < WORDS; ++w) colours += popcount(e.used[w]);
-    e.reward = !legal ? -(float)e.size : last ? -(float)colours : 0.f;
-    e.terminated = last || !legal;
+    e.reward = -(float)colours;
+    e.terminated = true;
   });
 }
 

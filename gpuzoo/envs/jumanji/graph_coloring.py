@@ -45,13 +45,14 @@ class GraphColoring(OfSizedInstances):
     **Reward.** Minus the number of colours at the last step, otherwise 0. An illegal action gives minus the number of
     nodes.
 
-    **End.** All nodes have a colour, or the action was illegal. The node then has the illegal colour.
+    **End.** All nodes have a colour, or the action was illegal, which changes nothing. In Jumanji the node then has the
+    illegal colour.
     """
 
     id = "GraphColoring-v1"
     Config = GraphColoringConfig
     exempt: ClassVar[Mapping[str, str]] = {
-        "rows_are_stored_in_few_sectors": "Masks are no whole sectors, and few envs observe at a time, as rows are long.",
+        "rows_are_stored_in_few_sectors": "Masks are no whole sectors; rows are long, so few envs observe at a time.",
     }
     invalid_action = -1
     action_mask = True

@@ -138,7 +138,7 @@ class Maze(OfInstances):
         canvas.view(-0.25, -0.25, columns + 0.25, rows + 0.25, y_down=True, hud=True)
         canvas.rect(-0.2, -0.2, columns + 0.2, rows + 0.2, fill="slate")
         canvas.rect(0, 0, columns, rows, fill="white")
-        canvas.cached(_walls, rows, columns, np.asarray(state["walls"]).astype(np.uint8).tobytes())
+        canvas.cached(draw_walls, rows, columns, np.asarray(state["walls"]).astype(np.uint8).tobytes())
         row, column = divmod(int(state["target"]), columns)
         canvas.rect(column + 0.12, row + 0.12, column + 0.88, row + 0.88, fill="green", radius=0.12)
         row, column = divmod(int(state["agent"]), columns)
@@ -146,7 +146,7 @@ class Maze(OfInstances):
         canvas.hud(right=f"step {int(state['elapsed_steps'])}")
 
 
-def _walls(canvas: Canvas, rows: int, columns: int, walls: bytes) -> None:
+def draw_walls(canvas: Canvas, rows: int, columns: int, walls: bytes) -> None:
     """The walls."""
     for cell in np.flatnonzero(np.frombuffer(walls, np.uint8)):
         row, column = divmod(int(cell), columns)

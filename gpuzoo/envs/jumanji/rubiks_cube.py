@@ -45,15 +45,16 @@ class RubiksCube(OfInstances):
     A turn takes one layer of the cube by 90 degrees, as seen from outside of the face that it is parallel to, or by
     180. At the beginning ``num_scrambles_on_reset`` random turns have mixed the solved cube.
 
-    **Instances.** ``instances`` is a dataset with `cube`, (instances, 6, cube_size, cube_size), as it is observed. Each
-    episode takes one of them at random, or always the one that ``instance`` names, which may differ between envs.
+    **Instances.** ``instances`` is a dataset with `cube`, (instances, 6, cube_size, cube_size), colours as they are
+    observed. Each episode takes one of them at random, or always the one that ``instance`` names, which may differ
+    between envs.
 
     **Actions.** `Discrete(6 (cube_size // 2) 3)`: (face ``cube_size // 2`` + depth) 3 + turn. The faces are up, front,
     right, back, left, down; depth 0 is the layer of the face itself; the turns are clockwise, anti-clockwise and half.
 
-    **Observation.** `Box(0, 5, (6, cube_size, cube_size))`, int8: face, row, column; the colour as the number of the
-    face which it belongs to. Front, right, back and left are seen with the upper face above, the upper and the lower
-    face with the front below or above it.
+    **Observation.** `Box(0, 5, (6, cube_size squared))`, int8: face, and on it the stickers of each row, from above;
+    the colour as the number of the face which it belongs to. Front, right, back and left are seen with the upper face
+    above, the upper and the lower face with the front below or above it.
 
     **Reward.** 1 for the solution.
 
@@ -93,13 +94,13 @@ class RubiksCube(OfInstances):
         return {**super().tables(cfg), "cycles": cycles(cfg.cube_size).reshape(-1)}
 
     def observation_space(self, cfg: RubiksCubeConfig, group: str) -> spaces.Box:
-        return spaces.Box(0, 5, (6, cfg.cube_size, cfg.cube_size), np.int8)
+        return spaces.Box(0, 5, (6, cfg.cube_size**2), np.int8)
 
     def action_space(self, cfg: RubiksCubeConfig, group: str) -> spaces.Discrete:
         return spaces.Discrete(6 * (cfg.cube_size // 2) * len(TURNS))
 
     def observation_names(self, cfg: RubiksCubeConfig, group: str) -> dict[str, int]:
-        return {f"colour on the {face} face": 1 for face in FACES}
+        return {f"colours on the {face} face": cfg.cube_size**2 for face in FACES}
 
     def action_names(self, cfg: RubiksCubeConfig, group: str) -> dict[str, int]:
         depths = range(cfg.cube_size // 2)

@@ -62,7 +62,7 @@ class Sudoku(OfInstances):
     id = "Sudoku-v0"
     Config = SudokuConfig
     exempt: ClassVar[Mapping[str, str]] = {
-        "rows_are_stored_in_few_sectors": "Rows are no whole sectors, and few envs observe at a time, as masks are long.",
+        "rows_are_stored_in_few_sectors": "Rows are no whole sectors; masks are long, so few envs observe at a time.",
     }
     invalid_action = -1
     action_mask = True

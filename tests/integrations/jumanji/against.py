@@ -32,8 +32,8 @@ class Against:
         sim: ours, as `simulator` makes it.
         env: Jumanji's.
         state_of: Jumanji's states with our fields, all envs in one; leaves are NumPy arrays or None.
-        seen: our observations (n, size) from Jumanji's.
-        mask: our action masks (n, actions) from Jumanji's observations; all actions are legal without it.
+        seen: our observations (n, size of all agents) from Jumanji's.
+        mask: our action masks (n, actions of all agents) from Jumanji's observations; all actions are legal without it.
         action: Jumanji's actions from ours.
         observe: Jumanji's observation of one state, for games with chance: theirs draws other numbers.
         chance: fields of Jumanji's state that chance changes.
@@ -73,7 +73,7 @@ class Against:
         self.sim.step()
         after = self.arrays()
         state, timestep = self._step(self.state_of(before), self.action(actions))
-        reward, theirs = after["reward"][live, 0], np.asarray(timestep.reward)[live]
+        reward, theirs = after["reward"][live], np.asarray(timestep.reward)[live, None]
         assert (abs(reward - theirs) <= self.rounding * np.maximum(1.0, abs(theirs))).all()
         ended = (after["terminated"] | after["truncated"])[:, 0].astype(bool)
         ours = self.state_of(after)
@@ -96,32 +96,38 @@ class Against:
     def same_observations(self, arrays: Arrays, observation: Any, live: NDArray[np.bool_]) -> None:
         """Our observations and masks are Jumanji's."""
         seen = np.asarray(self.seen(observation), np.float32)
-        ours = arrays["observation"][live, 0].astype(np.float32).reshape(seen[live].shape)
+        ours = arrays["observation"][live].astype(np.float32).reshape(seen[live].shape)
         if self.seen_rounding:
             assert (abs(ours - seen[live]) <= self.seen_rounding * abs(seen[live])).all()
         else:
             np.testing.assert_array_equal(ours, seen[live])
         if self.mask is not None:
             legal = np.asarray(self.mask(observation))
-            np.testing.assert_array_equal(arrays["action_mask"][live, 0].astype(bool), legal[live])
+            ours = arrays["action_mask"][live].astype(bool).reshape(legal[live].shape)
+            np.testing.assert_array_equal(ours, legal[live])
 
     def legal(self, arrays: Arrays, actions: NDArray[Any]) -> NDArray[np.bool_]:
         """Which actions are legal."""
         if self.mask is None:
             return np.ones(len(actions), bool)
         parts = actions.reshape(len(actions), -1) + self._offsets()
-        return (np.take_along_axis(arrays["action_mask"][:, 0], parts, axis=1) != 0).all(1)
+        mask = arrays["action_mask"].reshape(len(actions), -1)
+        return (np.take_along_axis(mask, parts, axis=1) != 0).all(1)
 
     def any_actions(self, rng: np.random.Generator, *, legal: bool) -> NDArray[Any]:
         """Random ones for each env, as the space has them."""
         n, sizes = self.sim.num_envs, self._sizes()
-        mask = self.sim.arrays["action_mask"][:, 0] if legal and self.mask is not None else np.ones((n, sum(sizes)))
+        mask = np.ones((n, sum(sizes)))
+        if legal and self.mask is not None:
+            mask = self.sim.arrays["action_mask"].reshape(n, -1)
         chances = np.split(rng.random(mask.shape) * (mask != 0), self._offsets()[1:], axis=1)
         actions = np.stack([chance.argmax(1) for chance in chances], 1)
         return actions if len(sizes) > 1 else actions[:, 0]
 
     def _sizes(self) -> list[int]:
-        return choices(self.sim.layout.action_spaces["agent"])
+        """Choices of each part of an action, or of each agent."""
+        (space,) = self.sim.layout.action_spaces.values()
+        return choices(space) * self.sim.layout.agents
 
     def _offsets(self) -> NDArray[Any]:
         return np.cumsum([0, *self._sizes()[:-1]])

@@ -30,7 +30,7 @@ def coloring(n: int, nodes: int, probability: float) -> Against:
         return np.concatenate([o.adj_matrix.reshape(n, -1), o.colors, o.current_node_index[:, None]], 1)
 
     sim = simulator("GraphColoring-v1", n, num_nodes=nodes, edge_probability=probability)
-    return Against(sim, env, state_of, seen, lambda o: o.action_mask)
+    return Against(sim, env, state_of, seen, lambda o: o.action_mask, after_illegal=False)
 
 
 @pytest.mark.parametrize(("nodes", "probability"), [(20, 0.8), (70, 0.1), (3, 0.5), (1, 0.5)])
