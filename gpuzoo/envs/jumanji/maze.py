@@ -74,7 +74,7 @@ class Maze(OfInstances):
     chooses = True
     reference = "jumanji==1.1.2 Maze-v0"
     links: ClassVar[Mapping[str, str]] = {"Jumanji": "https://instadeepai.github.io/jumanji/environments/maze/"}
-    similar = (r"[Mm]aze.*", r"PointMaze.*", r"MiniGrid.*")
+    similar = (r"[Mm]aze.*",)
     render_fps = 10
 
     def parts(self, cfg: MazeConfig) -> dict[str, Part]:

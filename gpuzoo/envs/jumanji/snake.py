@@ -31,8 +31,7 @@ class Snake(EnvDef):
     snake begins with one cell anywhere.
 
     **Actions.** `Discrete(4)`: 0 up, 1 right, 2 down, 3 left. The action mask holds the moves that stay on the board
-    and do not bite the body. The cell of the tail counts as free, since the tail moves on, though it stays when a fruit
-    is eaten.
+    and do not bite the body. The cell of the tail counts as free, since the tail moves on.
 
     **Observation.** `Box(0, 1, (num_rows, num_cols, 5))`, float32: row, column, channel. The channels are 1 at the
     body, with head and tail; at the head; at the tail; at the fruit. The last one is k/n in the k-th cell of n from the
@@ -43,8 +42,8 @@ class Snake(EnvDef):
     **End.** An illegal action, or the snake fills the board. Time limit: 4000 steps.
 
     **In Jumanji** the time limit is an end like others, and the number of steps is observed. A snake that cannot move
-    has only illegal actions left. In the step of an illegal action Jumanji moves the head back to the edge of the
-    board, or onto the body; here the snake stays where it is.
+    has only illegal actions left. After an illegal action Jumanji shows the head beyond the edge or on the body; here
+    the snake stays where it is.
     """
 
     id = "Snake-v1"

@@ -65,8 +65,8 @@ class Tetris(EnvDef):
                          .#   #.       #.
 
     **Actions.** `Discrete(4 num_cols)`: ``num_cols`` rotation + column, where the square's left column goes. The action
-    mask holds the actions that keep the piece within the columns and have room for it in the uppermost rows. Cells
-    above it in its square must be free as well, as far as rows 0 and 1 of the square stand over rows 1 and 2.
+    mask holds the actions that keep the piece within the columns and have room for it in the uppermost rows. The cells
+    in rows 0 and 1 of the square that lie above its cells in rows 1 and 2 must be free, too.
 
     **Observation.** `Box(0, 1, (num_rows + 4, num_cols, 1))`, int8: the first four rows hold the piece in rotation 0,
     in their left four columns. The board follows from above, 1 where it is filled.
@@ -145,8 +145,8 @@ class Tetris(EnvDef):
         lines = PIECES[piece][0].split("/")
         left = (columns - len(lines[0])) // 2
         for row, line in enumerate(lines):
-            for column, cell in enumerate(line):
-                if cell == "#":
+            for column, mark in enumerate(line):
+                if mark == "#":
                     canvas.cached(_block, left + column, row - 4, COLOURS[piece])
         canvas.hud(left=f"score {int(state['score'])}", right=f"piece {int(state['elapsed_steps']) + 1}")
 
