@@ -55,6 +55,16 @@ def test_a_file_and_a_dictionary_are_the_same(tmp_path: Path, cache: Path) -> No
     assert sims[2].cfg.instances == str(kept[0])  # so it can be made again, from a checkpoint for instance
 
 
+def test_a_dataset_is_read_once_for_all_envs(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = {"coordinates": RNG.random((200, 5, 2)).astype(np.float32)}
+    loads: list[str] = []
+    load = np.load
+    monkeypatch.setattr(np, "load", lambda path: [loads.append(str(path)), load(path)][1])
+    sim = tsp(200, instances=given, instance=np.arange(200.0))
+    np.testing.assert_array_equal(sim.arrays["coordinates"], given["coordinates"])
+    assert len(loads) == 1
+
+
 def test_every_instance_is_drawn_and_played_to_its_end() -> None:
     """Absent cities are never legal, and an episode takes as many steps as there are cities."""
     envs = gpuzoo.make("TSP-v1", 300, num_cities=5, instances=CITIES)

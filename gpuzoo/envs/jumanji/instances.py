@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpuzoo.core.cache import cache_root
-from gpuzoo.core.definition import Config, EnvDef, param
+from gpuzoo.core.definition import Config, EnvDef, config_types, param
 from gpuzoo.core.files import replacing
 
 
@@ -95,7 +95,8 @@ class OfInstances(EnvDef):
         path = Path(cfg.instances)
         if not path.is_file():
             raise FileNotFoundError(f"{self.id}: there is no file of instances {path}.")
-        return _read(self, cfg, path.stat().st_mtime_ns)
+        fixed = {name: getattr(cfg, name) for name, kind in config_types(self.Config).items() if kind is not float}
+        return _read(self, self.Config(**fixed), path.stat().st_mtime_ns)  # once for all values of the others
 
 
 class OfSizedInstances(OfInstances):
