@@ -1,7 +1,8 @@
 """TSP and CVRP against Jumanji's.
 
-Distances are a sum of two squares and a root, which XLA may fuse. Rewards are up to two of them, or at the end a sum of
-up to 2n, in another order: hence the rounding. XLA multiplies by the inverse of CVRP's capacity, where we divide by it.
+Distances are the root of a sum of two squares, which XLA may fuse: one unit in the last place. A reward is one
+distance; TSP's last one is the sum of two, so three units; at the end it is a sum of up to 2n in another order. XLA
+multiplies by the inverse of CVRP's capacity, where we divide by it.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ def tsp(n: int, cities: int, reward: str, **options) -> Against:
         return np.concatenate([o.coordinates.reshape(n, -1), o.position[:, None], o.trajectory], 1)
 
     sim = simulator("TSP-v1", n, **{"num_cities": cities, "reward": reward, **options})
-    rounding = EPS if reward == "dense" else cities * EPS
+    rounding = 3 * EPS if reward == "dense" else cities * EPS
     return Against(sim, env, state_of, seen, lambda o: o.action_mask, rounding=rounding)
 
 
