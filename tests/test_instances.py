@@ -50,7 +50,7 @@ def test_a_file_and_a_dictionary_are_the_same(tmp_path: Path, cache: Path) -> No
             size = CITIES["size"][instance]
             np.testing.assert_array_equal(sim.arrays["coordinates"][k, :size], CITIES["coordinates"][instance, :size])
             assert (sim.arrays["coordinates"][k, size:] == -1).all()
-    kept = list((cache / "instances").iterdir())
+    kept = list((cache / "arrays").iterdir())
     assert len(kept) == 1
     assert sims[2].cfg.instances == str(kept[0])  # so it can be made again, from a checkpoint for instance
 

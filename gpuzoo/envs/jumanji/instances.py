@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import hashlib
-import io
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,9 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gpuzoo.core.cache import cache_root
+from gpuzoo.core.assets import kept
 from gpuzoo.core.definition import Config, EnvDef, config_types, param
-from gpuzoo.core.files import replacing
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,7 +64,7 @@ class OfInstances(EnvDef):
     def parameters_of(cls, options: Mapping[str, Any]) -> Mapping[str, Any]:
         given = options.get("instances")
         if isinstance(given, Mapping):
-            return {**options, "instances": str(_kept(given))}
+            return {**options, "instances": str(kept(given))}
         return {**options, "instances": str(given)} if isinstance(given, Path) else options
 
     def constants(self, cfg: Any) -> dict[str, int]:
@@ -143,21 +140,6 @@ def members(words: NDArray[Any], n: int) -> NDArray[np.bool_]:
     """The inverse of `bits`: (..., words) becomes bool (..., n)."""
     octets = np.ascontiguousarray(words, "<u8").view(np.uint8)
     return np.unpackbits(octets, axis=-1, bitorder="little")[..., :n].astype(bool)
-
-
-def _kept(arrays: Mapping[str, Any]) -> Path:
-    """A file in the cache with these arrays; its name follows from their content."""
-    buffer, digest = io.BytesIO(), hashlib.sha256()
-    plain = {name: np.ascontiguousarray(arrays[name]) for name in sorted(arrays)}
-    for name, array in plain.items():
-        digest.update(f"{name} {array.dtype} {array.shape}".encode())
-        digest.update(array.tobytes())
-    path = cache_root() / "instances" / f"{digest.hexdigest()[:32]}.npz"
-    if not path.is_file():
-        np.savez(buffer, **plain)  # type: ignore[arg-type]
-        with replacing(path) as file:
-            file.write(buffer.getvalue())
-    return path
 
 
 @functools.lru_cache(maxsize=16)
