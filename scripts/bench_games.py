@@ -68,6 +68,10 @@ def turns(game: str, name: str) -> Pair:
     return Pair(game, {}, {"pettingzoo_turns": f"pettingzoo.classic.rlcard_envs.{name}"})
 
 
+def jumanji(game: str) -> Pair:
+    return Pair(game, {}, {"jumanji": game})
+
+
 def smax(scenario: str) -> Pair:
     return Pair("SMAX-v0", {"name": scenario}, {"jaxmarl": ["HeuristicEnemySMAX", {"scenario": scenario}]})
 
@@ -172,6 +176,20 @@ PAIRS = (
     gymnax("Swimmer-misc-v0", "Swimmer-misc"),
     gymnax("Pong-v0", "Pong-misc"),
     Pair("Pong-v0", {"use_visual_obs": False}, {"pufferlib": "pong.pong:Pong"}),  # it has numbers, no picture
+    jumanji("TSP-v1"),
+    jumanji("CVRP-v1"),
+    jumanji("Knapsack-v1"),
+    jumanji("Snake-v1"),
+    jumanji("Maze-v0"),
+    jumanji("Cleaner-v0"),
+    jumanji("SlidingTilePuzzle-v0"),
+    jumanji("Minesweeper-v0"),
+    jumanji("Tetris-v0"),
+    jumanji("GraphColoring-v1"),
+    jumanji("RubiksCube-v0"),
+    jumanji("RubiksCube-partly-scrambled-v0"),
+    jumanji("JobShop-v0"),
+    jumanji("Sudoku-v0"),
 )
 
 
