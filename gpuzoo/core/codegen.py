@@ -331,7 +331,7 @@ def _scratch(fields: Mapping[str, Field]) -> Iterable[str]:
         yield f"#if defined(GZ_CUDA) || defined(GZ_SIMT)\nGZ {c_type} *scratch_{name}(const Store &s, i64 i) {{"
         yield f"  return s.field_{name} + field_offset(i, {size});\n}}\n#elif GZ_PACK_WIDTH == 1"
         yield f"alignas(64) static thread_local {c_type} {name}_of_thread[{size}];"
-        yield f"GZ {c_type} *scratch_{name}(const Store &, i64) {{ return {name}_of_thread; }}\n#endif"
+        yield f"GZ {c_type} *scratch_{name}(const Store &, i64) {{ return found_once({name}_of_thread); }}\n#endif"
 
 
 def _forget(fields: Mapping[str, Field]) -> Iterable[str]:
