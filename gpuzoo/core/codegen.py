@@ -489,7 +489,7 @@ def _env(program: dict[str, Any]) -> Iterable[str]:
 
 
 def _random_order(rules: Sequence[Piece], env: EnvDef, cfg: Config, lay: Layout) -> dict[str, Field]:
-    """The scratch of ``in_random_order``: keys, order, and where a CPU's buckets begin."""
+    """The scratch of ``in_random_order``: keys, order, and a CPU's buckets: where they begin, and keys in order."""
     sizes = {"AGENTS": lay.agents, **{f"{group.upper()}S": n for group, n in lay.groups.items() if group != "agent"}}
     sizes |= resolve_constants(env, cfg)
     for name, kind in config_types(env.Config).items():
@@ -504,7 +504,7 @@ def _random_order(rules: Sequence[Piece], env: EnvDef, cfg: Config, lay: Layout)
                 "e.cfg.name where it is an int, or a number, so that there is room for as many."
             )
         most = max(most, 1, int(text) if text.isdigit() else sizes[known])
-    return {"random_order": Field("uint32", (3, most), scratch=True)} if most else {}
+    return {"random_order": Field("uint32", (4, most), scratch=True)} if most else {}
 
 
 def program(

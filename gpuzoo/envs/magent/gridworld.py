@@ -198,12 +198,14 @@ class GridWorld(EnvDef):
         viewers = [unit for name, unit in self.units(cfg).items() if name in agents]
         acts = [len(moves(unit)) + len(attacks(unit)) for unit in units]
         features = self.state_depth(cfg) - 1 - 2 * len(units)
+        mask_row = -(-far * self.channels(cfg) // 16) * 16  # whole cache lines
         return {
             "MARGIN": margin,
             "STRIDE": cfg.map_size + 2 * margin,
             "CELLS": (cfg.map_size + 2 * margin) ** 2,
             "BODIES": sum(counts[name] for name in self.units(cfg)),
             "WALLS": counts["wall"],
+            "BUILT": int((self.plan(cfg, margin) == WALL).sum()),
             "PLACES": sum(counts.values()),
             "GROUPS": len(units),
             "VIEWERS": len(agents),
@@ -212,6 +214,8 @@ class GridWorld(EnvDef):
             "MOST_MOVES": max(len(moves(unit)) for unit in units),
             "MOST_ATTACKS": max(len(attacks(unit)) for unit in units),
             "MOST_ROWS": far,
+            "MASK_ROW": mask_row,
+            "MASK_STRIDE": far * mask_row,
             "SAME_ROWS": int(all(len(circle(kind.view, kind.side)[1]) == far for kind in viewers)),
             "CHANNELS": self.channels(cfg),
             "PAINTED": len(agents) * (cfg.map_size + 2 * margin) ** 2 * self.channels(cfg),
@@ -238,18 +242,16 @@ class GridWorld(EnvDef):
         def cells(xy: Iterable[tuple[int, int]], origin: int = 0) -> list[int]:
             return [(y + origin) * stride + x + origin for x, y in xy]
 
-        visible = np.zeros((len(kinds), rows * rows * channels), np.float32)
+        visible = np.zeros((len(kinds) + 1, rows, known["MASK_ROW"]), np.float32)
         for g, unit in enumerate(kinds):
-            inside = np.repeat(circle(unit.view, unit.side)[1].ravel(), channels)
-            visible[g, : inside.size] = inside
+            inside = np.repeat(circle(unit.view, unit.side)[1], channels, axis=1)
+            visible[g, : inside.shape[0], : inside.shape[1]] = inside
         corners = [circle(unit.view, unit.side)[0] for unit in kinds]
-        plan = self.plan(cfg)
-        walls = np.zeros((stride * stride, channels), np.float32)
-        walls[:, 0] = plan.ravel() == WALL
+        plan = self.plan(cfg, margin)
 
         return {
             "plan": plan.ravel(),
-            "walls": walls.ravel(),
+            "wall": np.flatnonzero(plan == WALL).astype(np.int32),
             "start": np.array(cells(at, margin), np.int32),
             "group": np.array([list(units).index(name) for name, _ in bodies], np.int32),
             "group_size": np.array([counts[name] for name in units], np.int32),
@@ -268,9 +270,8 @@ class GridWorld(EnvDef):
             "features": np.array([self.feature_size(cfg, unit) for unit in kinds], np.int32),
         }
 
-    def plan(self, cfg: Any) -> NDArray[np.int16]:
+    def plan(self, cfg: Any, margin: int) -> NDArray[np.int16]:
         """The map without bodies, in its margin."""
-        margin = self.constants(cfg)["MARGIN"]
         plan = np.full((cfg.map_size + 2 * margin,) * 2, OUTSIDE, np.int16)
         inside = plan[margin:-margin, margin:-margin]
         inside[...] = WALL
@@ -293,6 +294,8 @@ class GridWorld(EnvDef):
             "earned_before": Field("float32", ("agents",), "reward of the step before the last"),
             "standing": Field("int32", ("GROUPS",), "how many of each group live"),
             "late": Field("bool", ("agents",), "whether it moves after the others", scratch=True),
+            "corner": Field("int32", ("agents",), "where the painted map begins that it sees", scratch=True),
+            "mask": Field("int32", ("agents",), "where the mask of its view begins", scratch=True),
             "painted": Field("float32", ("PAINTED",), "the whole map as each group sees it", scratch=True),
             "count": Field("int32", ("COUNTS",), "minimap: bodies of each group in each part of the map", scratch=True),
             "present": Field("int32", ("GROUPS",), "minimap: bodies of each group", scratch=True),
