@@ -188,12 +188,17 @@ class GridWorld(EnvDef):
         walk = [f"move by {at}" if at != (0, 0) else "stay" for at in moves(unit)]
         return dict.fromkeys(walk + [f"attack {at}" for at in attacks(unit)], 1)
 
+    def margin(self, cfg: Any) -> int:
+        """Cells beside the map that somebody may look at, or try to reach."""
+        units = self.units(cfg).values()
+        steps = [at for unit in units for at in moves(unit) + attacks(unit) + offsets(unit.view, unit.side)]
+        return max(max(map(abs, at)) for at in steps)
+
     def constants(self, cfg: Any) -> dict[str, int]:
         units, counts = list(self.units(cfg).values()), self.counts(cfg)
         seen = [circle(unit.view, unit.side) for unit in units]
         far = max(len(inside) for _, inside in seen)
-        steps = [at for unit in units for at in moves(unit) + attacks(unit) + offsets(unit.view, unit.side)]
-        margin = max(max(map(abs, at)) for at in steps)
+        margin = self.margin(cfg)
         agents = self.agents(cfg)
         viewers = [unit for name, unit in self.units(cfg).items() if name in agents]
         acts = [len(moves(unit)) + len(attacks(unit)) for unit in units]
@@ -205,7 +210,7 @@ class GridWorld(EnvDef):
             "CELLS": (cfg.map_size + 2 * margin) ** 2,
             "BODIES": sum(counts[name] for name in self.units(cfg)),
             "WALLS": counts["wall"],
-            "BUILT": int((self.plan(cfg, margin) == WALL).sum()),
+            "BUILT": int((self.plan(cfg) == WALL).sum()),
             "PLACES": sum(counts.values()),
             "GROUPS": len(units),
             "VIEWERS": len(agents),
@@ -247,7 +252,7 @@ class GridWorld(EnvDef):
             inside = np.repeat(circle(unit.view, unit.side)[1], channels, axis=1)
             visible[g, : inside.shape[0], : inside.shape[1]] = inside
         corners = [circle(unit.view, unit.side)[0] for unit in kinds]
-        plan = self.plan(cfg, margin)
+        plan = self.plan(cfg)
 
         return {
             "plan": plan.ravel(),
@@ -270,8 +275,9 @@ class GridWorld(EnvDef):
             "features": np.array([self.feature_size(cfg, unit) for unit in kinds], np.int32),
         }
 
-    def plan(self, cfg: Any, margin: int) -> NDArray[np.int16]:
+    def plan(self, cfg: Any) -> NDArray[np.int16]:
         """The map without bodies, in its margin."""
+        margin = self.margin(cfg)
         plan = np.full((cfg.map_size + 2 * margin,) * 2, OUTSIDE, np.int16)
         inside = plan[margin:-margin, margin:-margin]
         inside[...] = WALL
