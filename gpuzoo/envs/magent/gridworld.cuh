@@ -206,18 +206,23 @@ GZ void paint(Env e, int v, int b) {
     }
 }
 
+// Part of the map that a body is in.
+GZ int part_of(Env e, int b, int viewer) {
+  const int rows = e.rows[viewer], scale = (MAP + rows - 1) / rows;
+  return y_of(e.cell[b]) / scale * rows + x_of(e.cell[b]) / scale;
+}
+
 GZ void count_bodies(Env e) {
   lanes(e, VIEWERS * MINIMAP_SIZE, [=](int k) { e.count[k] = 0; });
   lanes(e, GROUPS, [=](int g) { e.present[g] = 0; });
   lanes(e, BODIES, [=](int b) {
+    const int g = e.group[b];
     if (e.life[b] == GONE) return;
-    const int g = e.group[b], x = x_of(e.cell[b]), y = y_of(e.cell[b]);
     scatter_add(e.present[g], 1);
-    for (int v = 0; v < VIEWERS; ++v) {
-      const int rows = e.rows[FIRST_VIEWER + v], scale = (MAP + rows - 1) / rows;
-      scatter_add(e.count[v * MINIMAP_SIZE + (y / scale * rows + x / scale) * GROUPS + g], 1);
-    }
+    for (int v = 0; v < VIEWERS; ++v)
+      scatter_add(e.count[v * MINIMAP_SIZE + part_of(e, b, FIRST_VIEWER + v) * GROUPS + g], 1);
   });
+  lanes(e, VIEWERS * MINIMAP_SIZE, [=](int k) { e.share[k] = (float)e.count[k] / (float)e.present[k % GROUPS]; });
 }
 
 GZ float feature(Env e, int a, int k) {
@@ -231,13 +236,11 @@ GZ float feature(Env e, int a, int k) {
   return (float)(k == 0 ? x_of(e.cell[a]) : y_of(e.cell[a])) / (float)MAP;
 }
 
-GZ void add_minimap(Env e, int a, Row out, int row, int col) {
-  const int own = e.group[a], rows = e.rows[own], scale = (MAP + rows - 1) / rows;
-  const bool here = y_of(e.cell[a]) / scale == row && x_of(e.cell[a]) / scale == col;
-  for (int g = 0; g < GROUPS; ++g) {
-    const int count = e.count[(own - FIRST_VIEWER) * MINIMAP_SIZE + (row * rows + col) * GROUPS + g];
-    out[channel_of(own, g) + 2] = (float)count / (float)e.present[g] + (here ? 1.f : 0.f);
-  }
+GZ void add_minimap(Env e, int a, Row out, int part) {
+  const int own = e.group[a];
+  const float here = part == e.part[a] ? 1.f : 0.f;
+  for (int g = 0; g < GROUPS; ++g)
+    out[channel_of(own, g) + 2] = e.share[(own - FIRST_VIEWER) * MINIMAP_SIZE + part * GROUPS + g] + here;
 }
 
 // Rows of a group's view: a constant where all are the same.
@@ -248,6 +251,8 @@ GZ void aim(Env e, int a) {
   const int g = e.group[a];
   e.corner[a] = ((g - FIRST_VIEWER) * CELLS + e.cell[a] + e.view_corner[g]) * CHANNELS;
   e.mask[a] = (e.life[a] == GONE ? (int)GROUPS : g) * MASK_STRIDE;
+  if constexpr (Config::minimap_mode) e.part[a] = part_of(e, a, g);
+  for (int k = 0; k < MOST_FEATURES; ++k) e.told(a, k) = k < e.features[g] && e.life[a] != GONE ? feature(e, a, k) : 0.f;
 }
 
 GZ void observe_row(Env e, int a, int row) {
@@ -260,10 +265,10 @@ GZ void observe_row(Env e, int a, int row) {
   } else {
     const bool gone = e.life[a] == GONE;
     for (int col = 0; col < rows; ++col, out += CHANNELS + features) {
-      for (int c = col * CHANNELS; c < (col + 1) * CHANNELS; ++c)
-        out[c - col * CHANNELS] = e.painted[from + c] * e.visible[mask + c];
-      if (Config::minimap_mode && !gone) add_minimap(e, a, out, row, col);
-      for (int k = 0; k < features; ++k) out[CHANNELS + k] = gone ? 0.f : feature(e, a, k);
+      const int first = col * CHANNELS;
+      for (int c = 0; c < CHANNELS; ++c) out[c] = e.painted[from + first + c] * e.visible[mask + first + c];
+      if (Config::minimap_mode && !gone) add_minimap(e, a, out, row * rows + col);
+      for (int k = 0; k < features; ++k) out[CHANNELS + k] = e.told(a, k);
     }
   }
 }
