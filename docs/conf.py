@@ -34,6 +34,7 @@ exclude_patterns = ["_build"]
 html_theme = "furo"
 html_title = "gpuzoo"
 html_static_path = ["_static"]
+html_favicon = "_static/favicon.svg"
 html_css_files = ["custom.css"]
 html_js_files = [("site.js", {"defer": "defer"})]
 html_copy_source = False

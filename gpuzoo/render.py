@@ -55,7 +55,7 @@ CYCLE: tuple[str, ...] = ("blue", "orange", "green", "purple", "red", "teal", "y
 
 #: what `save_animation` writes
 SUFFIXES = (".gif", ".png", ".mp4", ".webm", ".html")
-_HUD = 24.0  # height of the text strip, in points
+_HUD = 24.0  # height of the text strip, in points of its own
 _MOST_DRAWN = 2000  # calls whose strokes a canvas remembers; the oldest are forgotten
 
 
@@ -275,6 +275,7 @@ class Canvas:
 
         self.width_px, self.height_px, self._ss = width_px, height_px, supersample
         self._pt = min(width_px, height_px) * supersample / 400
+        self._strip_pt = min(width_px, 1.5 * height_px) * supersample / 400  # wide pictures have a legible strip, too
         self._fine = (width_px * supersample, height_px * supersample)
         self._pixels = np.empty((height_px, width_px, 4), np.uint8)
         self._image: Image.Image = Image.frombuffer("RGBX", (width_px, height_px), self._pixels, "raw", "RGBX", 0, 1)
@@ -308,7 +309,7 @@ class Canvas:
         Raises:
             ValueError: The window is empty or the padding leaves no room.
         """
-        top = _HUD * self._pt if hud else 0.0
+        top = _HUD * self._strip_pt if hud else 0.0
         width, height = self._fine
         w = width - 2 * pad * self._pt
         h = height - 2 * pad * self._pt - top
@@ -689,8 +690,8 @@ class Canvas:
 
     def hud(self, left: str = "", right: str = "", *, colour: str = "ink", fill: str = "#ffffffd0") -> None:
         """Write status texts on a strip along the top; ``view(hud=True)`` keeps it free."""
-        w, h, gap = self._fine[0], round(_HUD * self._pt), 9 * self._pt
-        em = 12.5 * self._pt
+        w, h, gap = self._fine[0], round(_HUD * self._strip_pt), 9 * self._strip_pt
+        em = 12.5 * self._strip_pt
         need = _length(left + "    " + right, max(em / self._ss, 1.0)) * self._ss
         em *= min(1.0, (w - 2 * gap) / max(need, 1.0))
         self._rectangle((0, 0, w, h), _rgba(fill))

@@ -25,6 +25,7 @@ SCRIPTS = Path(__file__).resolve().parent
 
 def train(executor: str, setting: Setting) -> dict[str, float]:
     """Trains in this process."""
+    sys.path.insert(0, str(SCRIPTS.parent))
     from baselines import executors
     from baselines.ppo import PPO, Args
 

@@ -1,13 +1,13 @@
 """Games side by side: gpuzoo and other libraries in one run, on one machine, taking turns, with random actions.
 
-    python scripts/bench_games.py [--only REGEX] [--jaxmarl PYTHON] [--gymnax PYTHON] [--pgx PYTHON] [--vmas PYTHON]
-        [--envpool PYTHON] [--pufferlib PYTHON] [--originals PYTHON] [--threads 2] [--seconds 0.5] [--rounds 5]
-        [--clock wall|cpu] [--json FILE]
+    python scripts/bench_games.py [--only REGEX] [--LIBRARY PYTHON ...] [--originals PYTHON] [--threads 2]
+        [--seconds 0.5] [--rounds 5] [--clock wall|cpu] [--json FILE]
 
-PYTHON is an interpreter in which that library is installed, which need not have gpuzoo; ``games_peers.py`` runs
-there, in a process of its own for each game. --originals is one with mpe2, lbforaging, rware, pettingzoo and magent2,
-or with overcooked-ai, which needs another NumPy, or with hanabi-learning-environment. A library that is not given or
-not installed is left out, as is a game that is not registered here.
+LIBRARY is a module of ``peers``: jaxmarl, gymnax, pgx, envpool, ... PYTHON is an interpreter in which that library is
+installed, which need not have gpuzoo; ``games_peers.py`` runs there, in a process of its own for each game. --originals
+is one with mpe2, lbforaging, rware, pettingzoo and magent2, or with overcooked-ai, which needs another NumPy, or with
+hanabi-learning-environment. A library that is not given or not installed is left out, as is a game that is not
+registered here.
 
 Each contestant first tries its batch sizes and goes on with its best one. Then they take turns, and the best of the
 rounds counts. All have the same number of cores: libraries that use one core run in as many processes, and
@@ -30,23 +30,15 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import peers
+
 import gpuzoo
 from gpuzoo.core.backend import make_backend
 from gpuzoo.tools import provenance
 
 PEERS = Path(__file__).with_name("games_peers.py")
-TITLES = {
-    "jaxmarl": "JaxMARL", "gymnax": "gymnax", "pgx": "Pgx", "vmas": "VMAS", "envpool": "EnvPool",
-    "pufferlib": "PufferLib", "mpe2": "MPE2", "gymnasium": "the original", "pettingzoo": "PettingZoo",
-    "overcooked_ai": "the original", "magent2": "MAgent2", "hanabi": "the original",
-}  # fmt: skip
-#: who runs Python's originals
-ORIGINALS = {
-    "mpe2": "pettingzoo", "pettingzoo": "pettingzoo", "gymnasium": "gymnasium", "overcooked_ai": "overcooked_ai",
-    "magent2": "magent2", "hanabi": "hanabi",
-}  # fmt: skip
-LIBRARIES = ("jaxmarl", "gymnax", "pgx", "vmas", "envpool", "pufferlib")
-COMPILED_LOOP = ("jaxmarl", "gymnax", "pgx")
+ABOUT = peers.libraries()
+LIBRARIES = [name for name, about in ABOUT.items() if not about.original and name != "gpuzoo"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -269,9 +261,9 @@ def compare(pair: Pair, pythons: dict[str, str], chosen: argparse.Namespace) -> 
         print(f"{pair.game}: {name}", file=sys.stderr, flush=True)
         kinds = [""]
         if name == "gpuzoo":
-            kinds = sorted({"rollout" if peer in COMPILED_LOOP else "step" for peer in wanted})
+            kinds = sorted({"rollout" if ABOUT[peer].compiled_loop else "step" for peer in wanted})
         try:
-            contestant = Contestant(python, ORIGINALS.get(name, name), game)
+            contestant = Contestant(python, name, game)
             for kind in kinds:
                 contestant.choose(short, kind)
             contestants[name] = contestant
@@ -287,7 +279,7 @@ def compare(pair: Pair, pythons: dict[str, str], chosen: argparse.Namespace) -> 
     for name, contestant in contestants.items():
         if name == "gpuzoo":
             continue
-        kind = "rollout" if name in COMPILED_LOOP else "step"
+        kind = "rollout" if ABOUT[name].compiled_loop else "step"
         rows.append(
             {
                 "game": pair.game,
@@ -321,7 +313,7 @@ def line(row: dict[str, Any]) -> str:
     batch = f"{row['their_case'][-1]:,}" + (f" x {row['processes']}" if row["processes"] > 1 else "")
     ratio = row["ours"] / row["theirs"]
     return (
-        f"| {game} | {number(row['ours'])} | {row['our_case'][-1]:,} | {TITLES[row['peer']]} "
+        f"| {game} | {number(row['ours'])} | {row['our_case'][-1]:,} | {ABOUT[row['peer']].title} "
         f"| {number(row['theirs'])} | {batch} | {f'{ratio:,.0f}' if ratio >= 100 else f'{ratio:.3g}'} |"
     )
 
@@ -339,8 +331,8 @@ def main() -> None:
     chosen = parser.parse_args()
     if chosen.clock == "cpu" and chosen.threads > 1:
         parser.error("--clock cpu is for --threads 1: CPU time says nothing about several cores.")
-    pythons = {name: getattr(chosen, name) for name in LIBRARIES}
-    pythons |= dict.fromkeys(ORIGINALS, chosen.originals)
+    options = {name: "originals" if about.original else name for name, about in ABOUT.items() if name != "gpuzoo"}
+    pythons = {name: getattr(chosen, option) for name, option in options.items()}
     pythons = {name: python for name, python in pythons.items() if python}
     here = provenance.describe(make_backend("cpu", chosen.threads))
     print(f"{here['cpu']}, {here['cores']} cores, commit {here['commit']}\n")

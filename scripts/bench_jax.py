@@ -1,16 +1,19 @@
 """`gpuzoo.jax` beside gymnax, in one run, taking turns: every game that gymnax has, and PureJaxRL's own ppo.py.
 
-    python scripts/bench_jax.py [--num-envs 1024] [--steps 64] [--seconds 2] [--games CartPole-v1 ...]
-    python scripts/bench_jax.py --purejaxrl FOLDER [--train-steps 200000]
+    python scripts/bench_jax.py [--num-envs 1024] [--steps 64] [--seconds 2] [--threads N] [--games CartPole-v1 ...]
+    python scripts/bench_jax.py --purejaxrl FOLDER [--train-steps 200000] [--rounds 3]
 
 The first scans steps of a mapped env with the same actions, drawn before. gymnax's steps get the same keys each time,
-so that drawing keys is not counted. The second runs ppo.py of a clone of github.com/luchris429/purejaxrl, unchanged but
-for `gymnax.make`, and needs gymnax below version 1, for which it was written. Both print tables in Markdown.
+so that drawing keys is not counted. "At most" says how much faster the same scan would be if the call had no rules:
+it only fills the observations with zeros, and final observations in the share of envs that end. The second runs
+ppo.py of a clone of github.com/luchris429/purejaxrl, unchanged but for `gymnax.make`, and needs gymnax below version
+1, for which it was written. Both print tables in Markdown.
 """
 
 from __future__ import annotations
 
 import argparse
+import ctypes
 import functools
 import importlib.metadata
 import sys
@@ -23,12 +26,13 @@ import gymnax
 import jax
 import jax.numpy as jnp
 import numpy as np
-from games_peers import pictures
 from gymnax.utils import load_mnist
+from peers.gymnax import pictures
 
 import gpuzoo
 import gpuzoo.jax
 from gpuzoo.core.backend import make_backend
+from gpuzoo.core.backend_cpu import compile_host
 from gpuzoo.tools import provenance
 from gpuzoo.tools.clocks import REPEATS, Clock, take_turns
 
@@ -80,6 +84,45 @@ def scanned(env: Any, params: Any, num_envs: int, actions: Any) -> Callable[[int
     return loop
 
 
+IDLE = """
+extern "C" void idle(const void *store, long long, long long num_envs, int) {
+  const auto arrays = (void *const *)store;
+  __builtin_memset(arrays[OBSERVATION], 0, num_envs * ROW);
+  __builtin_memset(arrays[FINAL], 0, (long long)(SHARE * num_envs) * ROW);
+}
+"""
+
+
+def without_rules(env: Any, loop: Callable[[int], None], share: float) -> Callable[[int], None]:
+    """A loop of steps in which the kernel only fills observations, and final ones of a share of the envs."""
+    program = env._program
+    lay, store = program.layout, program._program.store
+    row = lay.agents * lay.observation_size * np.dtype(lay.observation_dtype).itemsize
+    places = {"OBSERVATION": store.index("observation"), "FINAL": store.index("final_observation")}
+    flags = [f"-D{name}={value}" for name, value in {**places, "ROW": row, "SHARE": share}.items()]
+    calls = ctypes.CDLL(str(compile_host(program._code(), f"{env.name}-jax", (f"-I{jax.ffi.include_dir()}",))))
+    idle = ctypes.CDLL(str(compile_host(IDLE, "idle", tuple(flags)))).idle
+
+    def loop_without_rules(count: int) -> None:
+        calls.gz_bind_step(ctypes.cast(idle, ctypes.c_void_p))
+        loop(count)
+        calls.gz_bind_step(ctypes.c_void_p(program._kernels.address("step")))
+
+    return loop_without_rules
+
+
+def share_of_ends(name: str, num_envs: int) -> float:
+    """How many envs end in a step, of those that play at random."""
+    sim = gpuzoo.Simulator(gpuzoo.get(ours_of(name)), num_envs, device="cpu", autoreset_mode="same_step")
+    sim.reset(seed=0)
+    ends = 0
+    for _ in range(400):
+        sim.random_actions()
+        sim.step()
+        ends += int(sim.arrays["ended"].sum())
+    return ends / (400 * num_envs)
+
+
 def drawn(space: Any, steps: int, num_envs: int) -> Any:
     rng = np.random.default_rng(0)
     if hasattr(space, "n"):
@@ -93,23 +136,25 @@ def ours_of(name: str) -> str:
 
 
 def games(chosen: argparse.Namespace) -> None:
-    print("| game | gpuzoo.jax, M steps/s | gymnax, M steps/s | faster by |\n|:--|--:|--:|--:|")
+    print("| game | gpuzoo.jax, M steps/s | gymnax, M steps/s | faster by | at most |\n|:--|--:|--:|--:|--:|")
     for name in chosen.games or gymnax.registered_envs:
         try:
-            env, params = gpuzoo.jax.make(ours_of(name))
+            env, params = gpuzoo.jax.make(ours_of(name), threads=chosen.threads)
             theirs, their_params = gymnax.make(name)
             actions = drawn(next(iter(env.action_spaces.values())), chosen.steps, chosen.num_envs)
             loops = [
                 scanned(env, params, chosen.num_envs, actions),
                 scanned(theirs, their_params, chosen.num_envs, actions),
             ]
+            loops.append(without_rules(env, loops[0], share_of_ends(name, chosen.num_envs)))
             clocks = [Clock(loop, chosen.seconds / (REPEATS + 1)) for loop in loops]
         except Exception as error:  # a peer that cannot be run says why, and the others go on
             print(f"{name}: left out: {type(error).__name__}: {error}", file=sys.stderr)
             continue
         take_turns(clocks)
         rates = [chosen.num_envs * chosen.steps / clock.seconds / 1e6 for clock in clocks]
-        print(f"| {name} | {rates[0]:.1f} | {rates[1]:.2f} | {rates[0] / rates[1]:.1f} |", flush=True)
+        faster = " | ".join(f"{rate / rates[1]:.1f}" for rate in (rates[0], rates[2]))
+        print(f"| {name} | {rates[0]:.1f} | {rates[1]:.2f} | {faster} |", flush=True)
 
 
 class Still:
@@ -148,25 +193,27 @@ def purejaxrl(chosen: argparse.Namespace) -> None:
         "no env": still,
     }
     key = jax.random.PRNGKey(30)
-    print("| game | env | thousand steps/s | return, first tenth | last tenth |\n|:--|:--|--:|--:|--:|")
+    print("| game | env | thousand steps/s | per CPU second | return, first tenth | last tenth |")
+    print("|:--|:--|--:|--:|--:|--:|")
     for game, options in RUNS.items():
         config = {**PPO, **options, "ENV_NAME": game, "TOTAL_TIMESTEPS": chosen.train_steps}
-        programs, results, times = {}, {}, {who: [] for who in makes}
+        programs, results, times = {}, {}, {who: ([], []) for who in makes}
         for who, make in makes.items():
             ppo.gymnax = types.SimpleNamespace(make=make)
             programs[who] = jax.jit(ppo.make_train(dict(config))).lower(key).compile()
-        for _ in range(3):
+        for _ in range(chosen.rounds):
             for who, program in programs.items():
-                start = time.perf_counter()
+                start = time.perf_counter(), time.process_time()
                 results[who] = jax.block_until_ready(program(key))["metrics"]
-                times[who].append(time.perf_counter() - start)
+                times[who][0].append(time.perf_counter() - start[0])
+                times[who][1].append(time.process_time() - start[1])
         for who, info in results.items():
             returns, over = np.asarray(info["returned_episode_returns"]), np.asarray(info["returned_episode"])
             tenth = len(returns) // 10
             ends = [returns[part][over[part]] for part in (slice(tenth), slice(-tenth, None))]
             first, last = (f"{found.mean():.1f}" if len(found) else "" for found in ends)
-            rate = returns.size / float(np.median(times[who])) / 1e3
-            print(f"| {game} | {who} | {rate:.1f} | {first} | {last} |", flush=True)
+            rates = " | ".join(f"{returns.size / float(np.median(taken)) / 1e3:.1f}" for taken in times[who])
+            print(f"| {game} | {who} | {rates} | {first} | {last} |", flush=True)
 
 
 def main() -> None:
@@ -174,9 +221,11 @@ def main() -> None:
     parser.add_argument("--num-envs", type=int, default=1024)
     parser.add_argument("--steps", type=int, default=64, help="of a scan")
     parser.add_argument("--seconds", type=float, default=2.0, help="for each contestant and game")
+    parser.add_argument("--threads", type=int, help="of a step of gpuzoo; all by default")
     parser.add_argument("--games", nargs="+", help="gymnax's names; all by default")
     parser.add_argument("--purejaxrl", help="the folder purejaxrl/ of a clone: train with its ppo.py")
     parser.add_argument("--train-steps", type=int, default=200_000)
+    parser.add_argument("--rounds", type=int, default=3, help="training runs of each, of which the median counts")
     chosen = parser.parse_args()
     load_mnist.load_mnist = pictures
     machine = provenance.describe(make_backend("cpu"))

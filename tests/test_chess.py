@@ -5,6 +5,7 @@ Whole games are compared with Pgx and python-chess in tests/integrations/pgx.
 
 from __future__ import annotations
 
+import lines_of_play
 import numpy as np
 import pytest
 
@@ -15,8 +16,8 @@ from gpuzoo.envs.chess.chess import START, Chess
 from gpuzoo.envs.chess.fen import Position
 
 
-def started(fen: str = START, num_envs: int = 1, name: str = "Chess-v0") -> Simulator:
-    s = Simulator(get(name), num_envs, device="cpu", autoreset_mode="disabled", fen=fen)
+def started(fen: str = "", name: str = "Chess-v0") -> Simulator:
+    s = Simulator(get(name), 1, device="cpu", autoreset_mode="disabled", **({"fen": fen} if fen else {}))
     s.reset(seed=0)
     return s
 
@@ -71,19 +72,7 @@ def test_what_is_no_position(fen: str, message: str) -> None:
 @pytest.mark.parametrize(("name", "counts"), [("Chess-v0", [20, 400, 8902]), ("GardnerChess-v0", [7, 53, 506])])
 def test_lines_of_play(name: str, counts: list[int]) -> None:
     """Perft as published for chess, and as Pgx counts for Gardner's."""
-    s, found = Simulator(get(name), 1, device="cpu", autoreset_mode="disabled"), []
-    s.reset(seed=0)
-    for _ in counts:
-        n = s.num_envs
-        envs, actions = s.arrays["action_mask"][np.arange(n), s.arrays["to_move"]].nonzero()
-        found.append(len(envs))
-        again = Simulator(get(name), len(envs), device="cpu", autoreset_mode="disabled")
-        again.reset(seed=0)
-        again.set_state({key: value[envs] for key, value in s.state().items()})
-        again.arrays["action"][...] = actions[:, None, None]
-        again.step()
-        s = again
-    assert found == counts
+    assert lines_of_play.counts(started(name=name), len(counts)) == counts
 
 
 def test_special_moves() -> None:

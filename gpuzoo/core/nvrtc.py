@@ -5,16 +5,20 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import ctypes
 import functools
 import glob
+import inspect
+import json
 import os
 import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from gpuzoo.core import occupancy
 from gpuzoo.core.compiled import compiled
 from gpuzoo.core.occupancy import Bounded, Compile, bounded
 
@@ -227,8 +231,18 @@ def cached_cubin(code: str, name: str, arch: str, block: int | None = None, driv
 
 
 def bounded_cubin(code: str, name: str, arch: str, block: int) -> Bounded:
-    """As `compile_cubin`, of a game, with the macros that `occupancy.bounded` finds, and with ptxas' report."""
-    return _bounded(lambda options: compile_cubin(code, name, arch, options), block, arch)
+    """As `compile_cubin`, of a game, with the macros that `occupancy.bounded` finds, and with ptxas' report.
+
+    It comes from the cache if it was made before by the same search for macros.
+    """
+
+    def build(_: Path) -> bytes:
+        made = _bounded(lambda options: compile_cubin(code, name, arch, options), block, arch)
+        return json.dumps([base64.b64encode(made.cubin).decode(), made.log, made.options]).encode()
+
+    key = "\0".join([code, arch, version(load()), *OPTIONS, str(block), inspect.getsource(occupancy)])
+    cubin, log, options = json.loads(compiled("reports", name, ".json", key, build).read_bytes())
+    return Bounded(base64.b64decode(cubin), log, tuple(options))
 
 
 def _bounded(compile_with: Compile, block: int, arch: str) -> Bounded:

@@ -55,7 +55,7 @@ class Game2048(EnvDef):
     chooses = True
     reference = "pgx==2.6.0 2048"
     links: ClassVar[Mapping[str, str]] = {
-        "Pgx": "https://www.sotets.uk/pgx/2048/",
+        "Pgx": "https://www.sotets.uk/pgx/play2048/",
         "the original": "https://github.com/gabrielecirulli/2048",
     }
     render_fps = 6

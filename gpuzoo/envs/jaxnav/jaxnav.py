@@ -64,23 +64,23 @@ class JaxNavConfig(Config):
 
 
 class JaxNav(EnvDef):
-    """Robots drive to their goals between walls and each other, which they see by lidar.
+    """Robots with lidar drive to their goals, and avoid walls and each other.
 
     The map has cells of 1 m x 1 m; a cell (i, j) lies at x in [i, i + 1], y in [j, j + 1]. Robots are rectangles that
     drive along their heading. Rutherford et al., "No regrets: investigating and improving regret approximations for
     curriculum discovery" (2024).
 
-    **Start.** The outermost cells are walls. Of the n inner ones k are walls, where k is drawn from 0 to `fill` n - 1,
-    in places drawn by chance. A start is drawn in the square from `1 + rad` to `map_height - 1 - rad`, and a goal in
-    a direction and at a distance from `min_dist_to_goal` to `max_dist_to_goal` from it, clipped to the same square.
-    They are drawn again, up to 1,000 times, until no wall is nearer than `start_pad rad` to the start or 0.3 to the
-    goal, other starts and other goals are farther than `2 start_pad rad`, and start and goal farther than `2 rad` from
-    each other. With `valid_path_check` both are in cells that are connected by their sides. The heading is drawn from
-    -π to π.
+    **Start.** The outermost cells are walls. Of the n inner cells k are walls, at random places; k is drawn from 0 to
+    `fill` n - 1. A start is drawn in the square from `1 + rad` to `map_height - 1 - rad`. Its goal is drawn in a random
+    direction, at a distance from `min_dist_to_goal` to `max_dist_to_goal`, and clipped to the same square. Both are
+    drawn again, up to 1,000 times, until no wall is nearer than `start_pad rad` to the start or 0.3 to the goal, other
+    starts and other goals are farther away than `2 start_pad rad`, and the goal is farther than `2 rad` from the start.
+    With `valid_path_check`, their cells are connected by steps across the sides of free cells. The heading is drawn
+    from -π to π.
 
-    **Maps of one's own.** `layout` has rows of `#` for walls and `.`, with `/` between; the first row is that of
-    y = 0. Of several maps of the same size, with spaces between, one is drawn for each episode. A map may differ from
-    env to env, and is part of the state, so `set_state` sets it, too:
+    **Your own maps.** `layout` has rows of `#` for walls and `.` for free cells, with `/` between them; the first row
+    is at y = 0. It may hold several maps of the same size, with spaces between them; each episode then draws one. The
+    map is part of the state, so it may differ from env to env, and `set_state` sets it, too:
 
     ```
     envs = gpuzoo.make("JaxNav-v0", num_envs=64, layout="######/#....#/#.##.#/#.##.#/#....#/######", num_agents=1)
@@ -90,38 +90,39 @@ class JaxNav(EnvDef):
     `act_type="Discrete"`, `Discrete(15)`: action 5 i + j is the speed 0, 0.5, 1 for i = 0, 1, 2 and the angular speed
     0.5, 0.25, 0, -0.25, -0.5 for j = 0 to 4.
 
-    **Movement.** Speeds change by at most `max_v_acc dt` and `max_w_acc dt` and are clipped to [`min_v`, `max_v`] and
-    [-`max_w`, `max_w`]. The robot moves by `speed dt` along its heading, and then turns. A robot that crashed stands
-    still; one that has reached its goal may drive on, and crash.
+    **Movement.** Speeds change by at most `max_v_acc dt` and `max_w_acc dt`, and are clipped to [`min_v`, `max_v`] and
+    [-`max_w`, `max_w`]. The robot moves by `speed dt` along its heading, and then turns. A crashed robot stands still.
+    A robot that has reached its goal may drive on, and crash.
 
-    **Crashes.** A robot crashes if its rectangle cuts the edge of a wall's cell or lies in it, or overlaps another
-    robot's.
+    **Crashes.** A robot crashes if its rectangle touches the edge of a wall's cell, lies inside it, or overlaps another
+    robot's rectangle.
 
-    **Observation.** `Box(lidar_num_beams + 5)`. Beams go from -π to π times `lidar_angle_factor` relative to the
-    heading. Each is sampled at n = `lidar_max_range / lidar_range_resolution` equally spaced places from 0 to
-    `lidar_max_range`. A beam ends at the first sample in a wall, or at the sample `d / lidar_range_resolution`, rounded
-    down, for another robot at the distance d; otherwise at the last one. Its length is observed as a share of
-    `lidar_max_range`, less 0.5. Then come `speed / max_v - 0.5`, the angular speed over `max_w`, the distance to the
-    goal, at most `lidar_max_range`, as a share of that less 0.5, the direction to the goal relative to the heading over
-    π, and `rew_lambda - 0.5`.
+    **Observation.** `Box(lidar_num_beams + 5)`. Beams go from -π to π times `lidar_angle_factor`, relative to the
+    heading. Each is sampled at n = `lidar_max_range / lidar_range_resolution` equally spaced points from 0 to
+    `lidar_max_range`. A beam ends at the first sample inside a wall. For another robot at distance d it ends at sample
+    `d / lidar_range_resolution`, rounded down. Otherwise it ends at the last sample. Its length is observed as a share
+    of `lidar_max_range`, minus 0.5. Then come `speed / max_v - 0.5`; the angular speed over `max_w`; the distance to
+    the goal, at most `lidar_max_range`, as a share of that minus 0.5; the direction to the goal relative to the
+    heading, over π; and `rew_lambda - 0.5`.
 
-    **Global state.** The inner cells, 1 for walls, row by row; the robots' places, as shares of the map's size less
-    0.5; their headings over π less 0.5; goals like places; for each robot its speed over `max_v` and its angular speed
-    over `max_w`, both less 0.5; the share of the time limit that is over, less 0.5.
+    **Global state.** The inner cells row by row, 1 for walls; the robots' positions as shares of the map's size, minus
+    0.5; their headings over π, minus 0.5; the goals, like positions; for each robot its speed over `max_v` and its
+    angular speed over `max_w`, both minus 0.5; the used share of the time limit, minus 0.5.
 
-    **Reward.** A robot's own is the sum of: `goal_rew` when it reaches its goal, which has a radius of `goal_radius`,
-    or before that `weight_g` for each m closer; `coll_rew` when it first crashes; `dt_rew` before goal and crash;
-    `weight_w` |w| if its action turns at w, faster than `lim_w`; `lidar_rew` if a beam ends at `lidar_thresh + rad` or
-    before. Each gets `rew_lambda` of its own reward and 1 - `rew_lambda` of the mean of all own ones, or with
-    `share_only_sparse` of the parts for goals, crashes and time.
+    **Reward.** A robot's own reward is the sum of: `goal_rew` when it reaches its goal, which has a radius of
+    `goal_radius`, or before that `weight_g` for each meter that it comes closer; `coll_rew` when it crashes; `dt_rew`
+    per step before goal and crash; `weight_w` |w| if its action turns at a speed w above `lim_w`; `lidar_rew` if a beam
+    ends at `lidar_thresh + rad` or nearer. Each robot gets `rew_lambda` times its own reward and 1 - `rew_lambda` times
+    the mean of all robots' own rewards. With `share_only_sparse` that mean has only the parts for goals, crashes and
+    time.
 
-    **End.** Each robot has reached its goal or crashed. With `evaporating` each leaves then, and waits in the corner
-    (0, 0). Time limit: 500 steps.
+    **End.** Each robot has reached its goal or crashed. With `evaporating`, a robot leaves at that moment, and waits in
+    the corner (0, 0). Time limit: 500 steps.
 
-    These are the rules of JaxMARL 0.2.0 with the map `Grid-Rand-Poly`, or `Grid-Rand-Poly-Single` for one layout. There
-    the time limit is a termination. With `fixed_lambda=False` a number is drawn and observed there, but rewards are
-    still mixed by `rew_lambda`. With `evaporating` those who have left go on to get their share of the common reward
-    there. Its `Grid-Rand` and `Grid-Buffer` cannot take a step.
+    These are the rules of JaxMARL 0.2.0 with the map `Grid-Rand-Poly`, or `Grid-Rand-Poly-Single` for one layout.
+    JaxMARL's time limit is a termination. With `fixed_lambda=False`, JaxMARL draws and shows a number, but still mixes
+    rewards by `rew_lambda`. With `evaporating`, its robots that have left still get their share of the common reward.
+    Its `Grid-Rand` and `Grid-Buffer` cannot take a step.
     """
 
     id = "JaxNav-v0"

@@ -19,18 +19,18 @@ class AdversarialPursuitConfig(GridWorldConfig):
 class MAgentAdversarialPursuit(GridWorld):
     """Large, slow predators tag small, fast prey between obstacles; tagged prey is not hurt.
 
-    On a map of 45 x 45 cells there are 25 predators of 2 x 2 cells, 50 prey, and 60 cells of walls, at places that are
-    drawn for each episode. Zheng et al., "MAgent: A Many-Agent Reinforcement Learning Platform for Artificial
-    Collective Intelligence" (2018), with the rules of MAgent2.
+    A map of 45 x 45 cells has 25 predators of 2 x 2 cells, 50 prey, and 60 cells of walls, at places that each episode
+    draws. Zheng et al., "MAgent: A Many-Agent Reinforcement Learning Platform for Artificial Collective Intelligence"
+    (2018), with the rules of MAgent2.
 
     **Agents.** `predator_0`, ... (1.25 % of the number of cells) and `prey_0`, ... (2.5 %).
 
-    **Actions.** Predators `Discrete(13)`: five moves by (x, y), row by row, of at most one cell, of which the third
-    stays; then eight cells around to tag, row by row: all neighbours but those at the corners. Prey `Discrete(9)`:
-    moves to the cells around, row by row, of which the fifth stays. y grows downwards.
+    **Actions.** Predators `Discrete(13)`: five moves by (x, y) of at most one cell, row by row, of which the third
+    stays; then tags of the eight cells that share a side with the predator, row by row. Prey `Discrete(9)`: moves to
+    the cells around, row by row, of which the fifth stays. y grows downwards.
 
-    **Tags** come first. **Moves** come last, predators' first, in the order of the agents. A move where somebody else
-    or a wall is in the way is none. On a map with more than 9801 cells agents near the borders of eight vertical bands
+    **Tags** come first. **Moves** come last, predators first, in the order of the agents. An agent stays if somebody
+    else or a wall is in the way. On a map with more than 9801 cells, agents near the borders of eight vertical bands
     move after all others.
 
     **Observation.** Predators `Box(0, 2, (10, 10, 5))`, prey `Box(0, 2, (9, 9, 5))`: for each y and x around the
@@ -44,11 +44,11 @@ class MAgentAdversarialPursuit(GridWorld):
     **State.** `Box(0, 2, (map_size, map_size, 5))`: for each x and y whether there is a wall, the first cell of a
     predator, its health, prey, its health. With `extra_features` also its number, last action and last reward.
 
-    **End.** Nobody falls, so there is only the time limit: 500 steps.
+    **End.** Nobody falls, so there is only a time limit: 500 steps.
 
-    Differences from MAgent2: its `state()` shows the walls of its first map in all episodes. It makes maps of 7 or 8
-    cells, which have no predators. In its PettingZoo interface all groups get the actions of the first one in
-    the first step of an episode.
+    Differences from MAgent2: its `state()` shows the walls of its first map in all episodes. It accepts maps of 7 or 8
+    cells, which have no predators. In its PettingZoo interface, all groups get the actions of the first group in the
+    first step of an episode.
     """
 
     id = "MAgentAdversarialPursuit-v0"

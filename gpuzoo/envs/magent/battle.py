@@ -46,45 +46,46 @@ def armies(size: int, count: float) -> tuple[list[tuple[int, int]], list[tuple[i
 class MAgentBattle(GridWorld):
     """Two armies on a map; soldiers move, or attack a neighbour, and the battle ends when one army is gone.
 
-    The armies begin in two squares with three cells left between each and the middle of the map, and a free cell
-    between neighbours. On a map of 45 x 45 cells there are 81 and 81 soldiers. Zheng et al., "MAgent: A Many-Agent
-    Reinforcement Learning Platform for Artificial Collective Intelligence" (2018), with the rules of MAgent2.
+    The armies begin in two squares, three cells away from the middle of the map, with a free cell between neighbours. A
+    map of 45 x 45 cells has 81 soldiers on each side. Zheng et al., "MAgent: A Many-Agent Reinforcement Learning
+    Platform for Artificial Collective Intelligence" (2018), with the rules of MAgent2.
 
     **Agents.** `red_0`, `red_1`, ... and `blue_0`, `blue_1`, ...: as many as `map_size` makes room for, at most 1,024.
 
     **Actions.** `Discrete(21)`. The first 13 move by (x, y) to the cells not farther than 2, row by row: y = -2 is
     first, and the seventh stays. The other 8 attack the cells around, row by row. y grows downwards.
 
-    **Attacks** come first, one after another in an order that is drawn for each step, in which all orders are equally
-    likely. An attack takes 2 from the health of an opponent there, which is 10 at the start. A soldier with less than 0
-    falls: it leaves the map, and makes no attack and no move. Comrades are not hurt.
+    **Attacks** come first, one after another, in a random order that each step draws uniformly. An attack takes 2 from
+    the health of an opponent in its cell; soldiers begin with 10. A soldier whose health is below 0 falls: it leaves
+    the map, and its own attack and move are dropped. Comrades are not hurt.
 
-    **Recovery.** After the attacks everybody gains 0.1, up to 10.
+    **Recovery.** After the attacks, every soldier gains 0.1, up to 10.
 
-    **Moves** come last, in the order of the agents, red ones first. A move to a cell where somebody stands, or a wall,
-    is none; what lies between does not matter. On a map with more than 9801 cells agents near the borders of eight
-    vertical bands move after all others.
+    **Moves** come last, in the order of the agents, red first. A soldier stays if somebody or a wall is in the target
+    cell; cells in between do not matter. On a map with more than 9801 cells, agents near the borders of eight vertical
+    bands move after all others.
 
-    **Observation.** `Box(0, 2, (13, 13, 5))`: for each y and x around the agent, whether there is a wall; a comrade,
-    itself included, and its health divided by 10; an opponent, and its health. Cells farther than 6 are zeros. With
-    `minimap_mode` each group has a third number: the share of it in one part of the map, for 13 x 13 parts of the
-    whole map, and 1 more where the agent is; and the agent's x and y divided by `map_size` stand in every cell. With
-    `extra_features` every cell also has the agent's number, binary in ten digits, its last action, one-hot, and the
-    reward of the step before the last. An agent that fell sees what is around its place; later its numbers are zeros.
+    **Observation.** `Box(0, 2, (13, 13, 5))`: for each y and x around the agent, whether there is a wall; a comrade (or
+    the agent itself), and its health divided by 10; an opponent, and its health divided by 10. Cells farther than 6 are
+    zeros. With `minimap_mode`, each group has a third number: the share of the group in one part of the map, for 13 x
+    13 parts of the whole map, plus 1 in the agent's part; and every cell has the agent's x and y divided by `map_size`.
+    With `extra_features`, every cell also has the agent's number in ten binary digits, its last action, one-hot, and
+    the reward of the step before the last. An agent that fell sees the cells around its place once more; after that its
+    numbers are zeros.
 
-    **Reward.** `step_reward` in every step; `attack_penalty` for any attack; `attack_opponent_reward` for one that an
-    opponent survives, and 5 for one by which it falls. A soldier who falls gets `dead_penalty` in place of all that,
-    except for `attack_opponent_reward`.
+    **Reward.** `step_reward` in every step; `attack_penalty` for any attack; `attack_opponent_reward` for an attack
+    that the opponent survives, and 5 for one that kills it. A soldier that falls gets `dead_penalty` in place of all
+    that, except for `attack_opponent_reward`.
 
     **State.** `Box(0, 2, (map_size, map_size, 5))`: for each x and y whether there is a wall, a red soldier, its health
     divided by 10, a blue one, its health. With `extra_features` also its number, last action and last reward.
 
     **End.** An army is gone: termination for all. A soldier that falls terminates. Time limit: 1000 steps.
 
-    The original's oddities, which are kept: at a health of exactly 0 nobody falls; the reward among the features is
-    older than the observation. Differences: attacks of the original come in an order that its own generator draws,
-    and that depends on threads where it has several. In the original's PettingZoo interface all groups get the actions
-    of the first one in the first step of an episode; here each gets its own.
+    Oddities of the original that are kept: a soldier with a health of exactly 0 does not fall; the reward among the
+    features is older than the observation. Differences: the original draws the order of attacks with its own generator,
+    and with several threads it depends on them. In the original's PettingZoo interface, all groups get the actions of
+    the first group in the first step of an episode; here each gets its own.
     """
 
     id = "MAgentBattle-v0"

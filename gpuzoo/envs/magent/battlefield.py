@@ -19,9 +19,9 @@ class BattlefieldConfig(BattleConfig):
 class MAgentBattlefield(MAgentBattle):
     """Two small armies on a large map with walls; otherwise the rules of `MAgentBattle-v0`.
 
-    The armies' squares have room for 4 x 4 soldiers, and three cells between each and the middle of the map. Walls, two
-    cells thick, run from top to bottom on both sides of the middle. Nobody begins where a wall stands, so that 12 and
-    12 soldiers are left on a map of 80 x 80 cells.
+    Each army's square has room for 4 x 4 soldiers, three cells away from the middle of the map. Walls, two cells thick,
+    run from top to bottom on both sides of the middle. Soldiers that would begin on a wall are left out, so a map of 80
+    x 80 cells has 12 soldiers on each side.
 
     **Agents.** `red_0`, `red_1`, ... and `blue_0`, `blue_1`, ...
 

@@ -19,8 +19,8 @@ class CombinedArmsConfig(RewardsConfig):
 class MAgentCombinedArms(GridWorld):
     """Two armies of strong melee and mobile ranged soldiers, who can hurt comrades as well.
 
-    The armies begin in squares as in `MAgentBattle-v0`, where columns of melee and of ranged soldiers alternate. On a
-    map of 45 x 45 cells there are 45 and 36 of them on each side. Zheng et al., "MAgent: A Many-Agent Reinforcement
+    The armies begin in squares as in `MAgentBattle-v0`, with alternating columns of melee and ranged soldiers. A map of
+    45 x 45 cells has 45 melee and 36 ranged soldiers on each side. Zheng et al., "MAgent: A Many-Agent Reinforcement
     Learning Platform for Artificial Collective Intelligence" (2018), with the rules of MAgent2.
 
     | | health | moves | attacks |
@@ -33,22 +33,22 @@ class MAgentCombinedArms(GridWorld):
     **Actions.** Melee `Discrete(9)`, ranged `Discrete(25)`. First moves by (x, y), row by row, the one in the middle
     stays; then attacks of the cells around, row by row. y grows downwards.
 
-    **Attacks** come first, one after another in an order that is drawn for each step. An attack takes 2 from the health
-    of anybody there, comrades included. A soldier with less than 0 falls: it leaves the map, and makes no attack and no
-    move.
+    **Attacks** come first, one after another, in a random order that each step draws. An attack takes 2 from the health
+    of anybody in its cell, comrades included. A soldier whose health is below 0 falls: it leaves the map, and its own
+    attack and move are dropped.
 
-    **Recovery.** After the attacks everybody gains 0.1, up to the health at the start.
+    **Recovery.** After the attacks, every soldier gains 0.1, up to its health at the start.
 
-    **Moves** come last, in the order of the agents. A move to a cell where somebody stands, or a wall, is none. On a
-    map with more than 9801 cells agents near the borders of eight vertical bands move after all others.
+    **Moves** come last, in the order of the agents. A soldier stays if somebody or a wall is in the target cell. On a
+    map with more than 9801 cells, agents near the borders of eight vertical bands move after all others.
 
     **Observation.** `Box(0, 2, (13, 13, 9))`: for each y and x around the agent, whether there is a wall, and for each
     group, its own first and the others in a circle, whether one is there, and its share of its health. Cells farther
     than 6 are zeros. `minimap_mode` and `extra_features` add numbers as in `MAgentBattle-v0`.
 
-    **Reward.** `step_reward` in every step; `attack_penalty` for any attack; `attack_opponent_reward` for one that an
-    opponent survives, and 5 for one by which it falls. A soldier who falls gets `dead_penalty` in place of the first
-    two.
+    **Reward.** `step_reward` in every step; `attack_penalty` for any attack; `attack_opponent_reward` for an attack
+    that the opponent survives, and 5 for one that kills it. A soldier that falls gets `dead_penalty` in place of the
+    first two.
 
     **State.** `Box(0, 2, (map_size, map_size, 9))`: for each x and y whether there is a wall, and for each group,
     whether one is there, and its share of its health. With `extra_features` also its number, last action (one-hot, 25

@@ -37,33 +37,33 @@ def square(size: int, part: float, less: int, gap: int) -> Iterator[tuple[int, i
 class MAgentGather(GridWorld):
     """Hundreds of omnivores on a map with food, which is scarce enough that they fight for it.
 
-    Omnivores begin on three squares around the food. On a map of 200 x 200 cells there are 495 of them. Zheng et al.,
-    "MAgent: A Many-Agent Reinforcement Learning Platform for Artificial Collective Intelligence" (2018), with the
-    rules of MAgent2.
+    Omnivores begin on three squares around the food. A map of 200 x 200 cells has 495 of them. Zheng et al., "MAgent: A
+    Many-Agent Reinforcement Learning Platform for Artificial Collective Intelligence" (2018), with the rules of
+    MAgent2.
 
     **Agents.** `omnivore_0`, `omnivore_1`, ...
 
     **Actions.** `Discrete(33)`. The first 29 move by (x, y) to the cells not farther than 3, row by row; the one in
     the middle stays. The other 4 attack the neighbours above, left, right and below.
 
-    **Attacks** come first, one after another in an order that is drawn for each step. An attack takes 6 from the health
-    of what is there: food has 25, omnivores have 3. What has less than 0 is gone. So one attack kills an omnivore, and
-    five eat food.
+    **Attacks** come first, one after another, in a random order that each step draws. An attack takes 6 from the health
+    of its target: food has 25, omnivores have 3. A target with a health below 0 is gone. So one attack kills an
+    omnivore, and five attacks eat a piece of food.
 
-    **Moves** come last, in the order of the agents. A move to a cell with an omnivore, food or a wall is none. On a map
-    with more than 9801 cells agents near the borders of eight vertical bands move after all others.
+    **Moves** come last, in the order of the agents. An omnivore stays if an omnivore, food or a wall is in the target
+    cell. On a map with more than 9801 cells, agents near the borders of eight vertical bands move after all others.
 
     **Observation.** `Box(0, 2, (15, 15, 5))`: for each y and x around the agent, whether there is a wall; an omnivore,
     and its health divided by 3; food, and its health divided by 25. Cells farther than 7 are zeros. `minimap_mode` and
     `extra_features` add numbers as in `MAgentBattle-v0`, but for the agent's number.
 
-    **Reward.** `step_reward` in every step; `attack_penalty` for any attack; `attack_food_reward` for one that leaves
-    some of the food, and 5 for the one that finishes it. An omnivore that falls gets `dead_penalty` in place of the
-    first two and 5.
+    **Reward.** `step_reward` in every step; `attack_penalty` for any attack; `attack_food_reward` for an attack that
+    leaves some of the food, and 5 for the one that finishes it. An omnivore that falls gets `dead_penalty` in place of
+    the first two and of the 5.
 
     **State.** `Box(0, 2, (map_size, map_size, 5))`: for each x and y whether there is a wall, food, its health divided
-    by 25, an omnivore, its health divided by 3. With `extra_features` an omnivore's last action (one-hot) and last
-    reward stand from the fourth number on, where they replace that it is there, and its health: MAgent2 has it so.
+    by 25, an omnivore, its health divided by 3. With `extra_features`, an omnivore's last action (one-hot) and last
+    reward begin at the fourth number, so they replace the omnivore's presence and health, as in MAgent2.
 
     **End.** All food or all omnivores are gone: termination for all. An omnivore that falls terminates. Time limit: 500
     steps.

@@ -20,25 +20,24 @@ class TigerDeerConfig(GridWorldConfig):
 class MAgentTigerDeer(GridWorld):
     """Tigers hunt deer or starve; they are rewarded for attacking together.
 
-    On a map of 45 x 45 cells there are 101 deer, 20 tigers and 81 cells of walls, at places that are drawn for each
-    episode. Zheng et al., "MAgent: A Many-Agent Reinforcement Learning Platform for Artificial Collective Intelligence"
-    (2018), with the rules of MAgent2.
+    A map of 45 x 45 cells has 101 deer, 20 tigers and 81 cells of walls, at places that each episode draws. Zheng et
+    al., "MAgent: A Many-Agent Reinforcement Learning Platform for Artificial Collective Intelligence" (2018), with the
+    rules of MAgent2.
 
     **Agents.** `deer_0`, ... (5 % of the number of cells) and `tiger_0`, ... (1 %).
 
     **Actions.** Deer `Discrete(5)`: up, left, stay, right, down. Tigers `Discrete(9)`: the same, and attacks of the
     cells above, left, right and below. y grows downwards.
 
-    **Attacks** come first, one after another in an order that is drawn for each step. An attack takes 1 from the health
-    of the deer there, which is 5 at the start. A deer with less than 0 falls, and its killer gains 8. Tigers do not
-    hurt each other.
+    **Attacks** come first, one after another, in a random order that each step draws. An attack takes 1 from the health
+    of the deer in its cell; deer begin with 5. A deer whose health is below 0 falls, and its killer gains 8. Tigers do
+    not hurt each other.
 
-    **Recovery.** After the attacks deer gain 0.2 up to 5, and tigers `tiger_step_recover`, up to 10, with which they
-    begin. A tiger with less than 0 falls.
+    **Recovery.** After the attacks, deer gain 0.2, up to 5. Tigers gain `tiger_step_recover`, up to 10, their health at
+    the start. A tiger whose health is below 0 falls.
 
-    **Moves** come last, those of deer first, in the order of the agents. A move to a cell where somebody stands, or a
-    wall, is none. On a map with more than 9801 cells agents near the borders of eight vertical bands move after
-    all others.
+    **Moves** come last, deer first, in the order of the agents. An animal stays if somebody or a wall is in the target
+    cell. On a map with more than 9801 cells, agents near the borders of eight vertical bands move after all others.
 
     **Observation.** Deer `Box(0, 2, (3, 3, 5))`, tigers `Box(0, 2, (9, 9, 5))`: for each y and x around the agent,
     whether there is a wall; one of its group, and its share of its health; one of the other group, and its share. Cells
@@ -53,9 +52,9 @@ class MAgentTigerDeer(GridWorld):
     **End.** All deer or all tigers are gone: termination for all. An animal that falls is terminated. Time limit: 300
     steps.
 
-    MAgent2's page says that deer gain 0.1; its code, and this game, have 0.2. At a health of exactly 0 nobody falls.
-    Differences: MAgent2's `state()` shows the walls of its first map in all episodes. Its attacks come in an order that
-    its own generator draws. In its PettingZoo interface all groups get the actions of the first one in the first step
+    MAgent2's page says that deer gain 0.1; its code, and this game, have 0.2. An animal with a health of exactly 0 does
+    not fall. Differences: MAgent2's `state()` shows the walls of its first map in all episodes. Its own generator draws
+    the order of attacks. In its PettingZoo interface, all groups get the actions of the first group in the first step
     of an episode.
     """
 

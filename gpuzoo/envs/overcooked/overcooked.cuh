@@ -131,10 +131,7 @@ GZ void interact(Env e, int a, int pots_before) {
   const int place = ahead(e.cell[a], e.orientation[a]), kind = terrain(e, place), k = index(e, place);
   const int held = e.held[a];
   if (kind == COUNTER) {
-    const int lies = e.counter[k];
-    if ((held == NOTHING) == (lies == NOTHING)) return;
-    e.counter[k] = held;
-    e.held[a] = lies;
+    use_counter(e, a, k);
   } else if (kind == POT) {
     use_pot(e, a, k);
   } else if (kind == SERVING) {

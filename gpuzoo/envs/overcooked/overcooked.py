@@ -50,15 +50,15 @@ class OvercookedConfig(Config):
 
 
 class Overcooked(EnvDef):
-    """Cooks in a small kitchen fill pots, wait for the soup, and serve it: as many soups as they can.
+    """Cooks in a small kitchen fill pots, wait for the soup, and serve as many soups as they can.
 
-    The benchmark of human-AI coordination by Carroll et al. (2019), with the rules of the package overcooked-ai 1.1.0,
-    and of the Overcooked of JaxMARL 0.2.0, which is a part of it.
+    This is the benchmark of human-AI coordination by Carroll et al. (2019). The rules are those of the package
+    overcooked-ai 1.1.0; the Overcooked of JaxMARL 0.2.0 is a part of them.
 
     **Kitchen.** `layout` is one of overcooked-ai's, such as the classic five `cramped_room`, `asymmetric_advantages`,
-    `coordination_ring`, `forced_coordination` and `counter_circuit_o_1order`; one of JaxMARL's, where other players
-    begin elsewhere (`jaxmarl_cramped_room`, `jaxmarl_asymm_advantages`, `jaxmarl_coord_ring`, `jaxmarl_forced_coord`,
-    `jaxmarl_counter_circuit`); or lines of one's own with `/` between them:
+    `coordination_ring`, `forced_coordination` and `counter_circuit_o_1order`; or one of JaxMARL's, in which other
+    players begin elsewhere (`jaxmarl_cramped_room`, `jaxmarl_asymm_advantages`, `jaxmarl_coord_ring`,
+    `jaxmarl_forced_coord`, `jaxmarl_counter_circuit`); or your own, as lines with `/` between them:
 
     ```python
     import gpuzoo
@@ -66,13 +66,13 @@ class Overcooked(EnvDef):
     envs = gpuzoo.make("Overcooked-v0", num_envs=4, layout="XXPXX/O1 2T/X   X/XDXSX", all_orders="OOO OT")
     ```
 
-    with `X` counter, `P` pot, `O` and `T` dispensers of onions and tomatoes, `D` dishes, `S` serving, spaces for the
-    floor, and digits for the players, from 1 on. No floor is at the edge. A layout of one's own has 20 steps and a
-    value of 20 for all recipes, unless options say otherwise.
+    `X` is a counter, `P` a pot, `O` and `T` dispensers of onions and tomatoes, `D` dishes, `S` serving, a space the
+    floor, and a digit from 1 on a player. No floor is at the edge. In your own layout all recipes take 20 steps and are
+    worth 20, unless options say otherwise.
 
     **Agents.** `player_0`, `player_1`, ...: as many as the layout has, mostly two.
 
-    **Actions.** `Discrete(6)`: 0 north (up), 1 south, 2 east, 3 west, 4 stay, 5 interact. First the players who
+    **Actions.** `Discrete(6)`: 0 north (up), 1 south, 2 east, 3 west, 4 stay, 5 interact. First the players that
     interact do so, in their order, with the cell that they face:
 
     - counter: put down what they hold, or take what lies there;
@@ -81,43 +81,44 @@ class Overcooked(EnvDef):
       hands start to cook whatever is in it (not with `old_dynamics`, where three ingredients start by themselves);
     - serving: deliver a soup.
 
-    Then all move at once. A player who walks turns that way in any case, and goes there if it is floor. If two players
-    would meet on a cell or change places, nobody moves at all. Then every soup cooks for one step.
+    Then all players move at once. A player that walks always turns that way, and goes there if it is floor. If two
+    players would meet in a cell or change places, nobody moves. Then every soup cooks for one step.
 
-    **Recipes.** One to three ingredients, in any order. A soup that is not among `all_orders` is worth nothing; those
-    of `bonus_orders` are worth `order_bonus` times their value. Values and cooking times are the layout's: the same for
-    all (`delivery_reward`, `cook_time`), one for each order (`recipe_values`, `recipe_times`), or sums over the
-    ingredients (`onion_value`, `tomato_value`, `onion_time`, `tomato_time`). An option replaces the layout's way, and
-    `all_orders` also its bonus orders.
+    **Recipes.** A recipe has one to three ingredients, in any order. A soup that is not among `all_orders` is worth
+    nothing; one of `bonus_orders` is worth `order_bonus` times its value. Values and cooking times come from the
+    layout: the same for all (`delivery_reward`, `cook_time`), one for each order (`recipe_values`, `recipe_times`), or
+    sums over the ingredients (`onion_value`, `tomato_value`, `onion_time`, `tomato_time`). An option replaces what the
+    layout says, and `all_orders` also replaces its bonus orders.
 
-    **Observation.** int8. `observation_type="lossless"`: overcooked-ai's `lossless_state_encoding`,
-    (columns, rows, channels), with 26 channels for two players. The player itself comes first, then the others: where
-    they are, and for each of them four channels of the direction. Then pots, counters, dispensers and serving; what is
-    in pots that do not cook; in soups that do or are ready, wherever they are; steps left to cook; soups that are
-    ready; dishes, onions and tomatoes, held ones included; 1 everywhere when fewer than 40 steps are left.
-    `"jaxmarl"`: the same as (rows, columns, channels), where a counter on which something lies is none.
+    **Observation.** int8. `observation_type="lossless"` is overcooked-ai's `lossless_state_encoding`, (columns, rows,
+    channels), with 26 channels for two players. The player itself comes first, then the others: their positions, then
+    four channels of direction for each. Then come pots, counters, dispensers and serving; the contents of pots that do
+    not cook; the contents of soups that cook or are ready, wherever they are; the steps left to cook; soups that are
+    ready; dishes, onions and tomatoes, held ones included; and 1 everywhere when fewer than 40 steps are left.
+    `"jaxmarl"` is the same as (rows, columns, channels), except that a counter with something on it is not marked as
+    one.
 
-    **Reward.** For all: the value of the soups that were delivered. In addition each gets `shaped_reward` times its own
-    shaped reward: `placement_in_pot_reward` for an ingredient, `soup_pickup_reward` for a soup taken out of its pot,
-    and `dish_pickup_reward` for a dish from a dispenser, if no dish lies on a counter and fewer are held than there are
-    pots in use. Infos have `sparse_reward`, and `shaped_reward_0`, ... for the players. To anneal it in training:
-    `--schedule shaped_reward=1:0`.
+    **Reward.** All players get the value of the soups that were delivered. Each player also gets `shaped_reward` times
+    its own shaped reward: `placement_in_pot_reward` for an ingredient, `soup_pickup_reward` for a soup taken out of its
+    pot, and `dish_pickup_reward` for a dish from a dispenser, if no dish lies on a counter and fewer dishes are held
+    than pots are in use. Infos have `sparse_reward`, and `shaped_reward_0`, ... for the players. `--schedule
+    shaped_reward=1:0` anneals it in training.
 
-    **Start.** By the layout, looking north. With `random_start_pos` on any floor. With `rnd_obj_prob_thresh` = p, each
-    pot is filled with probability p by 1 to 3 onions and tomatoes up to 3 in all, and then cooks with probability p;
-    each player holds something with probability p: a dish (0.2), an onion (0.6) or a soup (0.2). With `random_reset`,
-    JaxMARL's: places and directions at random, nothing, an onion, a dish or a soup of onions in each player's hands,
-    and pots with 0 to 3 onions or at any step of cooking three, all equally likely.
+    **Start.** Players begin where the layout says, looking north. With `random_start_pos` they begin anywhere on the
+    floor. With `rnd_obj_prob_thresh` = p, each pot is filled with probability p, by 1 to 3 onions and by tomatoes up to
+    3 in all, and then cooks with probability p; each player holds something with probability p: a dish (0.2), an onion
+    (0.6) or a soup (0.2). `random_reset` is JaxMARL's: random places and directions; nothing, an onion, a dish or an
+    onion soup in each player's hands; and pots with 0 to 3 onions, or at any step of cooking three, all equally likely.
 
     **End.** Time limit: 400 steps, overcooked-ai's `horizon`.
 
-    **As in the original.** The shaped reward for a dish looks at the pots before the step, so that it misses an
-    ingredient that another player adds in the same step, and does not count a full pot that nobody has started;
-    without `stale_pots` it looks at them now and counts all that are not empty, as JaxMARL does. That reward is for
-    two players only. A collision of two players stops all others, too. A bonus order of `tutorial_3` is worth infinity.
+    **As in the original.** The shaped reward for a dish depends on the pots before the step. So it misses an ingredient
+    that another player adds in the same step, and it ignores a full pot that nobody has started. Without `stale_pots`
+    it depends on the pots now, and counts all that are not empty, as JaxMARL does. That reward exists for two players
+    only. A collision of two players stops all others, too. A bonus order of `tutorial_3` is worth infinity.
 
-    **Otherwise than in the original.** It encodes observations for two players only. `old_dynamics`, which is in its
-    repository but not in the package 1.1.0, demands there that all orders have three ingredients.
+    **Unlike the original.** The original encodes observations for two players only. Its `old_dynamics`, which is in its
+    repository but not in the package 1.1.0, demands that all orders have three ingredients.
     """
 
     id = "Overcooked-v0"

@@ -77,14 +77,14 @@ class OvercookedV2Config(Config):
 
 
 class OvercookedV2(EnvDef):
-    """Cooks serve soups after recipes that change, which not everybody can read, in kitchens that they see in part.
+    """Cooks serve soups by changing recipes that not everybody can read, in kitchens that they see only in part.
 
     Gessler et al., "OvercookedV2: Rethinking Overcooked for Zero-Shot Coordination" (2025), with the rules of JaxMARL
-    0.2.0. To Overcooked it adds more ingredients, recipes that are drawn and shown at some places only, views of a few
+    0.2.0. It adds to Overcooked: more ingredients, random recipes that are shown at some places only, views of a few
     cells, and buttons that cost something.
 
     **Kitchen.** `layout` is one of JaxMARL's, such as `cramped_room`, `cramped_room_v2`, `two_rooms`,
-    `grounded_coord_simple`, `test_time_wide` or `demo_cook_simple`, or lines of one's own with `/` between them:
+    `grounded_coord_simple`, `test_time_wide` or `demo_cook_simple`; or your own, as lines with `/` between them:
 
     ```python
     import gpuzoo
@@ -92,17 +92,17 @@ class OvercookedV2(EnvDef):
     envs = gpuzoo.make("OvercookedV2-v0", num_envs=4, layout="WWPWW/0A A1/L   R/WBWXW", agent_view_size=2)
     ```
 
-    with `W` counter, `X` goal, `P` pot, `B` plates, `0` to `9` piles of ingredients, `R` recipe indicator, `L` button
-    with an indicator, `A` players in reading order (with `swap_agents` in the opposite one), and spaces for the floor.
-    No floor is at the edge. `possible_recipes` are words of three ingredients; without them, all that the layout's
-    ingredients allow.
+    `W` is a counter, `X` a goal, `P` a pot, `B` plates, `0` to `9` piles of ingredients, `R` a recipe indicator, `L` a
+    button with an indicator, a space the floor, and `A` the players in reading order (in reverse order with
+    `swap_agents`). No floor is at the edge. `possible_recipes` are words of three ingredients; without them, all
+    recipes are possible that the layout's ingredients allow.
 
     **Agents.** `player_0`, `player_1`, ...: as many as the layout has.
 
-    **Actions.** `Discrete(6)`: 0 right, 1 down, 2 left, 3 up, 4 stay, 5 interact. First all move at once: a player who
-    walks turns that way in any case, and goes there if it is floor. Players who would be in the same cell stay where
-    they were, and then those whose cells are thereby taken, and so on. Two who would change places stay, too. Then the
-    players who interact do so, in their order, with the cell that they face:
+    **Actions.** `Discrete(6)`: 0 right, 1 down, 2 left, 3 up, 4 stay, 5 interact. First all players move at once. A
+    player that walks always turns that way, and goes there if it is floor. Players that would be in the same cell stay
+    where they were; so do players whose target is thereby taken, and so on. Two players that would change places stay,
+    too. Then the players that interact do so, in their order, with the cell that they face:
 
     - counter: put down what they hold, or take what lies there;
     - pile or plates: take an ingredient or a plate, with empty hands;
@@ -112,46 +112,47 @@ class OvercookedV2(EnvDef):
     - goal: deliver a soup;
     - button, with empty hands: its indicator shows the recipe for `indicator_activation_time` steps, this one included.
 
-    Then every soup cooks for one step, of `pot_cook_time` in all, and indicators of buttons come closer to their end.
+    Then every soup cooks for one of its `pot_cook_time` steps, and the time of lit indicators runs down.
 
-    **Recipe.** One of the possible ones is drawn at the start, and with `sample_recipe_on_delivery` after each step in
-    which it was delivered.
+    **Recipe.** One of the possible recipes is drawn at the start. With `sample_recipe_on_delivery` a new one is drawn
+    after each step in which the ordered soup was delivered.
 
-    **Observation.** int8. `observation_type="default"`: (rows, columns, channels). With n ingredients, what a thing is
-    takes n + 2 channels: a plate, cooked, and how many of each ingredient. First come the player itself, its direction
-    in four channels (up, down, right, left) and what it holds, and the same for all others together. Then counters,
-    goals, pots, recipe indicators, buttons, plates, and piles of each ingredient; things on counters and in pots; the
-    recipe as a thing, at recipe indicators and at buttons that are lit; and the steps that a pot has still to cook.
-    With `indicate_successful_delivery` one more is 1 at the goals after a step with a right delivery. With
-    `agent_view_size` = v a player sees (2v + 1, 2v + 1) cells with itself in the middle, and zeros outside the kitchen.
-    With `op_ingredient_permutations` each player has an order of these ingredients of its own, drawn for each episode.
+    **Observation.** int8. `observation_type="default"`: (rows, columns, channels). With n ingredients, a thing takes n
+    + 2 channels: a plate, cooked, and the number of each ingredient. First come the player itself, its direction in
+    four channels (up, down, right, left) and the thing that it holds; then the same for all others together. Then come
+    counters, goals, pots, recipe indicators, buttons, plates, and piles of each ingredient; things on counters and in
+    pots; the recipe as a thing, at recipe indicators and at lit buttons; and the steps that a pot has still to cook.
+    With `indicate_successful_delivery` one more channel is 1 at the goals after a step with a right delivery. With
+    `agent_view_size` = v a player sees the (2v + 1, 2v + 1) cells around it, and zeros outside the kitchen. With
+    `op_ingredient_permutations` each player sees these ingredients in an order of its own, which each episode draws.
 
-    `"featurized"`, for kitchens with one ingredient: 46 numbers of the player, the same of each other one, in their
-    order, (x, y) of each other one relative to the player, and its own x and y. `observation_names` tell them. The
-    nearest thing is the one that takes the fewest actions to look at, turns included, if nobody is in the way; the
-    first one in reading order if there are several. What cannot be reached, and what the player holds, is at (0, 0).
+    `"featurized"`, for kitchens with one ingredient: 46 numbers of the player, the same of each other player, in their
+    order, (x, y) of each other player relative to this one, and its own x and y. `observation_names` lists them. The
+    nearest thing is the one that takes the fewest actions to face, turns included, if nobody is in the way; on ties,
+    the first one in reading order. Things that cannot be reached, and things that the player holds, are at (0, 0).
 
-    **Reward.** For all: `delivery_reward` for each delivery of the soup that is ordered; for another one nothing, or
-    with `negative_rewards` as much less; `indicator_activation_cost` less for each button pressed. In addition each
-    gets `shaped_reward` times its own shaped reward: `placement_in_pot_reward` for an ingredient of which the recipe
-    has more than the pot, `pot_start_cooking_reward` for starting a pot in which the recipe is, `dish_pickup_reward`
-    for taking the soup that is ordered out of its pot, and `plate_pickup_reward` for a plate from the pile, if none
-    lies on a counter and fewer were held before the step than there are pots in use. Infos have `sparse_reward`, and
-    `shaped_reward_0`, ... for the players. To anneal it in training: `--schedule shaped_reward=1:0`.
+    **Reward.** All players get `delivery_reward` for each delivery of the ordered soup. Another soup gives nothing, or
+    with `negative_rewards` the negative of that. Each pressed button costs `indicator_activation_cost`. Each player
+    also gets `shaped_reward` times its own shaped reward: `placement_in_pot_reward` for an ingredient of which the
+    recipe has more than the pot; `pot_start_cooking_reward` for starting a pot that holds the recipe;
+    `dish_pickup_reward` for taking the ordered soup out of its pot; and `plate_pickup_reward` for a plate from the
+    pile, if none lies on a counter and fewer plates were held before the step than pots are in use. Infos have
+    `sparse_reward`, and `shaped_reward_0`, ... for the players. `--schedule shaped_reward=1:0` anneals it in training.
 
-    **Start.** By the layout, looking up, with empty hands, counters and pots. With `random_agent_positions` each player
-    is anywhere in the part of the kitchen where it starts by the layout, and looks anywhere. With `random_reset` so it
-    is, and in addition hands have nothing (0.5), a plate (0.1), an ingredient (0.25) or a possible soup (0.15);
-    counters the same with 0.5, 0.1, 0.3 and 0.1; and pots are empty (0.4), have one to three ingredients and do not
-    cook (0.35), cook and have any number of steps left (0.15), or are ready (0.1). Pots that cook or are ready have
-    three ingredients, or with `start_cooking_interaction` one to three.
+    **Start.** Players begin where the layout says, looking up; hands, counters and pots are empty. With
+    `random_agent_positions` each player begins anywhere in the part of the kitchen that its place in the layout belongs
+    to, and looks in any direction. `random_reset` does that, too, and fills hands, counters and pots: hands have
+    nothing (0.5), a plate (0.1), an ingredient (0.25) or a possible soup (0.15); counters have the same with 0.5, 0.1,
+    0.3 and 0.1; pots are empty (0.4), have one to three ingredients and do not cook (0.35), cook with any number of
+    steps left (0.15), or are ready (0.1). Pots that cook or are ready have three ingredients, or one to three with
+    `start_cooking_interaction`.
 
     **End.** Time limit: 400 steps.
 
     **As in the original.** `negative_rewards` leaves the shaped reward as it is.
 
-    **Otherwise than in the original.** All players have the same `observation_type`. Views are of layers only, as they
-    are there. A buffer of states to start from is `set_state` here.
+    **Unlike the original.** All players have the same `observation_type`. Views are of layers only, as they are there.
+    In place of a buffer of states to start from, use `set_state`.
     """
 
     id = "OvercookedV2-v0"

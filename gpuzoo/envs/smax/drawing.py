@@ -33,7 +33,7 @@ LIMBS: tuple[Sequence[tuple[float, float, float, float]], ...] = (
     [],
     [(0.5, 0.6, 1.3, 1.0), (0.5, -0.6, 1.3, -1.0)],
 )
-SCALE = 1.3  # of bodies in pictures, so that small units can be told apart
+SCALE, FEW, SCALE_OF_FEW = 1.3, 20, 1.8  # of bodies in pictures, so that units can be told apart
 BLUR = 0.32  # opacity of the dead
 
 
@@ -54,7 +54,7 @@ def draw_battle(canvas: Canvas, cfg: Any, state: Mapping[str, NDArray[Any]], uni
     at = np.stack([state["x"], state["y"]], 1).astype(float)
     kinds = np.asarray(state["type"], int)
     alive = np.asarray(state["health"]) > 0
-    radius = SCALE * np.array([units[kind].radius for kind in kinds])
+    radius = (SCALE_OF_FEW if len(at) <= FEW else SCALE) * np.array([units[kind].radius for kind in kinds])
     targets = targets_of(np.asarray(state["attack"], int), allies)
     looks = looks_of(at, np.stack([state["move_x"], state["move_y"]], 1), targets, allies)
     for u in np.flatnonzero(~alive).tolist():

@@ -11,7 +11,7 @@ from gpuzoo.envs.smax.battle import MOVES, Battle, BattleConfig
 
 
 class SMAX(Battle):
-    """Two armies of StarCraft's units fight on a plane; allies are agents, and enemies follow a heuristic or are, too.
+    """Two armies of StarCraft units fight; allies are agents, and enemies follow a heuristic or are agents, too.
 
     Rutherford et al., "JaxMARL: Multi-Agent RL Environments and Algorithms in JAX" (2023), after SMAC and SMACv2.
 
@@ -31,60 +31,61 @@ class SMAX(Battle):
     | zergling | zg | 4.13 | 5 | 2 | 8 | 0.375 | 35 | 0.5 |
     | hydralisk | h | 3.15 | 12 | 5 | 9 | 0.625 | 80 | 0.59 |
 
-    **Start.** Allies begin at a quarter of the map's width, enemies at three quarters, both half way up, each moved by
-    up to 2 in x and y. In `smacv2_N_units` every ally has a type drawn at random, and the k-th enemy the k-th ally's.
-    There, half of the episodes begin with allies anywhere in the left half and enemies in their mirror images. In the
-    others one team, drawn, stands in the middle of the map, and each unit of the other team near one of four points,
-    one on the way from each corner to the middle, drawn uniformly; all are moved by up to 2 in x and y. Then units push
-    each other.
+    **Start.** Allies begin at a quarter of the map's width, enemies at three quarters, both at half its height. Each
+    unit is moved by up to 2 in x and y. In `smacv2_N_units` each ally has a random type, and the k-th enemy has the
+    type of the k-th ally. There, half of the episodes begin with allies anywhere in the left half and enemies at their
+    mirror images. In the other half, one team, drawn at random, begins in the middle of the map. Each unit of the other
+    team begins near one of four points, which are drawn uniformly on the lines from the corners to the middle. All
+    units are moved by up to 2 in x and y. Finally, units that overlap push each other.
 
     **Actions.** `Discrete(5 + opponents)`: 0 north (y + 1), 1 east, 2 south, 3 west, 4 stop, 5 + k attack the k-th
     opponent. Enemies count their opponents backwards, from the last ally. The mask excludes attacks on opponents that
-    are out of range or dead. A dead unit can only stop. An illegal action counts as stop.
+    are dead or out of range. A dead unit can only stop. An illegal action counts as stop.
 
-    **World steps.** An action lasts `world_steps_per_env_step` = 8 world steps of `time_per_step` = 1/16 s. In each,
-    all living units act at once. A unit that attacks hits if its cooldown is not above 0, its target lives, and the
-    target is nearer than its range. The target then loses the attack's strength in health, and the cooldown becomes the
-    recharge time plus a uniform number from -1 to 2 times `time_per_step`. If the unit does not hit, its cooldown falls
-    by `time_per_step`. At the same time a unit that moves goes velocity · `time_per_step` far, at most to the edge of
-    the map. There it dies, unless `walls_cause_death` is false. Units without health die, too. Then living units that
-    overlap push each other: if the distance of two is d and the sum of their radii r, each moves away from the other by
-    d (r / (d + 1e-6) - 1) / 2. The moves that several others cause are added.
+    **World steps.** An action lasts `world_steps_per_env_step` = 8 world steps of `time_per_step` = 1/16 s. In each of
+    them all living units act at once. An attack hits if the unit's cooldown is not above 0, its target is alive, and
+    the target is nearer than the unit's range. The target then loses health by the strength of the attack, and the
+    cooldown becomes the recharge time plus a uniform number from -1 to 2 times `time_per_step`. If the unit does not
+    hit, its cooldown falls by `time_per_step`. At the same time, units that move go velocity · `time_per_step` far, at
+    most to the edge of the map. A unit at the edge dies, unless `walls_cause_death` is false. Units without health die.
+    Then living units that overlap push each other: if d is the distance of two units and r the sum of their radii, each
+    moves away from the other by d (r / (d + 1e-6) - 1) / 2. A unit adds the moves that several others cause.
 
-    **Enemies** of the heuristic act on what they would observe. An enemy with opponents in range goes on attacking the
-    one that it attacked last, if that is still in range. Otherwise it attacks the nearest one, the first in its order
-    on ties, or with `attack_mode="random"` any of them. An enemy with nobody in range moves towards a visible opponent,
+    **Enemies** with the heuristic act on what they would observe. An enemy with opponents in range attacks the one that
+    it attacked last, if that one is still in range. Otherwise it attacks the nearest one, the first in its order on
+    ties, or with `attack_mode="random"` any of them. An enemy with nobody in range moves towards a visible opponent,
     which it draws in each step. If it sees nobody, it moves to the place opposite to its first one. It takes the
-    direction that comes nearest, the first one on ties. Without `enemy_shoots` enemies always move.
+    direction that comes nearest, the first one on ties. Without `enemy_shoots`, enemies always move.
 
-    **Observation.** `unit_list`: 13 numbers for each other unit, allies first, then enemies in order; enemies see all
-    in reverse order, their own side first. Then 10 of the unit itself. The 13: health as a share of the type's, x and y
-    from the observer divided by its sight, last move in x and y, last action if it was an attack, divided by the last
-    action's number, cooldown as a share of the recharge time, clipped to [0, 1], and six bits for the type. They are
-    zeros for dead units, and for those not nearer than the sight. Without `see_enemy_actions` opponents' moves and
-    attacks are zeros. The 10: health, x and y as shares of the map, cooldown, type; zeros for a dead unit.
+    **Observation.** `unit_list`: 13 numbers for each other unit, allies first, then enemies, in order. Enemies see the
+    units in reverse order, their own side first. Then come 10 numbers of the unit itself. The 13 are: health as a share
+    of the type's; x and y relative to the observer, divided by its sight; the last move in x and y; the last action, if
+    it was an attack, divided by the number of the last action; the cooldown as a share of the recharge time, clipped to
+    [0, 1]; six bits for the type. They are zeros for dead units, and for units that are not nearer than the sight.
+    Without `see_enemy_actions`, moves and attacks of opponents are zeros. The 10 are: health, x and y as shares of the
+    map, cooldown, type; zeros for a dead unit.
 
-    `conic`: the 13 numbers of two units for each of 32 sections of the circle around the unit, counterclockwise from
-    the west, then its own 10. In each section those are the first two units within sight.
+    `conic`: 13 numbers of two units for each of 32 sections of the circle around the unit, counterclockwise from the
+    west, then its own 10. The two are the first units of a section within sight.
 
     **State.** For each unit ten numbers: health as a share, x, y, cooldown in seconds, six bits for the type; zeros for
     dead units. Then each unit's team, 0 or 1; then each unit's type, 0 to 5.
 
-    **Reward.** For all agents of a team the same, dead ones included: the health that the opponents lost, each as a
-    share of its own, divided by their number; and `won_battle_bonus` = 1 if the last opponent died and one of the team
-    lives. So a victory has a return of 2. With `use_self_play_reward` there is only the bonus for the winner, and as
-    much negative for the loser.
+    **Reward.** All agents of a team get the same, dead ones included: the health that the opponents lost, each as a
+    share of its own, divided by their number; and `won_battle_bonus` = 1 if the last opponent died and a unit of the
+    team is alive. So a victory has a return of 2. With `use_self_play_reward`, the winner gets only the bonus, and the
+    loser its negative.
 
-    **End.** A team has no living unit. Time limit: 101 steps. With `dead_units_leave` each unit terminates when it
-    dies, and gets no more rewards; JaxMARL reports such units as done, and goes on paying them. Infos: `won` and
-    `lost`, whether the allies won or lost in this step.
+    **End.** A team has no living unit. Time limit: 101 steps. With `dead_units_leave`, each unit terminates when it
+    dies, and gets no more rewards; JaxMARL reports such units as done and goes on paying them. Infos: `won` and `lost`
+    say whether the allies won or lost in this step.
 
-    **As in the original.** Its limit of 100 steps ends episodes after 101. In SMACv2's scenarios units may begin
-    outside of the map, and then die at once, and enemies without a counterpart are marines. In conic observations the
-    first ally is never seen, nor is anybody exactly on the bound of two sections, and the dead are seen.
+    **As in the original.** Its limit of 100 steps ends episodes after 101. In SMACv2's scenarios, units may begin
+    outside of the map, and then die at once; enemies without a counterpart are marines. In conic observations, the
+    first ally is invisible, and so is a unit exactly on the border of two sections; dead units are visible.
 
-    **Otherwise than in the original.** It takes masked actions, too: an attack on somebody out of range hits if the
-    target comes into range within the step. There, moves are 6e-8 shorter, as they are computed by a rotation.
+    **Unlike the original.** The original also accepts masked actions: an attack on a unit out of range hits if that
+    unit comes into range within the step. Its moves are 6e-8 shorter, because a rotation computes them.
     """
 
     id = "SMAX-v0"

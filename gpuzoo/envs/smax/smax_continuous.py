@@ -9,16 +9,17 @@ from gpuzoo.envs.smax.battle import Battle, BattleConfig
 
 
 class SMAXContinuous(Battle):
-    """SMAX with continuous actions: units choose by chance whether to move or to attack, in any direction.
+    """SMAX with continuous actions: units move or attack with given probabilities, in any direction.
 
     Agents, scenarios, world steps, enemies, observation, state, reward and end are those of `SMAX-v0`.
 
-    **Actions.** `Box(0, 1, (4,))`: the chance to look for a target, the chance to move, a length r, and a direction t.
+    **Actions.** `Box(0, 1, (4,))`: the probability to look for a target, the probability to move, a length r, and a
+    direction t.
 
-    With the chance of the second number the unit moves in this step, by r times its velocity, at an angle of 2π t from
-    the east, counterclockwise. Otherwise it attacks. With the chance of the first number its target is then the
-    opponent nearest to the point at the distance r in that direction, dead or alive; otherwise it repeats its last
-    action, if that was an attack, and does nothing else. An attack hits under the same conditions as in `SMAX-v0`.
+    With the second probability the unit moves in this step, by r times its velocity, at an angle of 2π t from the east,
+    counterclockwise. Otherwise it attacks. With the first probability its target is the opponent nearest to the point
+    at distance r in that direction, dead or alive. Otherwise it repeats its last action if that was an attack, and else
+    does nothing. An attack hits under the same conditions as in `SMAX-v0`.
 
     **As in the original.** Its names for the first two numbers, `shoot_last_enemy` and `do_shoot`, say the opposite of
     what they do. The point is at most 1 away, though units see 8 to 10 far.

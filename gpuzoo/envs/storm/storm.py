@@ -10,17 +10,8 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from gpuzoo.core.definition import EnvDef, Field, param
-from gpuzoo.envs.storm.field import (
-    PLAYER_COLOURS,
-    MeetingConfig,
-    draw_beams,
-    draw_coin,
-    draw_field,
-    draw_player,
-    with_payoffs,
-)
-from gpuzoo.render import Canvas
+from gpuzoo.core.definition import Field, param
+from gpuzoo.envs.storm.field import MeetingConfig, MeetingGame
 
 SIDE, VIEW, MOST_PLAYERS, MOST_SHOWN = 8, 5, 8, 127
 RED_COIN, BLUE_COIN, BEAM = 9, 10, 12  # what a cell holds
@@ -44,89 +35,80 @@ class StormConfig(MeetingConfig):
     corrected: bool = param(False, doc="the rules as they seem to be meant")
 
 
-class Storm(EnvDef):
+class Storm(MeetingGame):
     """Players collect coins of two colours, which are strategies of a matrix game, and meet in pairs to play it.
 
-    Two to eight players walk on a field of 8 x 8 cells with six red and six blue coins. Two players that shoot their
-    beams at each other play the matrix game, if both have coins: a player's mixed strategy is the shares of the
-    colours among its coins. By default this is the prisoner's dilemma, in which red coins cooperate. Khan et al.,
+    Two to eight players walk on a field of 8 x 8 cells with six red and six blue coins. When two players hit each other
+    with their beams and both have coins, they play the matrix game. A player's mixed strategy is the share of each
+    colour among its coins. By default the game is the prisoner's dilemma, and red coins mean cooperation. Khan et al.,
     "Scaling opponent shaping to high dimensional games" (2023).
 
-    **Start.** Eight of 18 places at the corners are drawn, and in their order the first ones are the players'.
+    **Start.** Eight different places are drawn from 18 places near the corners. Player k begins at the k-th of them.
 
     **Actions.** `Discrete(5)`: turn left, turn right, step forward, shoot, stay.
 
-    **Movement.** Who walks against the wall stays. Who walks into a cell where another one stays is stopped, and of
-    two who walk into the same cell a draw stops one; but see below. A player takes the coin of the cell in which it
-    is after the move.
+    **Movement.** A player that walks against the wall stays. A player that walks into the cell of a player that stays
+    is stopped. If two players walk into the same cell, one of them, drawn at random, is stopped. (For exceptions see
+    below.) A player takes the coin in the cell where it is after the move.
 
-    **Coins** grow at their places again. Each has a timer, which is drawn from 3 to 9 steps; when it is over and
-    nothing is in the cell, the coin is there, and the timer is drawn anew.
+    **Coins** grow again at their places. Each place has a timer, drawn from 3 to 9 steps. When the timer is over and
+    the cell is empty, a coin appears, and the timer is drawn again.
 
-    **Beams** light up four cells: one and two ahead, and those to the left and right of the first. They end at the
-    wall. They hit who stood in these cells before the players moved.
+    **Beams** light up four cells: the cells one and two ahead, and the cells left and right of the first. They end at
+    the wall. They hit the players that stood in these cells before the move.
 
-    **Meeting.** Pairs are looked at in random order, as many as there are players. The two meet if both shoot and hit
-    each other, and both have coins. They stand still for `freeze_penalty` steps, in which everybody sees their coins.
-    Then they begin with nothing at places that are drawn as at the start, even if somebody stands there.
+    **Meeting.** The game goes through as many pairs as there are players, in random order. The two of a pair meet if
+    both shoot, hit each other and have coins. They stand still for `freeze_penalty` steps, and everybody sees their
+    coins. Then they begin again without coins, at places drawn as at the start, even if somebody stands there.
 
-    **Observation.** `Box(0, 127, (402 + 3 n,), int8)` for n players. First a view of 5 x 5 cells, in which the player
-    stands in the middle of the edge at its back. Each cell has 16 numbers of 0 and 1: whether there is the player
-    itself, each of seven others (player 0 in the place of the player itself; some may not exist), a red coin,
-    a blue coin, the wall, a beam; and a direction, 0 to 3. Then the player's red and blue coins; and for all
-    players, in the order of the view: whether they have coins, their red coins, their blue coins, which are 0 unless
-    they stand still.
+    **Observation.** `Box(0, 127, (402 + 3 n,), int8)` for n players. First comes a view of 5 x 5 cells; the player
+    stands in the middle of the edge behind it. Each cell has 16 numbers, 0 or 1: whether it holds the player itself,
+    each of seven others (player 0 takes the place of the player itself; some may not exist), a red coin, a blue coin,
+    the wall, a beam; and a direction, 0 to 3. Then come the player's red and blue coins. Then, for all players in the
+    order of the view: whether they have coins, their red coins, and their blue coins. The counts are 0 unless that
+    player stands still.
 
-    **Reward.** The payoffs of a meeting. With the shares (r, b) of the player with the lower index and (r', b') of the
-    other one the first gets `r r' first_payoff_rr + r b' first_payoff_rb + b r' first_payoff_br + b b'
-    first_payoff_bb`.
+    **Reward.** The payoffs of a meeting. Let (r, b) be the shares of the player with the lower index, and (r', b')
+    those of the other one. The first player gets `r r' first_payoff_rr + r b' first_payoff_rb + b r' first_payoff_br +
+    b b' first_payoff_bb`.
 
-    **End.** A round has `num_inner_steps` steps. Its last step gives no reward, and everything begins anew. The
-    episode ends, by termination, after `num_outer_steps` rounds.
+    **End.** A round has `num_inner_steps` steps. Its last step gives no reward, and then everything begins again. The
+    episode terminates after `num_outer_steps` rounds.
 
-    These are the rules of JaxMARL 0.2.0, with what seems not to be meant there:
+    These are the rules of JaxMARL 0.2.0, including some that look like mistakes:
 
-    - A player is stopped only if some, but not all others stop it. So two players are never stopped, and may
-      stand in one cell; the one with the higher index is seen.
-    - If player 0 and another one walk into the same cell, the same draw stops both or neither.
-    - Only as many pairs as there are players are looked at. Two players are looked at twice, so they meet but get
-      nothing. Of a pair the one with the lower index is paid only if the other is the last player, and the last player
-      only if the other is the last but one. Somebody who has met may be met again, which stops the other one, too, but
-      pays nobody.
-    - A player sees the directions of players with higher indices only, and that of the one after them in their place,
-      less its own, modulo 5, where a difference of -1 is shown as none. Behind the last player the direction is taken
-      for -128. Player a takes cells up to the number a + n for players, even if they are coins, walls or beams.
-    - The direction after a start is never the last of the four. In the beginning of a round a coin hides a player
-      that stands on its cell.
+    - A player is stopped only if some, but not all, of the others stop it. So with two players nobody is stopped, and
+      both may stand in one cell. The player with the higher index is then the visible one.
+    - If player 0 and another player walk into the same cell, one draw stops both or neither.
+    - The game goes through only as many pairs as there are players. With two players the one pair comes up twice, so
+      they meet but get nothing. Of a pair, the player with the lower index is paid only if the other is the last
+      player, and the last player only if the other is the last but one. A player that has met may be met again; that
+      stops the other player too, but pays nobody.
+    - A player sees the directions only of players with higher indices. In the place of such a player it sees the
+      direction of the next player, minus its own, modulo 5; a difference of -1 shows no direction. After the last
+      player the direction counts as -128. Player a takes cells with numbers up to a + n for players, even if they hold
+      coins, walls or beams.
+    - The direction after a start is never the last of the four. At the beginning of a round, a coin hides a player that
+      stands on its cell.
 
-    With `corrected` nobody enters a cell in which somebody stands, and one of those who want a cell gets it; beams hit
-    who stands there after the move; all pairs are looked at, each player meets one other at most, and both are paid;
-    who begins anew gets a free place; a direction is that of the player in the cell, less the own one, modulo 4.
-    JaxMARL draws some random numbers from the same key; here they are independent. It shows the coins of all players
-    to all, in a second array. `payoff_matrix` is understood as there.
+    With `corrected` nobody enters a cell in which somebody stands, and exactly one of the players that want a cell gets
+    it. Beams hit the players that stand there after the move. All pairs are tried, each player meets at most one other,
+    and both are paid. A player that begins again gets a free place. The direction shown is that of the player in the
+    cell, minus the player's own, modulo 4.
+
+    JaxMARL draws some random numbers from the same key; here they are independent. JaxMARL shows the coins of all
+    players to all of them in a second array. Its `payoff_matrix` is understood.
     """
 
     id = "Storm-v0"
     Config = StormConfig
     invalid_action = 4
     reference = "jaxmarl 0.2.0 storm"
-    interaction = "mixed"
-    links: ClassVar[Mapping[str, str]] = {
-        "JaxMARL": "https://github.com/FLAIROx/JaxMARL/tree/main/jaxmarl/environments/storm",
-        "Khan et al. 2023": "https://arxiv.org/abs/2312.12568",
-    }
+    beam, coins = BEAM, (RED_COIN, BLUE_COIN)
     benchmarks: ClassVar[Mapping[str, Mapping[str, Any]]] = {"8 players": {"num_agents": 8}}
-    render_fps = 6
-
-    @classmethod
-    def parameters_of(cls, options: Mapping[str, Any]) -> Mapping[str, Any]:
-        return with_payoffs(options)
 
     def agents(self, cfg: StormConfig) -> dict[str, int]:
         return {"player": cfg.num_agents}
-
-    def lanes(self, cfg: StormConfig) -> int:
-        return 32
 
     def observation_space(self, cfg: StormConfig, group: str) -> spaces.Box:
         return spaces.Box(0, MOST_SHOWN, (VIEW * VIEW * 16 + 2 + 3 * cfg.num_agents,), np.int8)
@@ -168,21 +150,3 @@ class Storm(EnvDef):
             "shoots": Field("bool", ("agents",), "whether each shoots", scratch=True),
             "met": Field("bool", ("agents",), "whether each met another one", scratch=True),
         }
-
-    def render(self, cfg: StormConfig, state: Mapping[str, NDArray[Any]], canvas: Canvas) -> None:
-        grid = np.asarray(state["grid"]).reshape(SIDE, SIDE)
-        canvas.background("paper")
-        canvas.view(-0.2, -0.2, SIDE + 0.2, SIDE + 0.2, hud=True)
-        canvas.cached(draw_field, SIDE)
-        draw_beams(canvas, np.argwhere(grid == BEAM).tolist())
-        for item, colour in ((RED_COIN, "red"), (BLUE_COIN, "blue")):
-            for x, y in np.argwhere(grid == item).tolist():
-                canvas.cached(draw_coin, x + 0.5, y + 0.5, colour)
-        freeze, inventory = np.asarray(state["freeze"]), np.asarray(state["inventory"])
-        for a in range(cfg.num_agents):
-            x, y = divmod(int(state["cell"][a]), SIDE)
-            direction, coins = int(state["direction"][a]), inventory[a].tolist()
-            draw_player(canvas, x, y, direction, PLAYER_COLOURS[a], bool(freeze[a] > 0), coins)
-        red, blue = inventory.sum(0).tolist()
-        frozen = f"frozen {int((freeze > 0).sum())}   " if (freeze > 0).any() else ""
-        canvas.hud(left=f"coins held: {red} red, {blue} blue", right=f"{frozen}step {int(state['elapsed_steps'])}")

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from gpuzoo.core.definition import Config, EnvDef, Field, param
-from gpuzoo.render import Canvas, fade
+from gpuzoo.core.definition import Config, Field, param
+from gpuzoo.envs.storm.field import MeetingGame
 
 SIDE, VIEW = 8, 5
 RED, BLUE, RED_COIN, BLUE_COIN, BEAM = 1, 2, 3, 4, 6  # what a cell holds
@@ -44,46 +43,46 @@ class Storm2PConfig(Config):
     blue_payoff_bb: float = param(1.0, doc="what blue gets if both have blue coins only")
 
 
-class Storm2P(EnvDef):
+class Storm2P(MeetingGame):
     """Two players collect coins of two colours, which are strategies of a matrix game, and then meet to play it.
 
-    A red and a blue player walk on a field of 8 x 8 cells with six red and six blue coins. A player that shoots its
-    beam at the other plays the matrix game with it, if both have coins: a player's mixed strategy is the shares of
-    the colours among its coins. By default this is the prisoner's dilemma, in which red coins cooperate. Khan et al.,
+    A red and a blue player walk on a field of 8 x 8 cells with six red and six blue coins. When a player's beam hits
+    the other one and both have coins, they play the matrix game. A player's mixed strategy is the share of each colour
+    among its coins. By default the game is the prisoner's dilemma, and red coins mean cooperation. Khan et al.,
     "Scaling opponent shaping to high dimensional games" (2023).
 
     **Agents.** `player_0` is red, `player_1` blue.
 
     **Actions.** `Discrete(5)`: turn left, turn right, step forward, shoot, stay.
 
-    **Movement.** Who walks against the wall stays. If both want the same cell, the one that is there already has it,
-    and if both come from elsewhere, one of them drawn by chance. Two players may swap cells. A player takes the coin
-    of the cell in which it is after the move.
+    **Movement.** A player that walks against the wall stays. If both want the same cell, the player that is already
+    there gets it; if both come from other cells, one of them is drawn at random. Players may swap cells. A player takes
+    the coin in the cell where it is after the move.
 
-    **Beams** light up four cells: one and two ahead, and those to the left and right of the first. They end at the
-    wall. A player in one of them is hit.
+    **Beams** light up four cells: the cells one and two ahead, and the cells left and right of the first. They end at
+    the wall. They hit a player in one of these cells.
 
-    **Meeting.** When a beam hits and both have coins, both get their payoffs, and stand still for `freeze_penalty`
-    steps, in which each sees the other's coins. Then the coins lie where they lay, the players begin somewhere else
-    with nothing.
+    **Meeting.** When a beam hits and both have coins, both get their payoffs and stand still for `freeze_penalty`
+    steps. During these steps each sees the other's coins. Then the coins return to their places, and the players begin
+    elsewhere without coins.
 
-    **Observation.** `Box(0, 6, (256,), int8)`. First a view of 5 x 5 cells, in which the player stands in the middle
-    of the edge at its back: for each cell ten numbers of 0 and 1, whether there is the player itself, the other, a
-    red coin, a blue coin, the wall, a beam; and if there is the other, its direction less the player's own, 0 to 3.
-    Then the player's red and blue coins, whether it has any, whether the other has any, and the other's red and blue
-    coins, which are shown while both stand still.
+    **Observation.** `Box(0, 6, (256,), int8)`. First comes a view of 5 x 5 cells; the player stands in the middle of
+    the edge behind it. Each cell has ten numbers, 0 or 1: whether it holds the player itself, the other player, a red
+    coin, a blue coin, the wall, a beam; and, if the other player is there, its direction minus the player's own, 0 to
+    3. Then come the player's red and blue coins, whether it has any, whether the other has any, and the other's red and
+    blue coins, which are shown while both stand still.
 
     **Reward.** The payoffs of a meeting. With a player's shares (r, b) and the other's (r', b') red gets `r r'
     red_payoff_rr + r b' red_payoff_rb + b r' red_payoff_br + b b' red_payoff_bb`, where the first letter is red's.
 
-    **End.** A round has `num_inner_steps` steps. Its last step gives no reward, and everything begins anew. The
-    episode ends, by termination, after `num_outer_steps` rounds.
+    **End.** A round has `num_inner_steps` steps. Its last step gives no reward, and then everything begins again. The
+    episode terminates after `num_outer_steps` rounds.
 
-    These are the rules of JaxMARL 0.2.0, with what seems not to be meant there: the direction after a start is never
-    the last of the four; fixed coins have the same colours in all rounds; in the beginning of a round a coin hides a
-    player that stands on its cell, who takes it by staying; and the last step of a round gives no reward. JaxMARL
+    These are the rules of JaxMARL 0.2.0, including some that look like mistakes. The direction after a start is never
+    the last of the four. Fixed coins have the same colours in all rounds. At the beginning of a round a coin hides a
+    player that stands on its cell; that player takes it by staying. The last step of a round gives no reward. JaxMARL
     draws the direction, the place and who comes first from one random number; here they are independent. Its
-    `payoff_matrix` is `[[[rr, rb], [br, bb]], ...]`, for red and then for blue.
+    `payoff_matrix`, `[[[rr, rb], [br, bb]], ...]` for red and then for blue, is understood.
     """
 
     id = "Storm2P-v0"
@@ -91,18 +90,10 @@ class Storm2P(EnvDef):
     invalid_action = 4
     reference = "jaxmarl 0.2.0 storm_2p"
     similar = (r"storm_2p",)
-    interaction = "mixed"
-    links: ClassVar[Mapping[str, str]] = {
-        "JaxMARL": "https://github.com/FLAIROx/JaxMARL/tree/main/jaxmarl/environments/storm",
-        "Khan et al. 2023": "https://arxiv.org/abs/2312.12568",
-    }
-    render_fps = 6
+    beam, coins, pair = BEAM, (RED_COIN, BLUE_COIN), ("red", "blue")
 
     def agents(self, cfg: Storm2PConfig) -> dict[str, int]:
         return {"player": 2}
-
-    def lanes(self, cfg: Storm2PConfig) -> int:
-        return 32
 
     def observation_space(self, cfg: Storm2PConfig, group: str) -> spaces.Box:
         return spaces.Box(0, len(COINS) // 2, (VIEW * VIEW * 10 + 6,), np.int8)
@@ -137,38 +128,3 @@ class Storm2P(EnvDef):
             "grid": Field("int8", (SIDE * SIDE,), f"what is in each cell: {items}"),
             "coin_is_red": Field("bool", ("COINS",), "the colours of the coins that are laid out again"),
         }
-
-    def render(self, cfg: Storm2PConfig, state: Mapping[str, NDArray[Any]], canvas: Canvas) -> None:
-        grid = np.asarray(state["grid"]).reshape(SIDE, SIDE)
-        canvas.background("paper")
-        canvas.view(-0.2, -0.2, SIDE + 0.2, SIDE + 0.2, hud=True)
-        canvas.cached(_board)
-        for x, y in np.argwhere(grid == BEAM).tolist():
-            canvas.rect(x + 0.04, y + 0.04, x + 0.96, y + 0.96, fill=fade("yellow", 0.6), radius=0.12)
-        for item, colour in ((RED_COIN, "red"), (BLUE_COIN, "blue")):
-            for x, y in np.argwhere(grid == item).tolist():
-                canvas.cached(_coin, x + 0.5, y + 0.5, colour)
-        for a, colour in enumerate(("red", "blue")):
-            x, y = divmod(int(state["cell"][a]), SIDE)
-            angle = np.pi / 2 * (1 - int(state["direction"][a]))
-            if int(state["freeze"]) > 0:
-                canvas.circle(x + 0.5, y + 0.5, 0.48, fill=fade("sky", 0.5))
-            canvas.dart(x + 0.5, y + 0.5, angle, 0.36, fill=colour)
-        (red, blue) = ("+".join(map(str, coins)) for coins in np.asarray(state["inventory"]).tolist())
-        t = int(state["elapsed_steps"])
-        frozen = f"frozen {int(state['freeze'])}   " if int(state["freeze"]) > 0 else ""
-        canvas.hud(left=f"red {red}, blue {blue}", right=f"{frozen}step {t}")
-
-
-def _board(canvas: Canvas) -> None:
-    """The cells."""
-    for x in range(SIDE):
-        for y in range(SIDE):
-            canvas.rect(x + 0.03, y + 0.03, x + 0.97, y + 0.97, radius=0.1, fill="white", outline="line")
-
-
-def _coin(canvas: Canvas, x: float, y: float, colour: str) -> None:
-    """A coin with a rim."""
-    canvas.circle(x + 0.03, y - 0.04, 0.22, fill="#1f293730")
-    canvas.circle(x, y, 0.22, fill="yellow", outline="#c9962b", width=2.0)
-    canvas.circle(x, y, 0.13, fill=colour)

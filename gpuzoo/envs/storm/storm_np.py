@@ -8,19 +8,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 from gymnasium import spaces
-from numpy.typing import NDArray
 
-from gpuzoo.core.definition import EnvDef, Field, param
-from gpuzoo.envs.storm.field import (
-    PLAYER_COLOURS,
-    MeetingConfig,
-    draw_beams,
-    draw_coin,
-    draw_field,
-    draw_player,
-    with_payoffs,
-)
-from gpuzoo.render import Canvas
+from gpuzoo.core.definition import Field, param
+from gpuzoo.envs.storm.field import MeetingConfig, MeetingGame
 
 MOST_SHOWN, CHANNELS = 127, 14
 BEAM, RED_COIN, BLUE_COIN = 2, 3, 4  # what a cell holds
@@ -37,92 +27,84 @@ class StormNPConfig(MeetingConfig):
     corrected: bool = param(False, doc="the rules as they seem to be meant")
 
 
-class StormNP(EnvDef):
-    """Players collect coins of two colours, which are strategies of a matrix game, and play it with whom they shoot.
+class StormNP(MeetingGame):
+    """Players collect coins of two colours, the strategies of a matrix game, and play it with the players they shoot.
 
-    Players walk on a square field with red and blue coins. A player that shoots another one plays the matrix game with
-    it, if both have coins: a player's mixed strategy is the shares of the colours among its coins. By default this is
-    the prisoner's dilemma, in which red coins cooperate. Khan et al., "Scaling opponent shaping to high dimensional
+    Players walk on a square field with red and blue coins. When a player shoots another one and both have coins, they
+    play the matrix game. A player's mixed strategy is the share of each colour among its coins. By default the game is
+    the prisoner's dilemma, and red coins mean cooperation. Khan et al., "Scaling opponent shaping to high dimensional
     games" (2023).
 
-    **Start.** Players and coins are in different cells, drawn by chance.
+    **Start.** Players and coins begin in different cells, drawn at random.
 
-    **Actions.** `Discrete(8)`: turn left, turn right, step forward, stay, shoot at the cell ahead, at the second one
-    ahead, at the one to the right of that ahead, at the one to its left.
+    **Actions.** `Discrete(8)`: turn left, turn right, step forward, stay, shoot at the cell ahead, at the second cell
+    ahead, at the cell right of the first, at the cell left of the first.
 
-    **Movement.** Who walks against the wall stays. Of those who want to be in one cell the first one that is there
-    already gets it, and if all come from elsewhere one of them drawn by chance. All others are put back. A player
-    takes the coin of the cell in which it is after the move.
+    **Movement.** A player that walks against the wall stays. If several players want to be in one cell, the first of
+    those that are already there gets it. If all of them come from other cells, one of them is drawn at random. The
+    others go back. A player takes the coin in the cell where it is after the move.
 
-    **Shots.** A player that has coins and does not stand still may shoot. It hits the player in the cell at which it
-    shoots, if that one has coins and does not stand still. If several shoot at one player, one of those in front of it
-    and one of the others are drawn. A shot lights up all four cells. Beyond the wall is the last cell before it, and
-    in place of a cell beside it the one ahead.
+    **Shots.** A player may shoot if it has coins and does not stand still. It hits the player in the target cell, if
+    that player has coins and does not stand still. If several players shoot at one player, one of those in front of it
+    and one of the others are drawn. A shot lights up all four cells. A cell beyond the wall is replaced by the last
+    cell before the wall, and a cell beside it by the cell ahead.
 
-    **Meeting.** The two who met stand still for `freeze_penalty` steps after this one. Then they begin anew with
-    nothing, in cells drawn by chance, and so do all coins that are gone.
+    **Meeting.** The two players that met stand still for `freeze_penalty` more steps. Then they begin again without
+    coins, in cells drawn at random, and all missing coins come back.
 
-    **Observation.** `Box(0, 127, (14 obs_size²,), int8)`: a view of `obs_size` x `obs_size` cells, in which the player
-    stands in the middle of the edge at its back. Each cell has 14 numbers: whether there is the wall, a beam, a red
-    coin, a blue coin, the player itself, another one; the direction of the other one less the player's own, 0 to 3, as
-    four; whether who is there has coins; its red and blue coins, or 0; whether it is another one and stands still.
+    **Observation.** `Box(0, 127, (14 obs_size²,), int8)`: a view of `obs_size` x `obs_size` cells; the player stands in
+    the middle of the edge behind it. Each cell has 14 numbers: whether it holds the wall, a beam, a red coin, a blue
+    coin, the player itself, another player; four for the other player's direction minus the player's own, 0 to 3;
+    whether the player in the cell has coins; its red and blue coins, or 0; and whether it is another player that stands
+    still.
 
-    **Reward.** The payoffs of the matrix game, in JaxMARL as below, and with `corrected` `first_payoff_..` for who hits
-    and `second_payoff_..` for who is hit. With the shares (r, b) of the first and (r', b') of the second one the first
-    gets `r r' first_payoff_rr + r b' first_payoff_rb + b r' first_payoff_br + b b' first_payoff_bb`.
+    **Reward.** The payoffs of the matrix game. In JaxMARL they are as described below. With `corrected`, the shooter
+    gets `first_payoff_..` and the player that is hit gets `second_payoff_..`. With shares (r, b) of the first and (r',
+    b') of the second player, the first gets `r r' first_payoff_rr + r b' first_payoff_rb + b r' first_payoff_br + b b'
+    first_payoff_bb`.
 
-    **End.** A round has `num_inner_steps` steps. Its last step gives no reward, and everything begins anew. The
-    episode ends, by termination, after `num_outer_steps` rounds.
+    **End.** A round has `num_inner_steps` steps. Its last step gives no reward, and then everything begins again. The
+    episode terminates after `num_outer_steps` rounds.
 
-    These are the rules of JaxMARL 0.2.0, with what seems not to be meant there:
+    These are the rules of JaxMARL 0.2.0, including some that look like mistakes:
 
-    - Who is put back may come to be in a cell that another one has entered; the one with the higher index is seen.
-      Who stays, but is not the first in its cell, does not turn if a third one wants to enter.
-    - A shot to the left needs that somebody could be hit at the right. Then it hits whoever is at the left: the
-      player itself, or one without coins.
-    - With P1 and P2 for the two matrices, and x for a player's shares: if a hits b, and b hits c, then a gets
-      `x_c P1 x_b`; if b hits nobody, a gets nothing. b gets `x_b P2 x_a` and what it gets for its own hit; if two hit
-      b, only the one with the higher index counts. Of those who hit player 0 or nobody, let z be the last one: if z
-      hits nobody, player 0 gets what its own victim gets, or nothing if it has none.
-    - A beam is not seen where a player with a higher index, which does not shoot, has the same cell at the same one
-      of its four places.
-    - Those who begin anew avoid each other, but not what is there already. A coin hides a player in its cell.
-    - In the view of player a "the player itself" is a + 1, but for the last one; coins, if shown, and whether somebody
-      stands still, are those of the player before the one in the cell. Coins of another one than player 0 are shown if
-      the player stands still, and the player before that one is among the first twelve with an entry other than 0 in
-      row a + 5, or the last row, of the matrix of steps to stand still, which is -1 before the first meeting.
+    - A player that goes back may share a cell with a player that has entered it; the one with the higher index is then
+      the visible one. A player that stays, but is not the first in its cell, does not turn if a third player wants to
+      enter.
+    - A shot to the left happens only if somebody at the right could be hit. Then it hits the player at the left, even
+      one without coins, or the shooter itself.
+    - Let P1 and P2 be the two matrices, and x_a the shares of player a. If a hits b and b hits c, then a gets `x_c P1
+      x_b`. If b hits nobody, a gets nothing. b gets `x_b P2 x_a`, and the payoff of its own hit; if two players hit b,
+      only the one with the higher index counts. Let z be the last of the players that hit player 0 or nobody. If z hits
+      nobody, player 0 gets what its own victim gets, or nothing if it has none.
+    - A beam is invisible in a cell that a player with a higher index, which does not shoot, has at the same one of its
+      four places.
+    - Players that begin again avoid each other, but not what is already on the field. A coin hides a player in its
+      cell.
+    - In the view of player a, "the player itself" is player a + 1, except for the last player. The coins shown, and
+      whether somebody stands still, belong to the player before the one in the cell. Coins of players other than player
+      0 are shown if that player stands still, and the player before it is among the first twelve with an entry other
+      than 0 in row a + 5 (or the last row) of the matrix of steps to stand still, which is -1 before the first meeting.
     - The direction after a start is never the last of the four.
 
-    With `corrected` nobody enters a cell in which somebody stands, and one of those who want a cell gets it; shots to
-    the left are like those to the right; who shoots from the cell in front of a player comes before others; all beams
-    are seen; who begins anew gets a free cell; views show the player itself and the others as they are, and coins of
-    those who stand still because of a meeting with the player. JaxMARL draws some random numbers from the same key;
-    here they are independent. `payoff_matrix` is understood as there.
+    With `corrected` nobody enters a cell in which somebody stands, and exactly one of the players that want a cell gets
+    it. Shots to the left work like those to the right. A player that shoots from the cell in front of another one comes
+    before the others. All beams are visible. A player that begins again gets a free cell. Views show the player itself
+    and the others as they are, and the coins of those that stand still because they met the player. JaxMARL draws some
+    random numbers from the same key; here they are independent. Its `payoff_matrix` is understood.
     """
 
     id = "StormNP-v0"
     Config = StormNPConfig
     invalid_action = 3
     reference = "jaxmarl 0.2.0 storm_np"
-    interaction = "mixed"
-    links: ClassVar[Mapping[str, str]] = {
-        "JaxMARL": "https://github.com/FLAIROx/JaxMARL/tree/main/jaxmarl/environments/storm",
-        "Khan et al. 2023": "https://arxiv.org/abs/2312.12568",
-    }
+    beam, coins = BEAM, (RED_COIN, BLUE_COIN)
     benchmarks: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "16 players": {"num_agents": 16, "grid_size": 16, "num_coins": 24}
     }
-    render_fps = 6
-
-    @classmethod
-    def parameters_of(cls, options: Mapping[str, Any]) -> Mapping[str, Any]:
-        return with_payoffs(options)
 
     def agents(self, cfg: StormNPConfig) -> dict[str, int]:
         return {"player": cfg.num_agents}
-
-    def lanes(self, cfg: StormNPConfig) -> int:
-        return 32
 
     def check(self, cfg: StormNPConfig) -> None:
         things, cells = cfg.num_agents + 2 * cfg.num_coins, cfg.grid_size**2
@@ -175,23 +157,3 @@ class StormNP(EnvDef):
             "lights": Field("uint32", ("FIELD",), "whether a beam lights up each cell", scratch=True),
             "order": Field("int32", ("FIELD",), "the cells in random order", scratch=True),
         }
-
-    def render(self, cfg: StormNPConfig, state: Mapping[str, NDArray[Any]], canvas: Canvas) -> None:
-        side = cfg.grid_size
-        grid = np.asarray(state["grid"]).reshape(side, side)
-        canvas.background("paper")
-        canvas.view(-0.2, -0.2, side + 0.2, side + 0.2, hud=True)
-        canvas.cached(draw_field, side)
-        draw_beams(canvas, np.argwhere(grid == BEAM).tolist())
-        for item, colour in ((RED_COIN, "red"), (BLUE_COIN, "blue")):
-            for x, y in np.argwhere(grid == item).tolist():
-                canvas.cached(draw_coin, x + 0.5, y + 0.5, colour)
-        frozen = np.any(np.asarray(state["freeze"]) > 0, axis=1)
-        inventory = np.asarray(state["inventory"])
-        for a in range(cfg.num_agents):
-            x, y = divmod(int(state["cell"][a]), side)
-            colour = PLAYER_COLOURS[a % len(PLAYER_COLOURS)]
-            draw_player(canvas, x, y, int(state["direction"][a]), colour, bool(frozen[a]), inventory[a].tolist())
-        red, blue = inventory.sum(0).tolist()
-        still = f"frozen {int(frozen.sum())}   " if frozen.any() else ""
-        canvas.hud(left=f"coins held: {red} red, {blue} blue", right=f"{still}step {int(state['elapsed_steps'])}")
