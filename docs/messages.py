@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import dataclasses
-import functools
 import re
 from pathlib import Path
 
@@ -243,12 +242,6 @@ KINDS = (
 )
 
 
-@functools.cache
-def _modules() -> dict[Path, ast.Module]:
-    paths = {*PACKAGE.rglob("*.py"), *(PACKAGE / "baselines").rglob("*.py")}  # a link, which is not followed by itself
-    return {path: ast.parse(path.read_text(encoding="utf-8")) for path in sorted(paths)}
-
-
 def _text(node: ast.expr, constants: dict[str, ast.expr]) -> str:
     """What a message says, with a gap for what is only known when it is raised."""
     if isinstance(node, ast.Name) and node.id in constants:
@@ -264,37 +257,37 @@ def _text(node: ast.expr, constants: dict[str, ast.expr]) -> str:
     return GAP
 
 
-def _exceptions(module: ast.Module) -> dict[str, str]:
+def _exceptions(nodes: list[ast.AST]) -> dict[str, str]:
     """Functions and methods that make exceptions: name -> class, as their annotations say."""
     made = {}
-    for node in ast.walk(module):
+    for node in nodes:
         if isinstance(node, ast.FunctionDef) and isinstance(node.returns, ast.Name) and "Error" in node.returns.id:
             made[node.name] = node.returns.id
     return made
 
 
-def sentences(place: Path) -> dict[str, str]:
-    """Sentence -> the name of the exception, of all errors that a file or folder makes."""
+def sentences(module: ast.Module, path: Path) -> dict[str, str]:
+    """Sentence -> the name of the exception, of all errors that a file makes."""
     found: dict[str, str] = {}
-    for path, module in _modules().items():
-        if path != place and place not in path.parents:
+    nodes = list(ast.walk(module))
+    makers = ({"error": "DialectError"} if "core" in path.parts else {}) | _exceptions(nodes)
+    constants = {
+        target.id: node.value
+        for node in nodes
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    for node in nodes:
+        if not isinstance(node, ast.Call) or not node.args:
             continue
-        makers = ({"error": "DialectError"} if "core" in path.parts else {}) | _exceptions(module)
-        constants = {
-            target.id: node.value
-            for node in ast.walk(module)
-            if isinstance(node, ast.Assign)
-            for target in node.targets
-            if isinstance(target, ast.Name)
-        }
-        for node in ast.walk(module):
-            if not isinstance(node, ast.Call) or not node.args:
-                continue
-            name = getattr(node.func, "id", getattr(node.func, "attr", ""))
-            kind = makers.get(name, name)
-            text = " ".join(_text(node.args[0], constants).split())
-            if re.fullmatch(r"[A-Z]\w*Error", kind) and len(re.sub(rf"[{GAP}\W]", "", text)) > 12:
-                found[text] = kind
+        name = getattr(node.func, "id", getattr(node.func, "attr", ""))
+        kind = makers.get(name, name)
+        if not re.fullmatch(r"[A-Z]\w*Error", kind):
+            continue
+        text = " ".join(_text(node.args[0], constants).split())
+        if len(re.sub(rf"[{GAP}\W]", "", text)) > 12:
+            found[text] = kind
     return found
 
 
@@ -311,8 +304,9 @@ def kind_of(path: Path, exception: str, text: str) -> Kind | None:
 def by_kind() -> dict[Kind | None, dict[str, str]]:
     """All messages of the package: kind -> sentence -> exception."""
     found: dict[Kind | None, dict[str, str]] = {kind: {} for kind in KINDS}
-    for path in _modules():
-        for text, exception in sentences(path).items():
+    paths = {*PACKAGE.rglob("*.py"), *(PACKAGE / "baselines").rglob("*.py")}  # a link, which is not followed by itself
+    for path in sorted(paths):
+        for text, exception in sentences(ast.parse(path.read_text(encoding="utf-8")), path).items():
             found.setdefault(kind_of(path, exception, text), {})[text] = exception
     return found
 

@@ -94,7 +94,7 @@ class JaxNav(EnvDef):
     [-`max_w`, `max_w`]. The robot moves by `speed dt` along its heading, and then turns. A crashed robot stands still.
     A robot that has reached its goal may drive on, and crash.
 
-    **Crashes.** A robot crashes if its rectangle touches the edge of a wall's cell, lies inside it, or overlaps another
+    **Crashes.** A robot crashes if its rectangle crosses the edge of a wall's cell, lies inside it, or overlaps another
     robot's rectangle.
 
     **Observation.** `Box(lidar_num_beams + 5)`. Beams go from -π to π times `lidar_angle_factor`, relative to the

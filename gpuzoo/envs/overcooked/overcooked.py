@@ -56,8 +56,8 @@ class Overcooked(EnvDef):
     overcooked-ai 1.1.0; the Overcooked of JaxMARL 0.2.0 is a part of them.
 
     **Kitchen.** `layout` is one of overcooked-ai's, such as the classic five `cramped_room`, `asymmetric_advantages`,
-    `coordination_ring`, `forced_coordination` and `counter_circuit_o_1order`; or one of JaxMARL's, in which other
-    players begin elsewhere (`jaxmarl_cramped_room`, `jaxmarl_asymm_advantages`, `jaxmarl_coord_ring`,
+    `coordination_ring`, `forced_coordination` and `counter_circuit_o_1order`; or one of JaxMARL's, in which the players
+    begin at other places (`jaxmarl_cramped_room`, `jaxmarl_asymm_advantages`, `jaxmarl_coord_ring`,
     `jaxmarl_forced_coord`, `jaxmarl_counter_circuit`); or your own, as lines with `/` between them:
 
     ```python
