@@ -111,7 +111,7 @@ def test_the_number_in_an_order_must_be_known(tmp_path):
         path.write_text(rules.replace(old, f"in_random_order(e, {number}, 2"))
         game = type("Wrong", (Tally,), {"source": classmethod(lambda cls, path=path: path)})
         if known:
-            assert program(game(), game.Config()).scratch["random_order"].shape == (3, 3 if number == "3" else VOTERS)
+            assert program(game(), game.Config()).scratch["random_order"].shape == (4, 3 if number == "3" else VOTERS)
             continue
         with pytest.raises(
             DialectError, match=r"\.cuh:\d+: in_random_order\(e, e\.t, \.\.\.\): give AGENTS, the size of"

@@ -331,7 +331,7 @@ def _scratch(fields: Mapping[str, Field]) -> Iterable[str]:
         yield f"#if defined(GZ_CUDA) || defined(GZ_SIMT)\nGZ {c_type} *scratch_{name}(const Store &s, i64 i) {{"
         yield f"  return s.field_{name} + field_offset(i, {size});\n}}\n#elif GZ_PACK_WIDTH == 1"
         yield f"alignas(64) static thread_local {c_type} {name}_of_thread[{size}];"
-        yield f"GZ {c_type} *scratch_{name}(const Store &, i64) {{ return {name}_of_thread; }}\n#endif"
+        yield f"GZ {c_type} *scratch_{name}(const Store &, i64) {{ return found_once({name}_of_thread); }}\n#endif"
 
 
 def _forget(fields: Mapping[str, Field]) -> Iterable[str]:
@@ -489,7 +489,7 @@ def _env(program: dict[str, Any]) -> Iterable[str]:
 
 
 def _random_order(rules: Sequence[Piece], env: EnvDef, cfg: Config, lay: Layout) -> dict[str, Field]:
-    """The scratch of ``in_random_order``: keys, order, and where a CPU's buckets begin."""
+    """The scratch of ``in_random_order``: keys, order, and a CPU's buckets: where they begin, and keys in order."""
     sizes = {"AGENTS": lay.agents, **{f"{group.upper()}S": n for group, n in lay.groups.items() if group != "agent"}}
     sizes |= resolve_constants(env, cfg)
     for name, kind in config_types(env.Config).items():
@@ -504,7 +504,7 @@ def _random_order(rules: Sequence[Piece], env: EnvDef, cfg: Config, lay: Layout)
                 "e.cfg.name where it is an int, or a number, so that there is room for as many."
             )
         most = max(most, 1, int(text) if text.isdigit() else sizes[known])
-    return {"random_order": Field("uint32", (3, most), scratch=True)} if most else {}
+    return {"random_order": Field("uint32", (4, most), scratch=True)} if most else {}
 
 
 def program(

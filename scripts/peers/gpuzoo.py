@@ -42,5 +42,5 @@ def peer(game: Game) -> Peer:
     few = Simulator(env, 64, device="cpu", autoreset_mode="same_step", **config)
     batches = [batch for batch in (64, 512, 4096, 32768) if batch == 64 or few.nbytes / 64 * batch < LARGEST]
     if few.nbytes > LARGEST / 4:  # so large that a batch had better fit into the cache
-        batches = [8, *batches]
+        batches = [2, 8, *batches]
     return [[mode, batch] for mode in ("step", "rollout") for batch in batches], start

@@ -55,8 +55,11 @@ template <int SIZE, class T, class Leaves> GZ void keep_rows(const Store &s, T *
   const auto keep = [&](int n) { put(leaves(n / SIZE), kept[n], seen[n]); };
   if constexpr (GZ_BRANCHLESS && AGENTS * SIZE <= 32)
     unrolled<0, AGENTS * SIZE>(keep);  // a loop would keep one over envs from being vectorised
-  else
+  else if constexpr (GZ_BRANCHLESS || GZ_THREADS)
     lanes(s, AGENTS * SIZE, keep);
+  else  // few leave at a time: a CPU passes over the rows of the others
+    for (int a = 0; a < AGENTS; ++a)
+      if (leaves(a)) lanes(s, SIZE, [=](int k) { kept[a * SIZE + k] = seen[a * SIZE + k]; });
 }
 template <class S, class Leaves> GZ void keep_last_seen(const S &s, i64 i, Leaves leaves) {
   const i64 row = i * row_size(s), mask = i * (AGENTS * MASK_SIZE);

@@ -293,7 +293,8 @@ template <class Op, class T> GZ void combine_in_cell(T &x, T v) {
 
 // Keys are spread evenly, so that of as many buckets each gets one on average: what is left to sort lies close together.
 template <class E, class F> GZ void in_random_order(const E &e, int n, int draw, F f) {
-  u32 *keys = &e.random_order(0, 0), *order = &e.random_order(1, 0), *places = &e.random_order(2, 0);
+  u32 *keys = &e.random_order(0, 0), *order = &e.random_order(1, 0);
+  u32 *places = &e.random_order(2, 0), *sorted = &e.random_order(3, 0);
   each(n, [=](int a) {
     keys[a] = random_bits(e, a, draw);
     places[a] = 0;
@@ -304,11 +305,19 @@ template <class E, class F> GZ void in_random_order(const E &e, int n, int draw,
     places[k] = first;
     first += count;
   }
-  for (int a = 0; a < n; ++a) order[places[mulhi(keys[a], (u32)n)]++] = (u32)a;
+  for (int a = 0; a < n; ++a) {
+    const u32 place = places[mulhi(keys[a], (u32)n)]++;
+    sorted[place] = keys[a];
+    order[place] = (u32)a;
+  }
   for (int k = 1; k < n; ++k) {
-    const u32 a = order[k], key = keys[a];
+    const u32 a = order[k], key = sorted[k];
     int place = k;
-    for (; place > 0 && keys[order[place - 1]] > key; --place) order[place] = order[place - 1];
+    for (; place > 0 && sorted[place - 1] > key; --place) {
+      sorted[place] = sorted[place - 1];
+      order[place] = order[place - 1];
+    }
+    sorted[place] = key;
     order[place] = a;
   }
   for (int k = 0; k < n; ++k) f((int)order[k]);

@@ -88,11 +88,13 @@ GZ void step(Env e) {
 
 // A word of the observation has the four planes of a cell.
 GZ void observe(Env e) {
+  const int mover = broadcast(e, [=] { return e.to_move; });
+  const bool swap = broadcast(e, [=] { return can_swap(e); });
   lanes(e, AGENTS, CELLS, [=](int a, int cell) {
     const int stone = e.stone[cell];
-    const u32 own = stone == 1 + a, other = stone == 2 - a, swap = can_swap(e);
-    words(e.observation[a])[cell] = own | other << 8 | (u32)a << 16 | swap << 24;
-    e.action_mask[a][cell] = a == e.to_move && stone == EMPTY;
+    const u32 own = stone == 1 + a, other = stone == 2 - a;
+    words(e.observation[a])[cell] = own | other << 8 | (u32)a << 16 | (u32)swap << 24;
+    e.action_mask[a][cell] = (a == mover) & (stone == EMPTY);
   });
-  lanes(e, AGENTS, [=](int a) { e.action_mask[a][SWAP] = a == e.to_move && can_swap(e); });
+  lanes(e, AGENTS, [=](int a) { e.action_mask[a][SWAP] = (a == mover) & swap; });
 }

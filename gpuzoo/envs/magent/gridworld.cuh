@@ -193,6 +193,8 @@ GZ void step(Env e) {
 // Where a viewer of group `own` sees those of group g.
 GZ int channel_of(int own, int g) { return FIRST_GROUP_CHANNEL + GROUP_CHANNELS * ((g - own + GROUPS) % GROUPS); }
 
+GZ void paint_wall(Env e, int v, int cell) { e.painted[(v * CELLS + cell) * CHANNELS + BLOCKED_VIEW] = 1.f; }
+
 GZ void paint(Env e, int v, int b) {
   const int g = e.group[b], side = side_of(e, g), channel = channel_of(FIRST_VIEWER + v, g);
   if (e.life[b] != LIVES) return;
@@ -204,18 +206,23 @@ GZ void paint(Env e, int v, int b) {
     }
 }
 
+// Part of the map that a body is in.
+GZ int part_of(Env e, int b, int viewer) {
+  const int rows = e.rows[viewer], scale = (MAP + rows - 1) / rows;
+  return y_of(e.cell[b]) / scale * rows + x_of(e.cell[b]) / scale;
+}
+
 GZ void count_bodies(Env e) {
   lanes(e, VIEWERS * MINIMAP_SIZE, [=](int k) { e.count[k] = 0; });
   lanes(e, GROUPS, [=](int g) { e.present[g] = 0; });
   lanes(e, BODIES, [=](int b) {
+    const int g = e.group[b];
     if (e.life[b] == GONE) return;
-    const int g = e.group[b], x = x_of(e.cell[b]), y = y_of(e.cell[b]);
     scatter_add(e.present[g], 1);
-    for (int v = 0; v < VIEWERS; ++v) {
-      const int rows = e.rows[FIRST_VIEWER + v], scale = (MAP + rows - 1) / rows;
-      scatter_add(e.count[v * MINIMAP_SIZE + (y / scale * rows + x / scale) * GROUPS + g], 1);
-    }
+    for (int v = 0; v < VIEWERS; ++v)
+      scatter_add(e.count[v * MINIMAP_SIZE + part_of(e, b, FIRST_VIEWER + v) * GROUPS + g], 1);
   });
+  lanes(e, VIEWERS * MINIMAP_SIZE, [=](int k) { e.share[k] = (float)e.count[k] / (float)e.present[k % GROUPS]; });
 }
 
 GZ float feature(Env e, int a, int k) {
@@ -229,59 +236,52 @@ GZ float feature(Env e, int a, int k) {
   return (float)(k == 0 ? x_of(e.cell[a]) : y_of(e.cell[a])) / (float)MAP;
 }
 
-GZ void add_minimap(Env e, int a, Row out, int row, int col) {
-  const int own = e.group[a], rows = e.rows[own], scale = (MAP + rows - 1) / rows;
-  const bool here = y_of(e.cell[a]) / scale == row && x_of(e.cell[a]) / scale == col;
-  for (int g = 0; g < GROUPS; ++g) {
-    const int count = e.count[(own - FIRST_VIEWER) * MINIMAP_SIZE + (row * rows + col) * GROUPS + g];
-    out[channel_of(own, g) + 2] = (float)count / (float)e.present[g] + (here ? 1.f : 0.f);
-  }
+GZ void add_minimap(Env e, int a, Row out, int part) {
+  const int own = e.group[a];
+  const float here = part == e.part[a] ? 1.f : 0.f;
+  for (int g = 0; g < GROUPS; ++g)
+    out[channel_of(own, g) + 2] = e.share[(own - FIRST_VIEWER) * MINIMAP_SIZE + part * GROUPS + g] + here;
 }
 
 // Rows of a group's view: a constant where all are the same.
 GZ int rows_of(Env e, int g) { return SAME_ROWS ? MOST_ROWS : e.rows[g]; }
 
+// Where the map and its mask begin that an agent sees. Those who are gone see through the last mask, which is zeros.
+GZ void aim(Env e, int a) {
+  const int g = e.group[a];
+  e.corner[a] = ((g - FIRST_VIEWER) * CELLS + e.cell[a] + e.view_corner[g]) * CHANNELS;
+  e.mask[a] = (e.life[a] == GONE ? (int)GROUPS : g) * MASK_STRIDE;
+  if constexpr (Config::minimap_mode) e.part[a] = part_of(e, a, g);
+  for (int k = 0; k < MOST_FEATURES; ++k) e.told(a, k) = k < e.features[g] && e.life[a] != GONE ? feature(e, a, k) : 0.f;
+}
+
 GZ void observe_row(Env e, int a, int row) {
-  const int g = e.group[a], rows = rows_of(e, g), width = rows * CHANNELS;
-  const int first = ((g - FIRST_VIEWER) * CELLS + e.cell[a] + e.view_corner[SAME_ROWS ? FIRST_VIEWER : g] + row * STRIDE) * CHANNELS;
-  const int visible = (SAME_ROWS ? FIRST_VIEWER : g) * MOST_ROWS * MOST_ROWS * CHANNELS + row * width;
-  if constexpr (HAS_FEATURES) {
-    const int features = e.features[g];
-    Row out = e.observation[a] + row * rows * (CHANNELS + features);
-    for (int col = 0; col < rows; ++col, out += CHANNELS + features) {
-      const int from = col * CHANNELS;
-      for (int c = 0; c < CHANNELS; ++c) out[c] = e.painted[first + from + c] * e.visible[visible + from + c];
-      if constexpr (Config::minimap_mode) add_minimap(e, a, out, row, col);
-      for (int k = 0; k < features; ++k) out[CHANNELS + k] = feature(e, a, k);
-    }
-  } else {
-    Row out = e.observation[a] + row * width;
+  const int g = e.group[a], rows = rows_of(e, g), features = HAS_FEATURES ? (int)e.features[g] : 0;
+  const int from = e.corner[a] + row * STRIDE * CHANNELS, mask = e.mask[a] + row * MASK_ROW;
+  Row out = e.observation[a] + row * rows * (CHANNELS + features);
+  if constexpr (!HAS_FEATURES) {
     GZ_ROLLED
-    for (int k = 0; k < width; ++k) out[k] = e.painted[first + k] * e.visible[visible + k];
+    for (int k = 0; k < rows * CHANNELS; ++k) out[k] = e.painted[from + k] * e.visible[mask + k];
+  } else {
+    const bool gone = e.life[a] == GONE;
+    for (int col = 0; col < rows; ++col, out += CHANNELS + features) {
+      const int first = col * CHANNELS;
+      for (int c = 0; c < CHANNELS; ++c) out[c] = e.painted[from + first + c] * e.visible[mask + first + c];
+      if (Config::minimap_mode && !gone) add_minimap(e, a, out, row * rows + col);
+      for (int k = 0; k < features; ++k) out[CHANNELS + k] = e.told(a, k);
+    }
   }
 }
 
-GZ void observe_nothing(Env e, int a, int row) {
-  const int g = e.group[a], width = rows_of(e, g) * (CHANNELS + e.features[g]);
-  Row out = e.observation[a] + row * width;
-  GZ_ROLLED
-  for (int k = 0; k < width; ++k) out[k] = 0.f;
-}
-
 GZ void observe(Env e) {
-  lanes(e, VIEWERS, CELLS * CHANNELS, [=](int v, int k) { e.painted[v * CELLS * CHANNELS + k] = e.walls[k]; });
+  lanes(e, PAINTED, [=](int k) { e.painted[k] = 0.f; });
+  lanes(e, VIEWERS, BUILT, [=](int v, int w) { paint_wall(e, v, e.wall[w]); });
+  lanes(e, VIEWERS, WALLS, [=](int v, int w) { paint_wall(e, v, e.cell[BODIES + w]); });
   lanes(e, VIEWERS, BODIES, [=](int v, int b) { paint(e, v, b); });
-  if constexpr (WALLS > 0)
-    lanes(e, VIEWERS, WALLS, [=](int v, int w) {
-      e.painted[(v * CELLS + e.cell[BODIES + w]) * CHANNELS + BLOCKED_VIEW] = 1.f;
-    });
   if constexpr (Config::minimap_mode) count_bodies(e);
+  lanes(e, AGENTS, [=](int a) { aim(e, a); });
   lanes(e, AGENTS, ROWS, [=](int a, int row) {
-    if (row >= rows_of(e, e.group[a])) return;
-    if (e.life[a] == GONE)
-      observe_nothing(e, a, row);
-    else
-      observe_row(e, a, row);
+    if (SAME_ROWS || row < e.rows[e.group[a]]) observe_row(e, a, row);
   });
 }
 

@@ -188,22 +188,29 @@ class GridWorld(EnvDef):
         walk = [f"move by {at}" if at != (0, 0) else "stay" for at in moves(unit)]
         return dict.fromkeys(walk + [f"attack {at}" for at in attacks(unit)], 1)
 
+    def margin(self, cfg: Any) -> int:
+        """Cells beside the map that somebody may look at, or try to reach."""
+        units = self.units(cfg).values()
+        steps = [at for unit in units for at in moves(unit) + attacks(unit) + offsets(unit.view, unit.side)]
+        return max(max(map(abs, at)) for at in steps)
+
     def constants(self, cfg: Any) -> dict[str, int]:
         units, counts = list(self.units(cfg).values()), self.counts(cfg)
         seen = [circle(unit.view, unit.side) for unit in units]
         far = max(len(inside) for _, inside in seen)
-        steps = [at for unit in units for at in moves(unit) + attacks(unit) + offsets(unit.view, unit.side)]
-        margin = max(max(map(abs, at)) for at in steps)
+        margin = self.margin(cfg)
         agents = self.agents(cfg)
         viewers = [unit for name, unit in self.units(cfg).items() if name in agents]
         acts = [len(moves(unit)) + len(attacks(unit)) for unit in units]
         features = self.state_depth(cfg) - 1 - 2 * len(units)
+        mask_row = -(-far * self.channels(cfg) // 16) * 16  # whole cache lines
         return {
             "MARGIN": margin,
             "STRIDE": cfg.map_size + 2 * margin,
             "CELLS": (cfg.map_size + 2 * margin) ** 2,
             "BODIES": sum(counts[name] for name in self.units(cfg)),
             "WALLS": counts["wall"],
+            "BUILT": int((self.plan(cfg) == WALL).sum()),
             "PLACES": sum(counts.values()),
             "GROUPS": len(units),
             "VIEWERS": len(agents),
@@ -212,11 +219,15 @@ class GridWorld(EnvDef):
             "MOST_MOVES": max(len(moves(unit)) for unit in units),
             "MOST_ATTACKS": max(len(attacks(unit)) for unit in units),
             "MOST_ROWS": far,
+            "MASK_ROW": mask_row,
+            "MASK_STRIDE": far * mask_row,
             "SAME_ROWS": int(all(len(circle(kind.view, kind.side)[1]) == far for kind in viewers)),
             "CHANNELS": self.channels(cfg),
             "PAINTED": len(agents) * (cfg.map_size + 2 * margin) ** 2 * self.channels(cfg),
             "MINIMAP_SIZE": far * far * len(units),
             "COUNTS": len(agents) * far * far * len(units) if cfg.minimap_mode else 1,
+            "MOST_FEATURES": max(self.feature_size(cfg, unit) for unit in units),
+            "TOLD": max(1, max(self.feature_size(cfg, unit) for unit in units)),
             "HAS_FEATURES": int(cfg.extra_features or cfg.minimap_mode),
             "EMBEDDING": self.embedding,
             "MOST_ACTIONS": max(acts),
@@ -238,18 +249,16 @@ class GridWorld(EnvDef):
         def cells(xy: Iterable[tuple[int, int]], origin: int = 0) -> list[int]:
             return [(y + origin) * stride + x + origin for x, y in xy]
 
-        visible = np.zeros((len(kinds), rows * rows * channels), np.float32)
+        visible = np.zeros((len(kinds) + 1, rows, known["MASK_ROW"]), np.float32)
         for g, unit in enumerate(kinds):
-            inside = np.repeat(circle(unit.view, unit.side)[1].ravel(), channels)
-            visible[g, : inside.size] = inside
+            inside = np.repeat(circle(unit.view, unit.side)[1], channels, axis=1)
+            visible[g, : inside.shape[0], : inside.shape[1]] = inside
         corners = [circle(unit.view, unit.side)[0] for unit in kinds]
         plan = self.plan(cfg)
-        walls = np.zeros((stride * stride, channels), np.float32)
-        walls[:, 0] = plan.ravel() == WALL
 
         return {
             "plan": plan.ravel(),
-            "walls": walls.ravel(),
+            "wall": np.flatnonzero(plan == WALL).astype(np.int32),
             "start": np.array(cells(at, margin), np.int32),
             "group": np.array([list(units).index(name) for name, _ in bodies], np.int32),
             "group_size": np.array([counts[name] for name in units], np.int32),
@@ -270,7 +279,7 @@ class GridWorld(EnvDef):
 
     def plan(self, cfg: Any) -> NDArray[np.int16]:
         """The map without bodies, in its margin."""
-        margin = self.constants(cfg)["MARGIN"]
+        margin = self.margin(cfg)
         plan = np.full((cfg.map_size + 2 * margin,) * 2, OUTSIDE, np.int16)
         inside = plan[margin:-margin, margin:-margin]
         inside[...] = WALL
@@ -293,8 +302,13 @@ class GridWorld(EnvDef):
             "earned_before": Field("float32", ("agents",), "reward of the step before the last"),
             "standing": Field("int32", ("GROUPS",), "how many of each group live"),
             "late": Field("bool", ("agents",), "whether it moves after the others", scratch=True),
+            "corner": Field("int32", ("agents",), "where the painted map begins that it sees", scratch=True),
+            "mask": Field("int32", ("agents",), "where the mask of its view begins", scratch=True),
             "painted": Field("float32", ("PAINTED",), "the whole map as each group sees it", scratch=True),
             "count": Field("int32", ("COUNTS",), "minimap: bodies of each group in each part of the map", scratch=True),
+            "part": Field("int32", ("agents",), "minimap: part of the map that it is in", scratch=True),
+            "share": Field("float32", ("COUNTS",), "minimap: what share of each group that is", scratch=True),
+            "told": Field("float32", ("agents", "TOLD"), "features of each agent", scratch=True),
             "present": Field("int32", ("GROUPS",), "minimap: bodies of each group", scratch=True),
         }
 

@@ -64,21 +64,29 @@ GZ int start_type(Env e, int u) {
 
 // ---- a world step ----
 
+GZ Point moved(Env e, int u) { return {e.moved(0, u), e.moved(1, u)}; }
+
+GZ bool overlap(Env e, int u, int b) {
+  const Point here = moved(e, u);
+  const float both = e.size[u] + e.size[b];
+  return (squared_distance(here.x, here.y, moved(e, b)) < both * both) & (b != u);
+}
+
 // Living units that overlap push each other apart. They are where they have moved, and the dead infinitely far away.
 GZ void push_apart(Env e) {
   lanes(e, UNITS, [=](int u) {
     if (!lives(e, u)) return;
-    const Point here{e.moved(0, u), e.moved(1, u)};
+    const Point here = moved(e, u);
     float dx = 0.f, dy = 0.f;
+    bool touched = false;
+    for (int b = 0; b < UNITS; ++b) touched |= overlap(e, u, b);
     GZ_ROLLED
-    for (int b = 0; b < UNITS; ++b) {
-      const float both = e.radius[e.type[u]] + e.radius[e.type[b]];
-      const float square = squared_distance(here.x, here.y, Point{e.moved(0, b), e.moved(1, b)});
-      if (square < both * both) {
-        const float overlap = max(both / (sqrt(square) + 1e-6f) - 1.f, 0.f);
-        dx += (here.x - e.moved(0, b)) * overlap;
-        dy += (here.y - e.moved(1, b)) * overlap;
-      }
+    for (int b = 0; touched && b < UNITS; ++b) {
+      if (!overlap(e, u, b)) continue;
+      const Point there = moved(e, b);
+      const float share = max((e.size[u] + e.size[b]) / (distance(here, there) + 1e-6f) - 1.f, 0.f);
+      dx += (here.x - there.x) * share;
+      dy += (here.y - there.y) * share;
     }
     e.x[u] = here.x + dx / 2.f;
     e.y[u] = here.y + dy / 2.f;
@@ -122,10 +130,8 @@ GZ void suffer(Env e, int u) {
 }
 
 GZ void advance_world(Env e, int world_step) {
-  lanes(e, UNITS, [=](int u) {
-    fire(e, u, world_step);
-    walk(e, u);
-  });
+  lanes(e, UNITS, [=](int u) { fire(e, u, world_step); });
+  lanes(e, UNITS, [=](int u) { walk(e, u); });
   lanes(e, UNITS, [=](int u) { suffer(e, u); });
   push_apart(e);
 }
@@ -237,6 +243,7 @@ GZ void reset(Env e) {
     e.moved(0, u) = at.x;
     e.moved(1, u) = at.y;
     e.type[u] = start_type(e, u);
+    e.size[u] = e.radius[e.type[u]];
     e.health[u] = e.full_health[e.type[u]];
     e.cooldown[u] = e.move_x[u] = e.move_y[u] = 0.f;
     e.attack[u] = 0;
@@ -267,6 +274,7 @@ GZ void step(Env e) {
   lanes(e, AGENTS, [=](int a) { act(e, a); });
   lanes(e, UNITS - AGENTS, [=](int h) { act_by_heuristic(e, ALLIES + h); });
   lanes(e, UNITS, [=](int u) {
+    e.size[u] = e.radius[e.type[u]];
     e.health_before[u] = e.health[u];
     e.damage[u] = 0;
   });
@@ -296,18 +304,27 @@ GZ void write_type(Row out, int type, bool shown) {
   for (int k = 0; k < TYPES; ++k) out[k] = shown & (k == type) ? 1.f : 0.f;
 }
 
+// What is shown of a unit to all who see it; its place is different for each.
+GZ void show_units(Env e) {
+  lanes(e, UNITS, [=](int u) {
+    e.shown(u, 0) = e.health[u] / e.full_health[e.type[u]];
+    e.shown(u, 1) = e.shown(u, 2) = 0.f;
+    e.shown(u, 3) = e.move_x[u];
+    e.shown(u, 4) = e.move_y[u];
+    e.shown(u, 5) = (float)e.attack[u] / (float)(MOVES - 1 + opponents(u));
+    e.shown(u, 6) = shown_cooldown(e, u);
+    for (int k = 0; k < TYPES; ++k) e.shown(u, 7 + k) = k == e.type[u] ? 1.f : 0.f;
+  });
+}
+
 // Unit b as unit u sees it.
-GZ void write_unit(Env e, int u, int b, bool shown, Row out) {
+GZ void write_unit(Env e, int u, int b, bool seen, Row out) {
   const float sight = e.sight[e.type[u]];
-  const bool told = shown & (e.cfg.see_enemy_actions | (is_ally(u) == is_ally(b)));
-  out[0] = shown ? e.health[b] / e.full_health[e.type[b]] : 0.f;
-  out[1] = shown ? (e.x[b] - e.x[u]) / sight : 0.f;
-  out[2] = shown ? (e.y[b] - e.y[u]) / sight : 0.f;
-  out[3] = told ? e.move_x[b] : 0.f;
-  out[4] = told ? e.move_y[b] : 0.f;
-  out[5] = told ? (float)e.attack[b] / (float)(MOVES - 1 + opponents(b)) : 0.f;
-  out[6] = shown ? shown_cooldown(e, b) : 0.f;
-  write_type(out + 7, e.type[b], shown);
+  for (int k = 0; k < UNIT_FEATURES; ++k) out[k] = seen ? e.shown(b, k) : 0.f;
+  out[1] = seen ? (e.x[b] - e.x[u]) / sight : 0.f;
+  out[2] = seen ? (e.y[b] - e.y[u]) / sight : 0.f;
+  if (e.cfg.see_enemy_actions | (is_ally(u) == is_ally(b))) return;
+  out[3] = out[4] = out[5] = 0.f;
 }
 
 GZ void write_self(Env e, int u, Row out) {
@@ -360,6 +377,7 @@ GZ void observe_cone(Env e) {
 }
 
 GZ void observe(Env e) {
+  show_units(e);
   if constexpr (Config::observation_type == OBSERVATION_TYPE_UNIT_LIST)
     observe_list(e);
   else

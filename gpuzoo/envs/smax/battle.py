@@ -230,9 +230,13 @@ class Battle(EnvDef):
             "goal_y": Field("float32", ("ENEMIES",), "where each enemy of the heuristic goes if it sees nobody"),
             "last_attacked": Field("int32", ("ENEMIES",), "opponent whom each enemy of the heuristic attacks, or -1"),
             "winner": Field("int32", doc="who won in the last step: 0 nobody, 1 the allies, 2 the enemies"),
+            "size": Field("float32", ("UNITS",), "radius of each unit", scratch=True),
             "moved": Field("float32", (2, "UNITS"), "x and y before units push each other", scratch=True),
             "health_before": Field("float32", ("UNITS",), "at the beginning of the step", scratch=True),
             "damage": Field("int32", ("UNITS",), "by the attacks of a world step", scratch=True),
+            "shown": Field(
+                "float32", ("UNITS", UNIT_FEATURES), "what is shown of each unit, without its place", scratch=True
+            ),
             "section": Field(
                 "int8", ("VIEWERS", "VIEWED"), "direction in which each unit is seen, or -1", scratch=True
             ),

@@ -255,12 +255,19 @@ GZ u32 other_at(Env e, int a, int cell) {
 GZ void show_row(Env e, int a, int i) {
   const int up = upwards(e, a), right = ahead((up + 1) % 4);
   auto out = words(e.observation[a]) + i * SIDE * WORDS;
-  int c = e.place[a] - ahead(up) * (i - VIEW) - right * VIEW;
+  const int first = e.place[a] - ahead(up) * (i - VIEW) - right * VIEW;
+  int all = 0;
   GZ_ROLLED
-  for (int j = 0; j < SIDE; ++j, c += right) {
-    const int code = e.shown[c];
-    for (int w = 0; w < WORDS; ++w) out[j * WORDS + w] = e.look[(code & (AGENT_HERE - 1)) * WORDS + w];
-    if (code >= AGENT_HERE) out[j * WORDS + AGENT_WORD] = other_at(e, a, c);
+  for (int j = 0; j < SIDE; ++j) {
+    const int code = e.shown[first + j * right];
+    copy<WORDS>(out + j * WORDS, e.look + code * WORDS);
+    all |= code;
+  }
+  if (all < AGENT_HERE) return;
+  GZ_ROLLED
+  for (int j = 0; j < SIDE; ++j) {
+    const int c = first + j * right;
+    if (e.shown[c] >= AGENT_HERE) out[j * WORDS + AGENT_WORD] = other_at(e, a, c);
   }
 }
 

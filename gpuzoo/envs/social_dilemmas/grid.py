@@ -132,8 +132,8 @@ class Grid(EnvDef):
     def tables(self, cfg: Any) -> dict[str, NDArray[Any]]:
         known = np.vectorize(self.letters.__getitem__)(self.letters_of(cfg))
         plan = np.pad(known, cfg.view_len, constant_values=OUTSIDE).astype(np.uint8)
-        content, beams = np.arange(32) % 8, np.arange(32) // 8
-        look = np.zeros((32, len(self.planes)), np.uint8)
+        content, beams = np.arange(64) % 8, np.arange(64) // 8 % 4  # 32 more where an agent is
+        look = np.zeros((64, len(self.planes)), np.uint8)
         for k, name in enumerate(self.planes):
             if name in CONTENTS:
                 look[:, k] = content == CONTENTS[name]
