@@ -239,6 +239,12 @@ KINDS = (
         "Correct the game. `debug=True` checks every index: [debug a kernel](howto/debug_kernel.md).",
         files=r"testing/",
     ),
+    Kind(
+        "Rules of a single game",
+        "A parameter, a text or a file does not go with the rules of this game.",
+        "Give what the message names; the game's page has all parameters.",
+        files=r"envs/",
+    ),
 )
 
 
