@@ -6,8 +6,8 @@
 LIBRARY is a module of ``peers``: jaxmarl, gymnax, pgx, envpool, ... PYTHON is an interpreter in which that library is
 installed, which need not have gpuzoo; ``games_peers.py`` runs there, in a process of its own for each game. --originals
 is one with mpe2, lbforaging, rware, pettingzoo and magent2, or with overcooked-ai, which needs another NumPy, or with
-hanabi-learning-environment. A library that is not given or not installed is left out, as is a game that is not
-registered here.
+hanabi-learning-environment, or with PettingZoo 1.25 and RLCard. A library that is not given or not installed is left
+out, as is a game that is not registered here.
 
 Each contestant first tries its batch sizes and goes on with its best one. Then they take turns, and the best of the
 rounds counts. All have the same number of cores: libraries that use one core run in as many processes, and
@@ -37,6 +37,7 @@ from gpuzoo.core.backend import make_backend
 from gpuzoo.tools import provenance
 
 PEERS = Path(__file__).with_name("games_peers.py")
+DEALS = str(Path(__file__).parents[1] / "gpuzoo" / "envs" / "card_games" / "bridge_deals.npy")
 ABOUT = peers.libraries()
 LIBRARIES = [name for name, about in ABOUT.items() if not about.original and name != "gpuzoo"]
 
@@ -60,6 +61,15 @@ def mpe(game: str, name: str, version: int = 3, **more: Any) -> Pair:
 
 def gymnax(game: str, name: str, **more: Any) -> Pair:
     return Pair(game, {}, {"gymnax": name} | more)
+
+
+def turns(game: str, name: str) -> Pair:
+    """A card game of PettingZoo's that RLCard plays."""
+    return Pair(game, {}, {"pettingzoo_turns": f"pettingzoo.classic.rlcard_envs.{name}"})
+
+
+def jumanji(game: str) -> Pair:
+    return Pair(game, {}, {"jumanji": game})
 
 
 def smax(scenario: str) -> Pair:
@@ -103,6 +113,11 @@ PAIRS = (
     Pair("AnimalShogi-v0", {}, {"pgx": "animal_shogi"}),
     Pair("Backgammon-v0", {}, {"pgx": "backgammon"}),
     Pair("Shogi-v0", {}, {"pgx": "shogi"}),
+    Pair("SparrowMahjong-v0", {}, {"pgx": "sparrow_mahjong"}),
+    Pair("BridgeBidding-v0", {}, {"pgx": ["bridge_bidding", {"dds_results_table_path": DEALS}]}),
+    turns("TexasHoldem-v0", "texas_holdem"),
+    turns("TexasHoldemNoLimit-v0", "texas_holdem_no_limit"),
+    turns("GinRummy-v0", "gin_rummy"),
     Pair("LevelBasedForaging-v3", {"name": "Foraging-8x8-2p-2f-v3"}, {"gymnasium": "lbforaging:Foraging-8x8-2p-2f-v3"}),
     Pair(
         "LevelBasedForaging-v3",
@@ -161,6 +176,20 @@ PAIRS = (
     gymnax("Swimmer-misc-v0", "Swimmer-misc"),
     gymnax("Pong-v0", "Pong-misc"),
     Pair("Pong-v0", {"use_visual_obs": False}, {"pufferlib": "pong.pong:Pong"}),  # it has numbers, no picture
+    jumanji("TSP-v1"),
+    jumanji("CVRP-v1"),
+    jumanji("Knapsack-v1"),
+    jumanji("Snake-v1"),
+    jumanji("Maze-v0"),
+    jumanji("Cleaner-v0"),
+    jumanji("SlidingTilePuzzle-v0"),
+    jumanji("Minesweeper-v0"),
+    jumanji("Tetris-v0"),
+    jumanji("GraphColoring-v1"),
+    jumanji("RubiksCube-v0"),
+    jumanji("RubiksCube-partly-scrambled-v0"),
+    jumanji("JobShop-v0"),
+    jumanji("Sudoku-v0"),
 )
 
 

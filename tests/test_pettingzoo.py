@@ -85,7 +85,14 @@ def ends_early(game: Any) -> bool:
     sim = gpuzoo.Simulator(game, 4, device="cpu", max_episode_steps=None, autoreset_mode="disabled")
     sim.reset(seed=0)
     sim.rollout(40)
-    return bool(sim.arrays["waiting"].any() or not sim.arrays["alive"].all())
+    if sim.arrays["waiting"].any() or not sim.arrays["alive"].all():
+        return True
+    env = parallel_env(game)
+    env.reset(seed=0)
+    before = len(env.agents)
+    for _ in range(5):
+        env.step({a: env.action_space(a).sample() for a in env.agents})  # illegal actions may end it
+    return len(env.agents) < before
 
 
 def test_max_cycles_is_exact(parallel_game):

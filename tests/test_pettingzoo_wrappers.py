@@ -138,7 +138,7 @@ def test_turn_based_to_parallel(turn_game):
         while env.agents and (env.terminations[env.agent_selection] or env.truncations[env.agent_selection]):
             env.step(None)
         steps += 1
-    assert steps >= 2
+    assert steps >= 1  # whoever folds ends a game of poker
     assert not env.agents
 
 

@@ -2,8 +2,8 @@
 
 **Double precision.** The text that runs in float32 is compiled with doubles too, and then is MuJoCo's step but for
 rounding: 1e-10, relative to the largest velocity. So the method is exact, and what float32 does wrong is rounding. Of a
-capsule and a cylinder MuJoCo itself finds the nearest points to 1e-8 only (`NEAREST`): it stops where rounding hides
-that a better point is nearer.
+capsule and a cylinder MuJoCo itself finds the nearest points to 1e-8 only, so ``tests/reference/nearest.py`` recorded
+those steps.
 
 **float32.** Rounding a state to float32 moves each of its numbers by up to 2^-24 of itself, an ulp of the state, and
 the exact step carries that on: the largest change of the result under random changes of that size, taken in double
@@ -38,8 +38,6 @@ EACH = [
 ]
 ULP = 2.0**-23
 CHAIN = 64
-#: model -> what MuJoCo's search for nearest points leaves of the velocities' exactness
-NEAREST = {"pusher": 1e-7}
 
 
 def model_of(name: str) -> Model:
@@ -63,9 +61,8 @@ def test_a_step_is_mujocos(name):
     exact = Steps(model, double=True, optimise="-O0")
     ours_qpos, ours_qvel, _ = exact(qpos, qvel, ctrl)
     scale = 1 + largest(qvel) + largest(next_qvel)
-    exactness = NEAREST.get(name, 1e-10)
-    assert np.all(largest(ours_qvel - next_qvel) < exactness * scale)
-    assert np.all(largest(ours_qpos - next_qpos) < exactness * scale)
+    assert np.all(largest(ours_qvel - next_qvel) < 1e-10 * scale)
+    assert np.all(largest(ours_qpos - next_qpos) < 1e-10 * scale)
 
     single_qpos, single_qvel, _ = Steps(model, optimise="-O1")(qpos, qvel, ctrl)
     rng = np.random.default_rng(0)

@@ -5,10 +5,14 @@ from __future__ import annotations
 import dataclasses
 import functools
 import hashlib
+import io
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+
+import numpy as np
+from numpy.typing import ArrayLike
 
 from gpuzoo.core.cache import cache_root
 from gpuzoo.core.files import replacing
@@ -93,6 +97,32 @@ class Asset:
         if stat.st_size != self.size:
             return f"{stat.st_size} bytes"
         return _words(stat.st_size, _digest(path, stat.st_mtime_ns))
+
+
+def kept(arrays: Mapping[str, ArrayLike]) -> Path:
+    """A file in the cache, as ``np.savez`` writes it, for arrays that a user gives where a game takes a file.
+
+    Its name follows from what is in the arrays, so the same arrays are one file.
+
+    Raises:
+        OSError: the cache cannot be written.
+    """
+    plain = {name: np.ascontiguousarray(arrays[name]) for name in sorted(arrays)}
+    digest = hashlib.sha256()
+    for name, array in plain.items():
+        digest.update(f"{name} {array.dtype} {array.shape}".encode())
+        digest.update(array.tobytes())
+    target = cache_root() / "arrays" / f"{digest.hexdigest()[:32]}.npz"
+    if not target.is_file():
+        content = io.BytesIO()
+        np.savez(content, **plain)  # type: ignore[arg-type]
+        try:
+            with replacing(target, STALE) as file:
+                file.write(content.getvalue())
+        except OSError as error:
+            why = error.strerror or error
+            raise OSError(f"{target} cannot be written ({why}): set GPUZOO_CACHE_DIR to a folder that can.") from error
+    return target
 
 
 def _words(size: int, digest: str) -> str:

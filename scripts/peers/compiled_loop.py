@@ -8,10 +8,13 @@ from typing import Any
 from . import DRAWN, Case, Game, Work
 
 
-def scan(step: Callable[..., Any], reset: Callable[..., Any]) -> Callable[[Case], Work]:
+def scan(step: Callable[..., Any], reset: Callable[..., Any], *, batched: bool = False) -> Callable[[Case], Work]:
     """Steps of a batch under `lax.scan`; with two devices each has half of the batch. All that a step gives is kept, so
-    that XLA computes it."""
+    that XLA computes it. `step` and `reset` are of one env, or `batched`."""
     import jax
+
+    if not batched:
+        step, reset = jax.vmap(step), jax.vmap(reset)
 
     def start(case: Case) -> Work:
         _, devices, batch = case
@@ -19,8 +22,8 @@ def scan(step: Callable[..., Any], reset: Callable[..., Any]) -> Callable[[Case]
 
         def begin(key: Any) -> Any:
             keys = jax.random.split(key, part)
-            _, state = jax.vmap(reset)(keys)
-            out, after = jax.eval_shape(jax.vmap(step), keys, state)
+            _, state = reset(keys)
+            out, after = jax.eval_shape(step, keys, state)
             # of the types that a step gives, strong ones, or else the second call compiles anew
             key_type = jax.dtypes.prng_key
             is_key = jax.tree.map(lambda x: jax.dtypes.issubdtype(x.dtype, key_type), state)
@@ -28,7 +31,7 @@ def scan(step: Callable[..., Any], reset: Callable[..., Any]) -> Callable[[Case]
             return jax.tree.map(lambda x: jax.numpy.zeros(x.shape, x.dtype), out), state
 
         def one(carry: Any, key: Any) -> Any:
-            out, state = jax.vmap(step)(jax.random.split(key, part), carry[1])
+            out, state = step(jax.random.split(key, part), carry[1])
             return (out, state), None
 
         def run(key: Any, carry: Any) -> Any:

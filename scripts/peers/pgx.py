@@ -1,4 +1,4 @@
-"""Pgx, in a compiled loop. Legal moves at random."""
+"""Pgx, in a compiled loop. Legal moves at random. Bridge, which has options, is not made by its id there."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ def peer(game: Game) -> Peer:
     import jax
     import jax.numpy as jnp
     import pgx
+    from pgx.bridge_bidding import BridgeBidding
     from pgx.experimental import auto_reset
 
-    env = pgx.make(game["id"])
+    env = BridgeBidding(**game["config"]) if game["id"] == "bridge_bidding" else pgx.make(game["id"])
     go_on = auto_reset(env.step, env.init)
 
     def reset(key: Any) -> Any:

@@ -4,8 +4,9 @@
     PYTHONPATH=tests python -m reference.record_mujoco
 
 Half of the states are wild (past limits, upside down, deep in the ground), half are visited under random actions. The
-solver is run to its exact minimum. Arrays are called ``<model>_<qpos, qvel, ctrl, next_qpos, next_qvel>``. Files are
-``mujoco_steps.npz`` and, with the models' constants, ``mujoco_elements.npz``.
+solver is run to its exact minimum, and so is the search for nearest points (``nearest.py``). Arrays are called
+``<model>_<qpos, qvel, ctrl, next_qpos, next_qvel>``. Files are ``mujoco_steps.npz`` and, with the models' constants,
+``mujoco_elements.npz``.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import gymnasium
 import mujoco
 import numpy as np
 from numpy.typing import NDArray
+from reference import nearest
 from reference.elements import ELEMENTS, near
 
 from gpuzoo.physics.mjcf import extract
@@ -156,17 +158,22 @@ def record(file: str, models: Iterable[str], n: int) -> None:
         # What a float32 holds, so that both precisions begin alike.
         qpos, qvel, ctrl = (x.astype(np.float32).astype(float) for x in (qpos, qvel, ctrl))
         names = ("qpos", "qvel", "ctrl", "next_qpos", "next_qvel")
-        arrays = zip(names, (qpos, qvel, ctrl, *stepped(m, qpos, qvel, ctrl)), strict=True)
+        if nearest.searched(m):
+            *after, beside = nearest.stepped(m, qpos, qvel, ctrl)
+            assert not beside.any()
+        else:
+            after = [*stepped(m, qpos, qvel, ctrl)]
+        arrays = zip(names, (qpos, qvel, ctrl, *after), strict=True)
         out |= {f"{name}_{key}": x for key, x in arrays}
         if name == VARIED:
             factors = rng.uniform(0.5, 2.0, (len(qpos), len(FACTORS))).astype(np.float32).astype(float)
-            after = [
+            moved = [
                 stepped(varied(m, dict(zip(FACTORS, x, strict=True))), *(y[None] for y in state))
                 for x, *state in zip(factors, qpos, qvel, ctrl, strict=True)
             ]
             out |= {"varied_factors": factors}
             out |= {
-                f"varied_{key}": np.concatenate(x) for key, x in zip(names[3:], zip(*after, strict=True), strict=True)
+                f"varied_{key}": np.concatenate(x) for key, x in zip(names[3:], zip(*moved, strict=True), strict=True)
             }
     np.savez_compressed(Path(__file__).with_name(f"{file}.npz"), version=mujoco.__version__, **out)
 

@@ -91,15 +91,17 @@ GZ int chosen_of(const i8 *mask, int n, u32 bits) {
   return chosen;
 }
 
-// The place of a set bit, any of them with the same chance; 0 if there is none.
-GZ int chosen_bit(u64 set, u32 bits) {
-  const int left = (int)mulhi(bits, (u32)popcount(set));
+// The place of the set bit above `rank` other ones; 0 if there is none.
+GZ int bit_at(u64 set, int rank) {
 #if defined(__BMI2__) && !defined(GZ_SIMT)
-  set = __builtin_ia32_pdep_di(1ull << left, set);
+  set = __builtin_ia32_pdep_di(1ull << rank, set);
 #else
-  for (int k = 0; k < left; ++k) set &= set - 1ull;
+  for (int k = 0; k < rank; ++k) set &= set - 1ull;
 #endif
   return set == 0 ? 0 : popcount((set & (~set + 1ull)) - 1ull);
 }
+
+// The place of a set bit, any of them with the same chance; 0 if there is none.
+GZ int chosen_bit(u64 set, u32 bits) { return bit_at(set, (int)mulhi(bits, (u32)popcount(set))); }
 
 }  // namespace gz

@@ -1,7 +1,17 @@
-"""A step of a robot's env here and in Gymnasium, from wild states and from visited ones."""
+"""A step of a robot's env here and in Gymnasium, from wild states and from visited ones.
+
+What float32 may do wrong is `CHAIN` times what an ulp explains, as in ``tests/test_physics.py``: an ulp of each number
+of the state and, here, of each of the model's constants, which float32 rounds, too, and of each entry of the matrix of
+Newton's method. An ulp of the state moves all contacts of a body together and leaves that matrix of low rank; roundings
+do neither. It counts where shapes of one body are deep in another and push against each other, as those of Pusher's
+fingertip do in the table. Of 4,096 wild states of Pusher the largest error is 1,300 times what state and constants
+explain, and 60 times what all three do.
+"""
 
 from __future__ import annotations
 
+import copy
+import dataclasses
 from typing import Any
 
 import gymnasium
@@ -15,12 +25,9 @@ import gpuzoo
 from baselines import pretrained
 from baselines.ppo import Args
 from gpuzoo import Simulator
-from gpuzoo.physics.model import travels
+from gpuzoo.physics.model import Model, travels
 
 ULP, CHAIN = 2.0**-23, 64
-#: model -> how many times more it may be of wild states. Pusher's fingertip may have six contacts there, half a metre
-#: deep in the table, which push against each other. Of states that are visited the bound is `CHAIN`.
-STIFFER = {"pusher": 8}
 mujoco.set_mju_user_warning(lambda message: None)  # of states that explode
 
 
@@ -28,9 +35,41 @@ def largest(x: np.ndarray) -> np.ndarray:
     return np.abs(x).max(1)
 
 
-def chain(model: str) -> int:
-    """The factor for wild states."""
-    return CHAIN * STIFFER.get(model, 1)
+def off(x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Each number an ulp more or less."""
+    return x * (1 + rng.choice([-ULP, ULP], x.shape))  # type: ignore[no-any-return]
+
+
+def nudged(m: Any, rng: np.random.Generator) -> Any:
+    """The model with each constant an ulp more or less: those that the generator reads."""
+    m = copy.copy(m)
+    for field in dataclasses.fields(Model):
+        if str(field.type) == "Floats":
+            kind, _, rest = field.name.partition("_")
+            constants = getattr(m.opt, rest) if kind == "opt" else getattr(m, field.name)
+            constants[...] = off(constants, rng)
+    return m
+
+
+def shaken(m: Any, qpos: np.ndarray, qvel: np.ndarray, ctrl: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """How much a step's velocities may change where each entry of Newton's matrix is an ulp of its summands off.
+
+    At the minimum that matrix, ``M + J' D J`` over the active constraints, times the acceleration is given.
+    """
+    d, out, full = mujoco.MjData(m), [], np.zeros((m.nv, m.nv))
+    for state in zip(qpos, qvel, ctrl, strict=True):
+        mujoco.mj_resetData(m, d)
+        d.qpos[:], d.qvel[:], d.ctrl[:] = state
+        mujoco.mj_forward(m, d)
+        mujoco.mj_fullM(m, d, full)
+        active = d.efc_state == mujoco.mjtConstraintState.mjCNSTRSTATE_QUADRATIC
+        rows, stiffness = d.efc_J.reshape(-1, m.nv)[active], d.efc_D[active, None]
+        summands = abs(full) + abs(rows).T @ (stiffness * abs(rows))
+        upper = np.triu(rng.choice([-ULP, ULP], (8, m.nv, m.nv)))
+        off = summands * (upper + np.triu(upper, 1).swapaxes(1, 2))
+        changes = np.linalg.solve(full + rows.T @ (stiffness * rows), (off @ d.qacc).T)
+        out.append(m.opt.timestep * abs(changes).max())
+    return np.array(out)
 
 
 def learned(robot: str, n: int) -> tuple[np.ndarray, np.ndarray]:
@@ -104,8 +143,8 @@ def assert_same_step(robot: str, wilds: int, visits: int, learns: int = 0, **opt
     moved, earned = np.zeros(n), np.zeros(n)
     unsure = np.zeros(n, bool)
     for _ in range(6):
-        off = (x * (1 + rng.choice([-ULP, ULP], x.shape)) for x in (qpos, qvel, actions))
-        changed, reward, terminated, *_ = theirs_after(env, *off)
+        env.model = nudged(m, rng)
+        changed, reward, terminated, *_ = theirs_after(env, *(off(x, rng) for x in (qpos, qvel, actions)))
         moved, earned = (
             np.maximum(moved, largest(changed - observations)),
             np.maximum(earned, abs(reward - rewards)),
@@ -129,11 +168,10 @@ def assert_same_step(robot: str, wilds: int, visits: int, learns: int = 0, **opt
     seen = sim.arrays["observation"][:, 0]
     scale = 1 + largest(observations) + largest(qvel)
     wrong = largest(seen - observations) / (moved + ULP * scale)
-    bound = chain(gpuzoo.get(robot).model) if wilds > visits + learns else CHAIN
-    assert np.quantile(wrong[fine], 0.99) < bound, (robot, options, np.sort(wrong[fine])[-5:])
+    assert np.quantile(wrong[fine], 0.99) < CHAIN, (robot, options, np.sort(wrong[fine])[-5:])
     # A velocity is the difference of two places: of 0.1 m, or of the true ones where a step does not begin at 0.
     game = sim.env
     way = 0.1 + abs(qpos[:, 0]) * (game.ways > 0 and not travels(game.model_of(sim.cfg), 0))
     per_step = way / (m.opt.timestep * env.frame_skip)
     wrong = abs(sim.arrays["reward"][:, 0] - rewards) / (earned + ULP * (1 + abs(rewards) + per_step))
-    assert np.quantile(wrong[fine], 0.99) < bound, (robot, options, np.sort(wrong[fine])[-5:])
+    assert np.quantile(wrong[fine], 0.99) < CHAIN, (robot, options, np.sort(wrong[fine])[-5:])
