@@ -138,4 +138,4 @@ def test_scratch_takes_no_memory_per_env_on_a_cpu():
         return Simulator(Orchard, 2, **where).nbytes - Simulator(Orchard, 1, **where).nbytes
 
     cpu, simt = grows(device="cpu"), grows(backend=backend("simt"))
-    assert simt - cpu == 4 * (3 * 128 + 3 * 6), "three arrays of 128 cells, and the order of 6 pickers"
+    assert simt - cpu == 4 * (3 * 128 + 4 * 6), "three arrays of 128 cells, and four of the order of 6 pickers"
