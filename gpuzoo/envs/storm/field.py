@@ -107,7 +107,7 @@ def _draw_player(
 ) -> None:
     """A player, which looks along its direction: 0 y + 1, 1 x + 1, 2 y - 1, 3 x - 1, and its red and blue coins."""
     if frozen:
-        canvas.circle(x + 0.5, y + 0.5, 0.48, fill=fade("sky", 0.5))
+        canvas.circle(x + 0.5, y + 0.5, 0.48, fill=fade("blue", 0.25))
     canvas.dart(x + 0.5, y + 0.5, np.pi / 2 * (1 - direction), 0.36, fill=colour)
     total = sum(coins)
     if total:  # the share of red coins
