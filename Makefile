@@ -1,7 +1,9 @@
 # Everything happens in .venv, which the first command makes. PYTHON chooses the interpreter (3.10 or newer).
 PYTHON ?= python3
 BIN := .venv/bin
-# Without byte code: Python compiles what is imported, which is a small part of what torch installs.
+# Without byte code: Python compiles what is imported, which is a small part of what torch installs. It keeps that, even
+# where the environment says otherwise: else each of a test's processes would compile it anew.
+export PYTHONDONTWRITEBYTECODE :=
 PIP := $(BIN)/python -m pip install --quiet --no-compile
 .DEFAULT_GOAL := help
 

@@ -15,6 +15,7 @@ cd "$(dirname "$0")/.."
 python=${PYTHON:-python3}
 folders=tests/integrations
 export CMAKE_POLICY_VERSION_MINIMUM=3.5 # for packages that are built, and are older than CMake 4
+export PYTHONDONTWRITEBYTECODE=         # what Python compiles is kept, or each process would compile it anew
 
 install() { # of NAME into VENV
   local name=$1 venv=$2 folder=$folders/$1

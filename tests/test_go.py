@@ -116,6 +116,7 @@ def test_the_limit_of_moves_ends_the_game() -> None:
     np.testing.assert_array_equal(s.arrays["reward"][0], [1, -1])
 
 
+@pytest.mark.rotates
 def test_names_of_boards() -> None:
     assert Simulator(get("go_13x13"), 1, device="cpu").cfg.size == 13
     with pytest.raises(ValueError, match="boards are square"):

@@ -19,6 +19,7 @@ def test_every_other_parameter_may_differ() -> None:
     check_parameters("JaxNav-v0", min_v=0.0, max_v=1.0)
 
 
+@pytest.mark.rotates
 def test_speeds_stay_in_the_bounds_of_their_own_env() -> None:
     bounds = {"min_v": np.array([0.0, 0.25], np.float32), "max_v": np.array([1.0, 0.5], np.float32)}
     batch = Simulator(JaxNav, 2, device="cpu", **bounds)
