@@ -321,9 +321,8 @@ def test_turns(multi_game: Any) -> None:
         for group in env.group_map:
             assert now[group, "action_mask"][~now[group, "mask"]].all()
         now = env.rand_step(now)["next"]
-        if now["done"].any():
+        if now["done"].any():  # a fold may be the first move
             break
-    assert step > 0
 
     def play(noise: int) -> Any:
         env.set_seed(0)
