@@ -39,6 +39,7 @@ from gpuzoo.core import nvrtc, occupancy  # noqa: E402
 from gpuzoo.core.codegen import Program  # noqa: E402
 from gpuzoo.core.compiled import without_folders  # noqa: E402
 from gpuzoo.core.definition import split_config  # noqa: E402
+from gpuzoo.core.files import replacing  # noqa: E402
 from gpuzoo.core.programs import program  # noqa: E402
 from gpuzoo.core.simulator import Simulator  # noqa: E402
 from gpuzoo.tools import bench, roofline  # noqa: E402
@@ -247,7 +248,8 @@ def write(rows: list[Row]) -> None:
         by_key[key] = {name: round(x, 4) if isinstance(x, float) else x for name, x in {**kept, **row}.items()}
     known = {(case.env.id, case.name) for case in bench.cases()}
     lines = [json.dumps(row) for key, row in sorted(by_key.items()) if key[:2] in known]
-    FILE.write_text("[\n" + ",\n".join(lines) + "\n]\n")
+    with replacing(FILE) as file:  # other processes of the report read it meanwhile
+        file.write(("[\n" + ",\n".join(lines) + "\n]\n").encode())
 
 
 def measured(path: Path) -> None:

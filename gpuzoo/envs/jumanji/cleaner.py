@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from gpuzoo.core.definition import Field, param
 from gpuzoo.envs.jumanji.instances import InstanceConfig, OfInstances, Part
-from gpuzoo.envs.jumanji.maze import draw_walls
+from gpuzoo.envs.jumanji.maze import draw_maze
 from gpuzoo.render import CYCLE, Canvas
 
 
@@ -115,12 +115,8 @@ class Cleaner(OfInstances):
         return cfg.num_cols / cfg.num_rows
 
     def render(self, cfg: CleanerConfig, state: Mapping[str, NDArray[Any]], canvas: Canvas) -> None:
-        rows, columns = cfg.num_rows, cfg.num_cols
-        canvas.background("paper")
-        canvas.view(-0.25, -0.25, columns + 0.25, rows + 0.25, y_down=True, hud=True)
-        canvas.rect(-0.2, -0.2, columns + 0.2, rows + 0.2, fill="slate")
-        canvas.rect(0, 0, columns, rows, fill="white")
-        canvas.cached(draw_walls, rows, columns, np.asarray(state["walls"]).astype(np.uint8).tobytes())
+        columns = cfg.num_cols
+        draw_maze(canvas, cfg.num_rows, columns, state["walls"])
         for cell in np.flatnonzero(state["dirty"]).tolist():
             canvas.cached(_dirt, cell % columns, cell // columns)
         places = np.asarray(state["place"])

@@ -133,12 +133,8 @@ class Maze(OfInstances):
         return cfg.num_cols / cfg.num_rows
 
     def render(self, cfg: MazeConfig, state: Mapping[str, NDArray[Any]], canvas: Canvas) -> None:
-        rows, columns = cfg.num_rows, cfg.num_cols
-        canvas.background("paper")
-        canvas.view(-0.25, -0.25, columns + 0.25, rows + 0.25, y_down=True, hud=True)
-        canvas.rect(-0.2, -0.2, columns + 0.2, rows + 0.2, fill="slate")
-        canvas.rect(0, 0, columns, rows, fill="white")
-        canvas.cached(draw_walls, rows, columns, np.asarray(state["walls"]).astype(np.uint8).tobytes())
+        columns = cfg.num_cols
+        draw_maze(canvas, cfg.num_rows, columns, state["walls"])
         row, column = divmod(int(state["target"]), columns)
         canvas.rect(column + 0.12, row + 0.12, column + 0.88, row + 0.88, fill="green", radius=0.12)
         row, column = divmod(int(state["agent"]), columns)
@@ -146,7 +142,16 @@ class Maze(OfInstances):
         canvas.hud(right=f"step {int(state['elapsed_steps'])}")
 
 
-def draw_walls(canvas: Canvas, rows: int, columns: int, walls: bytes) -> None:
+def draw_maze(canvas: Canvas, rows: int, columns: int, walls: NDArray[Any]) -> None:
+    """The floor and its walls, of which ``walls`` (rows * columns,) says where they are."""
+    canvas.background("paper")
+    canvas.view(-0.25, -0.25, columns + 0.25, rows + 0.25, y_down=True, hud=True)
+    canvas.rect(-0.2, -0.2, columns + 0.2, rows + 0.2, fill="slate")
+    canvas.rect(0, 0, columns, rows, fill="white")
+    canvas.cached(_draw_walls, rows, columns, np.asarray(walls).astype(np.uint8).tobytes())
+
+
+def _draw_walls(canvas: Canvas, rows: int, columns: int, walls: bytes) -> None:
     """The walls."""
     for cell in np.flatnonzero(np.frombuffer(walls, np.uint8)):
         row, column = divmod(int(cell), columns)
