@@ -195,7 +195,7 @@ def test_a_run_goes_on_from_its_checkpoint(executor: str, tmp_path: Path) -> Non
         ("TicTacToe-v0", {"action_parts": (9, 1)}, "numbers above 1"),
         ("TagContinuous-v0", {"action_parts": (441,)}, r"can only be 21,21, not \[441\]"),
         ("Pendulum-v1", {"action_parts": (2,)}, "for actions that are choices"),
-        ("SimpleTag-v0", {"action_parts": (5,), "random_opponents": {"agent": 0.5}}, "leave one of them away"),
+        ("SimpleTag-v0", {"action_parts": (5,), "random_opponents": {"agent": 0.5}}, "leave one away"),
     ],
 )
 def test_what_does_not_fit_is_refused(env_id: str, options: dict[str, Any], says: str) -> None:

@@ -256,7 +256,7 @@ class Args:
             text = ", ".join(f"{name}={share:g}" for name, share in self.random_opponents.items())
             raise ValueError(f"random_opponents are shares of the envs, together at most 1, not {text}.")
         if self.action_parts:
-            raise ValueError("action_parts are not for random opponents, who draw whole actions: leave one of them away.")
+            raise ValueError("action_parts are not for random opponents, who draw whole actions: leave one away.")
         if len(players) == 1:
             raise ValueError(f"random opponents need several policies: {next(iter(players))!r} plays everybody.")
         for space in lay.action_spaces.values():
