@@ -186,7 +186,8 @@ def returns(env_id: str, dataset: dict[str, Numbers], player: Player) -> Numbers
         mask = np.asarray(envs.action_mask) != 0
         if parts is not None:
             mask = mask.reshape(count, len(parts), -1)
-        action = player({k: np.asarray(v) for k, v in envs.simulator.state().items()}, mask, observation)
+        state = {name: np.asarray(array) for name, array in envs.simulator.state().items()}
+        action = player(state, mask, observation["observation"])
         observation, reward, terminated, truncated, _ = envs.step(action.astype(envs.action_space.dtype))
         total += reward * going
         going &= ~(terminated | truncated)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import gymnasium
 import numpy as np
 import pytest
 
@@ -62,9 +63,10 @@ def test_every_interface_takes_a_dictionary() -> None:
         gpuzoo.make_vec("TSP-v1", 2, **options | {"instance": [1, 1]}),
     ):
         observations, _ = envs.reset(seed=0)
-        np.testing.assert_array_equal(observations[:, :4], np.tile(CITIES["coordinates"][1, :2].reshape(4), (2, 1)))
-    observations, _ = gpuzoo.make("TSP-v1", **options).reset(seed=0)
-    np.testing.assert_array_equal(observations["agent"]["observation"][:4], CITIES["coordinates"][1, :2].reshape(4))
+        seen = observations["observation"]
+        np.testing.assert_array_equal(seen[:, :4], np.tile(CITIES["coordinates"][1, :2].reshape(4), (2, 1)))
+    observation, _ = gymnasium.make("gpuzoo/TSP-v1", **options).reset(seed=0)
+    np.testing.assert_array_equal(observation["observation"][:4], CITIES["coordinates"][1, :2].reshape(4))
 
 
 def test_a_dataset_is_read_once_for_all_envs(monkeypatch: pytest.MonkeyPatch) -> None:
