@@ -19,6 +19,7 @@ import pytest
 from physics_steps import Steps
 from reference import nearest
 from reference.elements import ELEMENTS, near
+from reference.random_mjcf import random_mjcf
 from reference.record_mujoco import ASSETS, FILES, compiled, exact, stepped, varied, visited, wild
 from steps import CHAIN, ULP, assert_same_step, largest, learned, nudged, off, shaken, theirs_after
 
@@ -110,6 +111,20 @@ def test_constants_differ_from_env_to_env(name):
     model = extract(m, name) if name in ELEMENTS else load(name)
     ours = Steps(model, double=True, optimise="-O1", vary=FACTORS)
     ours_qpos, ours_qvel, _ = ours(qpos, qvel, ctrl, factors=factors)
+    scale = 1 + largest(qvel) + largest(next_qvel)
+    assert np.all(largest(ours_qvel - next_qvel) < 1e-10 * scale)
+    assert np.all(largest(ours_qpos - next_qpos) < 1e-10 * scale)
+
+
+@pytest.mark.rotates
+@pytest.mark.parametrize("seed", range(8))
+def test_a_step_of_random_models(seed):
+    m = exact(mujoco.MjModel.from_xml_string(random_mjcf(seed)))
+    rng = np.random.default_rng(seed)
+    qpos, qvel = near(m, 128, rng)
+    ctrl = rng.uniform(-1, 1, (len(qpos), m.nu))
+    next_qpos, next_qvel = stepped(m, qpos, qvel, ctrl)
+    ours_qpos, ours_qvel, _ = Steps(extract(m, "random"), double=True, optimise="-O0")(qpos, qvel, ctrl)
     scale = 1 + largest(qvel) + largest(next_qvel)
     assert np.all(largest(ours_qvel - next_qvel) < 1e-10 * scale)
     assert np.all(largest(ours_qpos - next_qpos) < 1e-10 * scale)
