@@ -117,8 +117,9 @@ def test_constants_differ_from_env_to_env(name):
 
 
 @pytest.mark.rotates
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", [*range(8), 16, 107, 143])
 def test_a_step_of_random_models(seed):
+    """Of the last ones one contact of moving bodies is like no other, while others share loops."""
     m = exact(mujoco.MjModel.from_xml_string(random_mjcf(seed)))
     rng = np.random.default_rng(seed)
     qpos, qvel = near(m, 128, rng)
