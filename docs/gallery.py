@@ -125,7 +125,7 @@ def figure(env: EnvDef, shot: films.Shots) -> str:
     who = (
         "Pretrained agents of PPO, in the default game."
         if shot.trained
-        else "Random actions: nobody has trained agents for this game yet."
+        else "Random actions: there are no trained agents of this game yet."
     )
     return raw(f'{lead}\n<figure class="film">{video(shot, env.id, "film")}<figcaption>{who}</figcaption></figure>')
 

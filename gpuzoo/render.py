@@ -261,6 +261,9 @@ class Canvas:
     are centred on the edge elsewhere. Lines with a NaN or absurdly distant point are skipped. The
     same calls always give the same pixels.
 
+    Attributes:
+        seat: index of the agent who looks at the picture, or None: then everything is shown. See `hides`.
+
     Raises:
         ImportError: Pillow is not installed.
         ValueError: A size or ``supersample`` is not positive.
@@ -274,6 +277,7 @@ class Canvas:
         from PIL import Image
 
         self.width_px, self.height_px, self._ss = width_px, height_px, supersample
+        self.seat: int | None = None
         self._pt = min(width_px, height_px) * supersample / 400
         self._strip_pt = min(width_px, 1.5 * height_px) * supersample / 400  # wide pictures have a legible strip, too
         self._fine = (width_px * supersample, height_px * supersample)
@@ -293,7 +297,8 @@ class Canvas:
         self.clear()
 
     def clear(self) -> None:
-        """Make the canvas white, with the unit square in view."""
+        """Make the canvas white, with the unit square in view, for everybody's eyes."""
+        self.seat = None
         self.background("white")
         self.view(0.0, 0.0, 1.0, 1.0)
 
@@ -333,6 +338,10 @@ class Canvas:
         """The world point at a place of the picture: from 0 to 1 rightwards and downwards."""
         width, height = self._fine
         return (across * width - self._ox) / self._sx, (down * height - self._oy) / self._sy
+
+    def hides(self, owner: int) -> bool:
+        """Whether an agent's secrets, such as the cards in its hand, are to be drawn face down: others look."""
+        return self.seat is not None and self.seat != owner
 
     def cached(self, draw: Callable[..., None], *arguments: Hashable) -> None:
         """Call ``draw(canvas, *arguments)``, or repeat what it drew when this view last saw the same call.

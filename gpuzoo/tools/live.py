@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -294,14 +294,23 @@ class Live:
         return found
 
     def picture(self, side: int, aspect: float | None = None) -> Array:
-        """All envs, tiled, (height, width, 3) uint8; each as `interfaces.batch.draw` makes it."""
+        """All envs, tiled, (height, width, 3) uint8; each as `interfaces.batch.draw` makes it.
+
+        Env 0 is drawn for the eyes of the person who plays in it.
+        """
         if self.num_envs == 1:
-            canvas, self._size = drawn(self.simulator, 0, side, aspect), (side, aspect)
+            canvas, self._size = drawn(self.simulator, 0, side, aspect, self._seat_taken()), (side, aspect)
             if self._presses.done:
                 self._presses.draw(canvas, self._ways())
             return canvas.array()
-        frames = [draw(self.simulator, k, side, aspect) for k in range(self.num_envs)]
+        frames = [
+            draw(self.simulator, k, side, aspect, None if k else self._seat_taken()) for k in range(self.num_envs)
+        ]
         return tile(frames)
+
+    def _seat_taken(self) -> int | None:
+        """Index of the agent that a person plays."""
+        return None if self.person is None else self.agents.index(self.person)
 
     # ---- boards ----
 
@@ -317,12 +326,13 @@ class Live:
         """
         if not self.board or not self.my_turn or self.num_envs > 1:
             return False
-        found = self._presses.press(drawn(self.simulator, 0, *self._size).at(across, down), self._ways())
+        canvas = drawn(self.simulator, 0, *self._size, self._seat_taken())
+        found = self._presses.press(canvas, canvas.at(across, down), self._ways())
         if found is not None:
             self.choice = [found]
         return found is not None
 
-    def _ways(self) -> dict[int, list[board.Point]]:
+    def _ways(self) -> dict[int, Sequence[board.Press]]:
         """The places of each legal action of the person."""
         assert self.person is not None
         group = self.group(self.person)

@@ -2,6 +2,8 @@
 
 const ARROWS = { ArrowLeft: "←", ArrowRight: "→", ArrowUp: "↑", ArrowDown: "↓", " ": "space" };
 
+const MANY = 12;  // of so many actions those that are illegal now are not shown
+
 // Labels without the words that all begin with, but for the last of these.
 export function brief(labels) {
   const words = labels.map((label) => label.split(" "));
@@ -114,8 +116,17 @@ export class Pad {
 
   state(news) {
     if (!this.parts.length) return;
-    const mask = news.mask && this.parts.length === 1 ? news.mask : null;
-    for (const button of this.place.querySelectorAll("button")) button.disabled = Boolean(mask && this.waits && news.my_turn && !mask[button.dataset.value]);
+    const sizes = this.parts.map((part) => part.high - part.low + 1);
+    const mask = news.mask?.length === sizes.reduce((a, b) => a + b, 0) ? news.mask : null;
+    let first = 0;
+    [...this.place.children].forEach((row, k) => {
+      for (const button of row.querySelectorAll("button")) {
+        const illegal = Boolean(mask && this.waits && news.my_turn && !mask[first + Number(button.dataset.value)]);
+        button.disabled = illegal;
+        button.hidden = illegal && sizes[k] > MANY;
+      }
+      first += sizes[k];
+    });
   }
 
   key(event, down) {
