@@ -334,6 +334,11 @@ class Canvas:
         ys = [(side - self._oy) / self._sy for side in (0, height)]
         return min(xs), min(ys), max(xs), max(ys)
 
+    @property
+    def window(self) -> tuple[float, float, float, float]:
+        """The view: x0, y0, x1 and y1."""
+        return self._window
+
     def at(self, across: float, down: float) -> tuple[float, float]:
         """The world point at a place of the picture: from 0 to 1 rightwards and downwards."""
         width, height = self._fine

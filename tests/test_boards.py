@@ -42,9 +42,8 @@ def pressed(game: Live, action: int) -> list[bool]:
 
 def around(game: Live, picture: np.ndarray[Any, Any], point: board.Point) -> np.ndarray[Any, Any]:
     """The cell around a point."""
-    (left, top), (right, bottom) = (fractions(game, (point[0] + d, point[1] + d)) for d in (-0.4, 0.4))
-    assert 0 <= left < right <= 1
-    assert 0 <= top < bottom <= 1
+    corners = [fractions(game, (point[0] + d, point[1] + d)) for d in (-0.4, 0.4)]
+    (left, right), (top, bottom) = (sorted(min(max(x, 0.0), 1.0) for x in axis) for axis in zip(*corners, strict=True))
     height, width = picture.shape[:2]
     rows, columns = (round(y * height) for y in (top, bottom)), (round(x * width) for x in (left, right))
     return picture[slice(*rows), slice(*columns)].astype(int)
@@ -126,15 +125,15 @@ def test_digits_to_choose_from_lie_within_the_picture() -> None:
     game = Live("Sudoku-v0")
     try:
         game.play("agent_0")
-        (x0, y0, x1, y1), ways = drawn(game.simulator, 0, SIZE).seen(), game._ways()
+        (x0, y0, x1, y1), ways = drawn(game.simulator, 0, SIZE).window, game._ways()
         for row in range(9):
             for column in range(9):
                 game.press(*fractions(game, (column + 0.5, row + 0.5)))
                 spots = game._presses.spots(drawn(game.simulator, 0, SIZE), ways)
                 for word, (x, y) in spots.items():
                     if isinstance(word, str):
-                        assert x0 <= x - 0.5 <= x + 0.5 <= x1
-                        assert y0 <= y - 0.5 <= y + 0.5 <= y1
+                        assert x0 - 1e-9 <= x - 0.5 <= x + 0.5 <= x1 + 1e-9
+                        assert y0 - 1e-9 <= y - 0.5 <= y + 0.5 <= y1 + 1e-9
                 game._presses.done.clear()
     finally:
         game.close()

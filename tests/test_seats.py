@@ -40,7 +40,7 @@ def hands_last(hand: int) -> int:
 def others(envs: BatchEnv, owner: int) -> int:
     """Exchanges the secrets of all players but one between envs 0 and 1, and returns how many numbers differed."""
     state, count = envs.simulator.state(envs=[0, 1]), 0
-    for name in SECRETS[envs.env.id]:
+    for name in SECRETS[envs.simulator.env.id]:
         of_others = np.arange(state[name].shape[1]) != owner
         swapped = state[name].copy()
         if name == "hand" and "discards" in state:  # a card of the stock, as that is counted in the picture

@@ -295,7 +295,8 @@ class EnvDef:
 
         One point, or several in turn: a piece, and where it goes. A word at the end tells actions apart that have the
         same points, such as ``"queen"`` and ``"knight"``; the person is asked which one. Nothing for an action that has
-        no place, such as a pass. Cells are one unit wide. Legal actions only are pressed, but any is asked for.
+        no place, such as a pass. A press means the nearest place within half a unit, which is half a cell of a board.
+        Legal actions only are pressed, but any is asked for.
         """
         return []
 

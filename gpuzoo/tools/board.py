@@ -105,7 +105,7 @@ def _laid_out(canvas: Canvas, before: Sequence[Press], presses: Iterable[Press])
     last = next((place for place in reversed(before) if not isinstance(place, str)), (0.0, 0.0))
     columns, width = (1 if len(words) < 5 else math.ceil(math.sqrt(len(words)))), _width(words)
     size = (columns * width, float(math.ceil(len(words) / columns)))
-    x0, y0, x1, y1 = canvas.seen()
+    x0, y0, x1, y1 = canvas.window
     left, top = (
         min(max(at - half / 2, low), max(low, high - half))
         for at, half, low, high in zip(last, size, (x0, y0), (x1, y1), strict=True)

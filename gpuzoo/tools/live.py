@@ -87,6 +87,7 @@ class Live:
         envs: the batch.
         players: who plays, by group.
         rewards: (num_envs, agents) of the last step.
+        movers: (num_envs,) of a turn-based game: index of the agent who moved in the last step; None before it.
         person: the agent that a person plays in env 0, or None.
         choice: what the person does, a value for each part of an action.
         board: whether the person moves by pressing on the picture.
@@ -120,6 +121,7 @@ class Live:
         self.choice: list[float] = []
         self.board = board.has_places(self.env)
         self._presses = board.Presses()
+        self.movers: Array | None = None
         self._size: tuple[int | None, float | None] = (None, None)  # of the last picture
         try:
             for group, player in (players or {}).items():
@@ -257,7 +259,7 @@ class Live:
         """Begins new episodes, with other seeds or the next ones."""
         self._presses.done.clear()
         self._observations, _ = self.envs.reset(seed=seed)
-        self.steps = 0
+        self.steps, self.movers = 0, None
         self.rewards = np.zeros((self.num_envs, self.layout.agents), np.float32)
 
     def step(self) -> None:
@@ -274,6 +276,7 @@ class Live:
             target = actions[group][0, self.agents.index(self.person) - self.layout.first[group]]
             actions[group][0, self.agents.index(self.person) - self.layout.first[group]] = mine.reshape(target.shape)
         self._presses.done.clear()
+        self.movers = None if self.env.turn is None else self._host(self.env.turn).copy()
         self._observations, rewards, *_ = self.envs.step(actions)
         self.rewards = np.concatenate([np.array(rewards[g]) for g in self.envs.groups], axis=1)
         self.steps += 1

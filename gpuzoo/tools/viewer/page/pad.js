@@ -39,7 +39,7 @@ export class Pad {
     this.board = parts[0].board;
     const column = !this.board && parts.length === 1 && parts[0].labels.length && parts[0].labels.every((label) => /column \d+$/.test(label));
     this.columns = column ? parts[0].labels.length : 0;
-    this.hint.textContent = this.board ? "Click or touch the board: a cell, or a piece and where it goes." : column ? "Click or touch a column of the picture, or press its number."
+    this.hint.textContent = this.board ? "Click or touch the picture: a place, or a piece and then where it goes." : column ? "Click or touch a column of the picture, or press its number."
       : ways ? "Use the arrow keys, the buttons, or press on the picture in the direction you want." : "Use the keys, buttons or sliders.";
     return this.waits;
   }
