@@ -930,6 +930,7 @@ class Window:
     """A pygame window, opened by the first `show`; the constructor does nothing else.
 
     Attributes:
+        title: its title, which may change.
         closed: whether it was closed, by its button, by Escape or by `close`.
         held: keys that are pressed, the latest first, by their names in browsers: ``"ArrowLeft"``, ``" "``, ``"a"``.
         struck: keys that were pressed since they were last taken from this list.
@@ -968,6 +969,7 @@ class Window:
         size = (frame.shape[1], frame.shape[0])
         if self._screen is None or self._screen.get_size() != size:
             self._screen = self._pygame.display.set_mode(size)
+        if self._pygame.display.get_caption()[0] != self.title:
             self._pygame.display.set_caption(self.title)
         if not self._listen():
             self.close()

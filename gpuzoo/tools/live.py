@@ -233,6 +233,17 @@ class Live:
         controls.action(self.layout.action_spaces[group], self.controls[group], values)
         self.choice = list(values)
 
+    def legal(self) -> list[int]:
+        """The legal actions of the person, where an action is one choice; otherwise nothing."""
+        if self.person is None or len(self.choice) != 1:
+            return []
+        group = self.group(self.person)
+        part, mask = self.controls[group][0], self.seen(group)[1]
+        if not part.labels:
+            return []
+        member = self.agents.index(self.person) - self.layout.first[group]
+        return [k for k in range(len(part.labels)) if mask is None or mask[0, member, k]]
+
     def group(self, agent: str) -> str:
         """The group of an agent."""
         index = self.agents.index(agent)
@@ -337,13 +348,8 @@ class Live:
 
     def _ways(self) -> dict[int, Sequence[board.Press]]:
         """The places of each legal action of the person."""
-        assert self.person is not None
-        group = self.group(self.person)
-        mask = self.seen(group)[1]
-        legal = None if mask is None else mask[0, self.agents.index(self.person) - self.layout.first[group]]
-        count = int(self.controls[group][0].high) + 1
         state, cfg = state_of(self.simulator, 0), self.simulator.config(0)
-        return {k: self.env.presses(cfg, state, k) for k in range(count) if legal is None or legal[k]}
+        return {k: self.env.presses(cfg, state, k) for k in self.legal()}
 
     def close(self) -> None:
         """Frees the envs. May be called again."""
