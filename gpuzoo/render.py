@@ -20,6 +20,7 @@ import json
 import math
 import os
 import string
+import sys
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Sequence
@@ -908,11 +909,13 @@ def need_display() -> ModuleType:
         RuntimeError: There is no display. A driver that shows nothing is accepted where SDL_VIDEODRIVER names it.
     """
     pygame = _need("pygame", "A window", "pygame: pip install 'gpuzoo[render]'")
-    problem = ""
+    problem, screens = "", ("DISPLAY", "WAYLAND_DISPLAY")
+    asked = os.environ.get("SDL_VIDEODRIVER") or os.environ.get("SDL_VIDEO_DRIVER") or ""
     try:
+        if sys.platform == "linux" and not asked and not any(os.environ.get(name) for name in screens):
+            raise pygame.error("DISPLAY and WAYLAND_DISPLAY name no screen")  # SDL would write a line of its own
         pygame.display.init()
         driver = pygame.display.get_driver()
-        asked = os.environ.get("SDL_VIDEODRIVER") or os.environ.get("SDL_VIDEO_DRIVER") or ""
         if driver in ("offscreen", "dummy") and driver not in asked.split(","):
             pygame.display.quit()
             problem = "DISPLAY and WAYLAND_DISPLAY name no screen"
