@@ -524,7 +524,7 @@ def _recycled_rows(num_envs: int, observation_shape: tuple[int, ...], arrays: Ma
 def _layout_of(definition: EnvDef, kwargs: dict[str, Any]) -> Layout:
     """The layout of a game, whose agents are the same for all values that parameters have per env."""
     names = {f.name for f in dataclasses.fields(definition.Config)}
-    many = {k for k, v in kwargs.items() if hasattr(v, "__len__") and not isinstance(v, str)}
+    many = {k for k, v in kwargs.items() if hasattr(v, "__len__") and not isinstance(v, (str, Mapping))}
     plain = {k: v[0] if k in many else v for k, v in kwargs.items() if k in names and (k not in many or len(v))}
     cfg, _ = split_config(definition, 1, plain)
     return layout(definition, cfg)
