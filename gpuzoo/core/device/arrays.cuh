@@ -44,35 +44,4 @@ template <int N, class T> GZ void copy(T *to, const T *from) {
   reinterpret_cast<Numbers<N, T> &>(*to) = reinterpret_cast<const Numbers<N, T> &>(*from);
 }
 
-#if !GZ_THREADS
-template <int N> struct Words {
-  typedef u32 Type __attribute__((vector_size(4 * N)));
-};
-// N numbers 0 and 1, the lowest bits of a word, in a vector.
-template <int N> GZ void write_vector(float *to, u32 bits) {
-  using Vector = typename Words<N>::Type;
-  constexpr u32 ONE = 0x3f800000u;  // the bits of 1.f
-  Vector bit;
-  for (int k = 0; k < N; ++k) bit[k] = 1u << k;
-  const Vector numbers = (bits & bit) != 0 ? ONE + 0 * bit : 0 * bit;
-  __builtin_memcpy(to, &numbers, sizeof numbers);
-}
-// Whole vectors, of which the last one may write some numbers of the one before again.
-template <int N> GZ void write_vectors(float *to, int n, u64 bits) {
-  for (int first = 0; first + N <= n; first += N) write_vector<N>(to + first, (u32)(bits >> first));
-  if (n % N) write_vector<N>(to + n - N, (u32)(bits >> (n - N)));
-}
-#endif
-
-// Writes the lowest n bits of a word as numbers 0 and 1, n at most 64.
-template <class T> GZ void write_bits(T *to, int n, u64 bits) {
-#if !GZ_THREADS
-  if constexpr (sizeof(T) == 4) {
-    if (n >= 16) return write_vectors<16>(to, n, bits);
-    if (n >= 4) return write_vectors<4>(to, n, bits);
-  }
-#endif
-  for (int k = 0; k < n; ++k) to[k] = (T)(int)(bits >> k & 1ull);
-}
-
 }  // namespace gz

@@ -149,9 +149,4 @@ GZ void copy(const Pointer<T> &to, const Pointer<V> &from, int line = __builtin_
   for (int k = 0; k < N; ++k) to[Subscript(k, line, file)] = from[Subscript(k, line, file)];
 }
 
-template <class T>
-GZ void write_bits(const Pointer<T> &to, int n, u64 bits, int line = __builtin_LINE(), const char *file = __builtin_FILE()) {
-  for (int k = 0; k < n; ++k) to[Subscript(k, line, file)] = (T)(int)(bits >> k & 1ull);
-}
-
 }  // namespace gz

@@ -191,38 +191,34 @@ GZ void step(Env e) {
   });
 }
 
-// What is seen of a cell, a bit for each number: whether a robot is there, its direction, its message, the shelf.
-GZ u64 look(Env e, int cell) {
-  constexpr int DIRECTION_AT = 1, MESSAGE_AT = 5, SHELF_AT = 5 + Config::msg_bits;
-  const int code = e.cells[cell];
-  u64 seen = e.seen_of_code[code & MOVABLE];
-  if constexpr (Config::msg_bits > 0) {
-    const int robot = code & ROBOT ? robot_on(e, cell) : NOBODY;
-    for (int k = 0; robot >= 0 && k < Config::msg_bits; ++k) seen |= (u64)(e.message(robot, k) & 1) << MESSAGE_AT + k;
-  }
-  return seen;
+GZ void observe_message(Env e, int cell, Row out) {
+  const int robot = e.cells[cell] & ROBOT ? robot_on(e, cell) : NOBODY;
+  for (int k = 0; k < Config::msg_bits; ++k) out[k] = robot >= 0 ? (float)e.message(robot, k) : 0.f;
 }
 
+// What is seen of a cell is one of 32 rows of a table.
 GZ void observe_numbers(Env e) {
-  constexpr int OWN = 8, NUMBERS = 7 + Config::msg_bits, IN_A_WORD = 64 / NUMBERS < SEEN ? 64 / NUMBERS : (int)SEEN;
+  constexpr int BITS = Config::msg_bits, ROBOT_NUMBERS = 5, SHELF_NUMBERS = 2, NUMBERS = 7, STRIDE = 8;
   lanes(e, AGENTS, [=](int a) {
     Row out = e.observation[a];
     e.here[a] = place(e, a);
     const int here = e.cells[e.here[a]];
     out[0] = Config::normalised_coordinates ? (float)e.x[a] / (float)(COLS - 1) : (float)e.x[a];
     out[1] = Config::normalised_coordinates ? (float)e.y[a] / (float)(ROWS - 1) : (float)e.y[a];
-    const u32 loaded = e.carrying[a], facing = 1u << ((here & DIRECTION) >> DIRECTION_BIT), highway = here & HIGHWAY;
-    write_bits(out + 2, 6, loaded | facing << 1 | highway);
+    out[2] = (float)e.carrying[a];
+    copy<4>(out + 3, e.look + (here & MOVABLE) * STRIDE + 1);
+    out[7] = (float)((here & HIGHWAY) / HIGHWAY);
   });
-  lanes(e, AGENTS, Const<(SEEN + IN_A_WORD - 1) / IN_A_WORD>(), [=](int a, int word) {
-    const int first = word * IN_A_WORD, count = min(IN_A_WORD, SEEN - first);
-    const int corner = e.here[a] - SIGHT * PADDED_COLS - SIGHT;
-    u64 seen = 0;
-    for (int k = 0; k < IN_A_WORD; ++k) {
-      const int n = min(first + k, SEEN - 1);
-      seen |= look(e, corner + n / VIEW * PADDED_COLS + n % VIEW) << NUMBERS * k;
+  lanes(e, AGENTS, Const<VIEW>(), [=](int a, int row) {
+    const int first = e.here[a] + (row - SIGHT) * PADDED_COLS - SIGHT;
+    const auto table = e.look;
+    Row out = e.observation[a] + 8 + row * VIEW * (NUMBERS + BITS);
+    for (int k = 0; k < VIEW; ++k, out += NUMBERS + BITS) {
+      const auto look = table + (e.cells[first + k] & MOVABLE) * STRIDE;
+      copy<BITS ? ROBOT_NUMBERS : NUMBERS>(out, look);
+      if (BITS) observe_message(e, first + k, out + ROBOT_NUMBERS);
+      if (BITS) copy<SHELF_NUMBERS>(out + ROBOT_NUMBERS + BITS, look + ROBOT_NUMBERS);
     }
-    write_bits(e.observation[a] + OWN + first * NUMBERS, count * NUMBERS, seen);
   });
 }
 

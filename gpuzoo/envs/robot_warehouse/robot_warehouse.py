@@ -256,12 +256,13 @@ class RobotWarehouse(EnvDef):
 
     def tables(self, cfg: RobotWarehouseConfig) -> dict[str, NDArray[Any]]:
         floor = np.pad(floor_plan(cfg), max(1, cfg.sensor_range), constant_values=WALL)
-        code, one, shelf_at = np.arange(32, dtype=np.uint64), np.uint64(1), np.uint64(5 + cfg.msg_bits)
-        robot, direction = code >> np.uint64(2) & one, one << np.uint64(1) + (code >> np.uint64(3))
+        code = np.arange(32)
+        direction = np.eye(4)[code >> 3]
+        look = np.column_stack([code >> 2 & 1, direction, code & 1, code >> 1 & 1, 0 * code])
         return {
             "floor": floor.ravel(),
             "goals": np.flatnonzero(floor & GOAL).astype(np.int32),
-            "seen_of_code": robot | direction | (code & np.uint64(3)) << shelf_at,
+            "look": look.astype(np.float32).ravel(),
         }
 
     def observation_space(self, cfg: RobotWarehouseConfig, group: str) -> spaces.Box:
