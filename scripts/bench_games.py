@@ -345,7 +345,9 @@ def number(x: float) -> str:
 
 
 def line(row: dict[str, Any]) -> str:
-    game = f"`{row['game']}`" + (f", {row['config']['name']}" if "name" in row["config"] else "")
+    config = row["config"]
+    values = [config["name"]] if "name" in config else [f"{name}={value}" for name, value in config.items()]
+    game = ", ".join([f"`{row['game']}`", *values])
     batch = f"{row['their_case'][-1]:,}" + (f" x {row['processes']}" if row["processes"] > 1 else "")
     ratio = row["ours"] / row["theirs"]
     return (

@@ -2,6 +2,7 @@
 
     python scripts/make_results.py                                # all games, five seeds each
     python scripts/make_results.py CartPole-v1 --seeds 3 --out my_results
+    python scripts/make_results.py Overcooked-v0-coordination_ring  # one of several variants
     python scripts/make_results.py --quick                        # a trial of a few seconds per game, to out/results
     python scripts/make_results.py Humanoid-v5 --runs out/pretrained  # a run for each seed, which goes on if killed
 
@@ -94,6 +95,19 @@ def variants(game: str) -> dict[str, dict[str, Any]]:
         for name, way in about.get("ways", {}).items()
     }
     return {"": {}} | central | ways
+
+
+def runs_of(name: str) -> list[tuple[str, str]]:
+    """Games and variants: all of a game, or the one of which a file of results has the name.
+
+    Raises:
+        ValueError: no such game.
+    """
+    for game in registry.ids():
+        if name.startswith(f"{game}-") and name.removeprefix(game) in variants(game):
+            return [(game, name.removeprefix(game))]
+    game = type(registry.get(name)).id
+    return [(game, variant) for variant in variants(game)]
 
 
 def about_game(game: str, variant: str = "") -> dict[str, Any]:
@@ -397,7 +411,7 @@ def make(
 def main(argv: Sequence[str] | None = None) -> None:
     """Makes the results of the games that are named, or of all."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0], allow_abbrev=False)
-    parser.add_argument("games", nargs="*", metavar="ID", help="games (default: all that are registered)")
+    parser.add_argument("games", nargs="*", metavar="ID", help="games, or files of results (default: all)")
     parser.add_argument("--seeds", type=int, default=5, help="how many seeds (default: 5)")
     parser.add_argument("--quick", action="store_true", help="a trial: few steps, few episodes")
     parser.add_argument(
@@ -409,7 +423,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         parser.error(f"--seeds must be positive, not {chosen.seeds}.")
     out = chosen.out or (Path("out/results") if chosen.quick else RESULTS)
     try:
-        runs = [(type(registry.get(name)).id, v) for name in chosen.games or registry.ids() for v in variants(name)]
+        runs = [run for name in chosen.games or registry.ids() for run in runs_of(name)]
     except (ValueError, TypeError) as error:
         parser.error(str(error))
     for game, variant in runs:

@@ -180,7 +180,7 @@ def test_lessons_follow_each_other(maker: Any, tmp_path: Path, monkeypatch: pyte
     easier = {"total_steps": 2_000_000, "freeze": ["adversary"], "config": {"max_episode_steps": 10}}
     last = {"total_steps": 1_000_000, "random_opponents": {"agent": 0.5}}
     about = maker.about_game("SimplePush-v0") | {"lessons": [easier, last]}
-    monkeypatch.setattr(maker, "about_game", lambda game: about)
+    monkeypatch.setattr(maker, "about_game", lambda game, variant="": about)
     found = maker.make("SimplePush-v0", 1, tmp_path, quick=True, quiet=True, folder=tmp_path)
     folder = "out/SimplePush-v0-lesson-1"
     assert found["commands"][0].endswith(
@@ -200,7 +200,7 @@ def test_lessons_follow_each_other(maker: Any, tmp_path: Path, monkeypatch: pyte
 def test_policies_meet_their_past_selves(maker: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With ``past_selves`` each group plays as in the end, and the others as after each lesson before the last one."""
     about = maker.about_game("SimplePush-v0") | {"lessons": [{}, {}, {}], "past_selves": True}
-    monkeypatch.setattr(maker, "about_game", lambda game: about)
+    monkeypatch.setattr(maker, "about_game", lambda game, variant="": about)
     found = maker.make("SimplePush-v0", 1, tmp_path, quick=True, quiet=True, folder=tmp_path)
 
     def players(end: str) -> dict[str, Any]:
