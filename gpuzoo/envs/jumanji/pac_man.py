@@ -118,7 +118,7 @@ class OfMaze(EnvDef):
 
     def aspect(self, cfg: PacManConfig) -> float:
         rows, columns = _maze(cfg.maze).open.shape
-        return columns / rows
+        return float(columns / rows)
 
     def render(self, cfg: PacManConfig, state: Mapping[str, NDArray[Any]], canvas: Canvas) -> None:
         maze = _maze(cfg.maze)
