@@ -69,8 +69,8 @@ def turns(game: str, name: str) -> Pair:
     return Pair(game, {}, {"pettingzoo_turns": f"pettingzoo.classic.rlcard_envs.{name}"})
 
 
-def jumanji(game: str) -> Pair:
-    return Pair(game, {}, {"jumanji": game})
+def jumanji(game: str, name: str = "", **more: Any) -> Pair:
+    return Pair(game, {}, {"jumanji": name or game} | more)
 
 
 def dilemma(game: str, name: str, agents: int) -> Pair:
@@ -197,6 +197,12 @@ PAIRS = (
     jumanji("RubiksCube-partly-scrambled-v0"),
     jumanji("JobShop-v0"),
     jumanji("Sudoku-v0"),
+    jumanji("Connector-v3", envpool="Jumanji/Connector-v2"),
+    jumanji("LevelBasedForaging-jumanji-v0", "LevelBasedForaging-v0", envpool="Jumanji/LevelBasedForaging-v0"),
+    jumanji("RobotWarehouse-jumanji-v0", "RobotWarehouse-v0", envpool="Jumanji/RobotWarehouse-v0"),
+    jumanji("PacMan-v1", envpool="Jumanji/PacMan-v1"),
+    jumanji("MultiCVRP-v0", envpool="Jumanji/MultiCVRP-v0"),
+    jumanji("SearchAndRescue-v0", envpool="Jumanji/SearchAndRescue-v0"),
 )
 
 

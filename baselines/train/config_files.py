@@ -18,7 +18,7 @@ RESULTS_ONLY = ("reference", "goal", "mappo", "open_spiel", "lessons", "past_sel
 
 
 def of_game(kind: type[Any], game: str | type[EnvDef]) -> dict[str, Any]:
-    """What ``baselines/configs`` says about a game, as far as the algorithm has such options; empty without a file."""
+    """The options of a game's file in ``baselines/configs`` that the algorithm has; empty without a file."""
     path = CONFIGS / f"{type(registry.get(game)).id}.json"
     if not path.is_file():
         return {}
