@@ -145,7 +145,7 @@ class RobotWarehouse(EnvDef):
 
     def aspect(self, cfg: RobotWarehouseConfig) -> float:
         rows, columns = blocks(cfg.shelf_rows, cfg.shelf_columns, cfg.column_height).shape
-        return columns / rows
+        return float(columns / rows)
 
     def render(self, cfg: RobotWarehouseConfig, state: Mapping[str, NDArray[Any]], canvas: Canvas) -> None:
         plan = blocks(cfg.shelf_rows, cfg.shelf_columns, cfg.column_height)
