@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -70,6 +71,19 @@ class Score:
     def points(self) -> float:
         """Share of the points, where a draw is worth one half."""
         return (self.wins + self.draws / 2) / (self.wins + self.draws + self.losses)
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The 95 % interval of the points."""
+        return interval(self.points, self.wins + self.draws + self.losses)
+
+
+def interval(share: float, count: int) -> tuple[float, float]:
+    """The 95 % interval of a share of ``count`` trials (Wilson, "Probable inference", 1927)."""
+    z = 1.96
+    middle = (share + z * z / (2 * count)) / (1 + z * z / count)
+    width = z / (1 + z * z / count) * math.sqrt(share * (1 - share) / count + z * z / (4 * count * count))
+    return middle - width, middle + width
 
 
 @torch.no_grad()

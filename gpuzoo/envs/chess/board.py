@@ -206,6 +206,14 @@ class Board(EnvDef):
         cells = self._squares(action, int(state["to_move"]))
         return [(cell % self.size + 0.5, self.size - cell // self.size - 0.5) for cell in cells]
 
+    def move_name(self, cfg: Any, state: Mapping[str, NDArray[Any]], action: int) -> str:
+        """A move of the player to move as the Universal Chess Interface writes it, such as ``e2e4`` or ``e7e8q``."""
+        begin, end = self._squares(action, int(state["to_move"]))
+        plane, piece = action % (8 * (self.size - 1) + 17), PIECES[Position.of_state(state).board[begin]]
+        promotes = piece in "Pp" and end // self.size in (0, self.size - 1)
+        becomes = ("rbn"[plane // 3] if plane < 9 else "q") if promotes else ""
+        return f"{square_name(begin, self.size)}{square_name(end, self.size)}{becomes}"
+
     def _moved(self, state: Mapping[str, NDArray[Any]]) -> list[int]:
         """Where the last move began and ended."""
         action = int(state["last_move"])

@@ -226,6 +226,23 @@ class Shogi(EnvDef):
             right=f"player_{position.to_move} ({COLOURS[position.to_move]}){over or ' to move'}",
         )
 
+    def move_name(self, cfg: ShogiConfig, state: Mapping[str, NDArray[Any]], action: int) -> str:
+        """A move of the player to move as the Universal Shogi Interface writes it, such as ``7g7f+`` or ``P*5e``."""
+        (way, cell), turned = divmod(action, CELLS), int(state["to_move"]) == 1
+        end = _square_name(CELLS - 1 - cell if turned else cell)
+        if way >= 20:
+            return f"{piece_name(way - 20)}*{end}"
+        left, down = DIRECTIONS[way % 10]
+        begin = cell - 9 * left - down
+        while state["board"][begin] < 0:
+            begin -= 9 * left + down
+        return f"{_square_name(CELLS - 1 - begin if turned else begin)}{end}{'+' if way >= 10 else ''}"
+
+
+def _square_name(cell: int) -> str:
+    """Such as ``7g``, of a cell as black sees it."""
+    return f"{cell // 9 + 1}{'abcdefghi'[cell % 9]}"
+
 
 def _seen_by_black(position: Position, cell: int) -> int:
     """The cell of the last move."""
@@ -236,7 +253,7 @@ def _last(position: Position, action: int) -> str:
     """The piece that moved, and where it is; a * stands for a drop."""
     way, cell = action // CELLS, _seen_by_black(position, action % CELLS)
     moved = piece_name(position.board[cell]).upper() + ("*" if way >= 20 else "")
-    return f"{moved} {cell // 9 + 1}{'abcdefghi'[cell % 9]}"
+    return f"{moved} {_square_name(cell)}"
 
 
 def _cells() -> list[tuple[int, int]]:
