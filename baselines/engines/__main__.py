@@ -64,14 +64,16 @@ def main() -> None:
         parser.error(f"{game} needs --protocol.")
     options: dict[str, Any] = dict(pair.split("=", 1) for pair in given.option)
     try:
-        engine = engine_of(protocol, given.command, given.go, options)
         player = player_of(given.player, given.simulations)
-        score = match(
-            game, player, engine, games=given.games, opening=given.opening, config=given.config, seed=given.seed
-        )
+        engine = engine_of(protocol, given.command, given.go, options)
+        try:
+            score = match(
+                game, player, engine, games=given.games, opening=given.opening, config=given.config, seed=given.seed
+            )
+        finally:
+            engine.close()
     except (ValueError, RuntimeError) as error:
         parser.exit(1, f"{error}\n")
-    engine.close()
     low, high = score.interval
     print(f"{score.wins} won, {score.draws} drawn, {score.losses} lost: {score.points:.3f} of the points, "
           f"95 % interval {low:.3f} to {high:.3f}")  # fmt: skip

@@ -57,6 +57,7 @@ class GnuBackgammon:
         return moves_of(reply)
 
     def close(self) -> None:
+        self._file.close()
         self._socket.close()
         self._program.close()
 

@@ -32,6 +32,7 @@ class Uci:
         known = {line.split(" type ")[0].removeprefix("option name ") for line in about if line.startswith("option ")}
         for name, value in (options or {}).items():
             if name not in known:
+                self._program.close()
                 raise RuntimeError(f"{command!r} has no option {name!r}, only {', '.join(sorted(known))}.")
             self._program.send(f"setoption name {name} value {value}")
         self._ask("isready", "readyok")
