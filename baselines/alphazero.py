@@ -144,12 +144,14 @@ def varied(observation: Tensor, policy: Tensor, symmetry: str) -> tuple[Tensor, 
     ways = SYMMETRIES[symmetry]
     if len(ways) == 1:
         return observation, policy
-    (rows, columns), cells = observation.shape[1:3], observation.shape[1] * observation.shape[2]
-    board, rest = policy.split([n := min(cells, policy.shape[1] // columns * columns), policy.shape[1] - n], 1)
-    board = board.view(len(board), -1, columns)
-    parts = zip(observation.chunk(len(ways)), board.chunk(len(ways)), ways, strict=False)
-    turns = [(turned(seen, *way), turned(moves, *way).flatten(1)) for seen, moves, way in parts]
-    return torch.cat([seen for seen, _ in turns]), torch.cat([torch.cat([moves for _, moves in turns]), rest], 1)
+    rows, columns = observation.shape[1:3]
+    moves = rows * columns if policy.shape[1] >= rows * columns else columns
+    board, rest = policy[:, :moves].unflatten(1, (-1, columns)), policy[:, moves:]
+    seen, board = (
+        torch.cat([turned(part, *way) for part, way in zip(x.chunk(len(ways)), ways, strict=False)])
+        for x in (observation, board)
+    )
+    return seen, torch.cat([board.flatten(1), rest], 1)
 
 
 class Replay:

@@ -1,4 +1,4 @@
-"""UCT with random play on one core: playouts and moves per CPU second, beside the search of OpenSpiel in C++ if it is there.
+"""UCT with random play on one core: playouts and moves per CPU second, beside OpenSpiel's search in C++.
 
     python scripts/bench_search.py [ConnectFour-v0 ...] [--roots 1024] [--simulations 200] [--rounds 3]
 
@@ -96,8 +96,8 @@ def main() -> None:
     torch.set_num_threads(1)
     for game in given.games:
         contestants = {"gpuzoo": ours(game, given.roots, given.simulations)}
-        if other := spiel(game, given.simulations):
-            contestants["OpenSpiel"] = other
+        if peer := spiel(game, given.simulations):
+            contestants["OpenSpiel"] = peer
         rates: dict[str, list[tuple[float, float]]] = {name: [] for name in contestants}
         for _ in range(given.rounds + 1):  # the first one warms up
             for name, run in contestants.items():
@@ -109,8 +109,8 @@ def main() -> None:
         moves = statistics.median(m for _, m in rates["gpuzoo"][1:])
         print(f"{game}: {medians['gpuzoo']:,.0f} playouts and {moves:,.0f} moves per CPU second", flush=True)
         if "OpenSpiel" in medians:
-            ratio = medians["gpuzoo"] / medians["OpenSpiel"]
-            print(f"  OpenSpiel: {medians['OpenSpiel']:,.0f} playouts per CPU second; gpuzoo makes {ratio:.1f} times as many")
+            other, ratio = medians["OpenSpiel"], medians["gpuzoo"] / medians["OpenSpiel"]
+            print(f"  OpenSpiel: {other:,.0f} playouts per CPU second; gpuzoo makes {ratio:.1f} times as many")
 
 
 if __name__ == "__main__":

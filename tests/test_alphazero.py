@@ -33,22 +33,22 @@ def board_moves(rng, size, count):
 
 
 @pytest.mark.parametrize(
-    ("game", "symmetry", "config"),
+    ("name", "symmetry", "config"),
     [("ConnectFour-v0", "mirror", {}), ("Go-v0", "square", {"size": 5}), ("TicTacToe-v0", "square", {})],
 )
-def test_symmetries_of_games(game, symmetry, config):
+def test_symmetries_of_games(name, symmetry, config):
     """A game whose moves are all turned is seen turned."""
     rng = np.random.default_rng(0)
-    size = {"ConnectFour-v0": 7, "Go-v0": 5, "TicTacToe-v0": 3}[game]
-    moves = [3, 3, 2, 0, 6, 1] if game == "ConnectFour-v0" else board_moves(rng, size, 4)
-    actions = {"ConnectFour-v0": 7, "Go-v0": 26, "TicTacToe-v0": 9}[game]
+    size = {"ConnectFour-v0": 7, "Go-v0": 5, "TicTacToe-v0": 3}[name]
+    moves = [3, 3, 2, 0, 6, 1] if name == "ConnectFour-v0" else board_moves(rng, size, 4)
+    actions = {"ConnectFour-v0": 7, "Go-v0": 26, "TicTacToe-v0": 9}[name]
     ways = SYMMETRIES[symmetry]
-    seen = played(game, moves, **config).repeat(len(ways), 1, 1, 1)
+    seen = played(name, moves, **config).repeat(len(ways), 1, 1, 1)
     policies = [torch.eye(actions)[move].repeat(len(ways), 1) for move in moves]
     again = [varied(seen, policy, symmetry) for policy in policies]
     for k in range(len(ways)):
         there = [int(policy[k].argmax()) for _, policy in again]
-        assert torch.equal(again[0][0][k], played(game, there, **config)[0])
+        assert torch.equal(again[0][0][k], played(name, there, **config)[0])
     if actions == 26:
         passing = varied(seen, torch.eye(26)[25].repeat(len(ways), 1), symmetry)[1]
         assert (passing.argmax(1) == 25).all()
@@ -76,7 +76,9 @@ def test_the_value_that_a_search_found():
 @pytest.mark.parametrize("td_lambda", [0.0, 1.0])
 def test_targets(td_lambda):
     """With 1 all positions before an end have its result; with 0 those one move before it alone."""
-    args = Args("TicTacToe-v0", device="cpu", td_lambda=td_lambda, **TINY | {"num_envs": 64, "num_steps": 12})
+    args = Args(
+        "TicTacToe-v0", device="cpu", td_lambda=td_lambda, **TINY | {"num_envs": 64, "num_steps": 12, "replay": 768}
+    )
     self_play = SelfPlay(args)
     kept = []
 

@@ -9,16 +9,16 @@ import pytest
 
 pytest.importorskip("torch")
 
-import torch  # noqa: E402
+import torch
 
-import gpuzoo  # noqa: E402
-from baselines.engines.gnubg import GnuBackgammon, fibs_board, moves_of  # noqa: E402
-from baselines.engines.gnushogi import GnuShogi  # noqa: E402
-from baselines.engines.gtp import Gtp  # noqa: E402
-from baselines.engines.match import match, movers, position  # noqa: E402
-from baselines.engines.process import Program  # noqa: E402
-from baselines.engines.uci import Uci  # noqa: E402
-from baselines.report.searchers import Score, interval, random_player  # noqa: E402
+import gpuzoo
+from baselines.engines.gnubg import GnuBackgammon, fibs_board, moves_of
+from baselines.engines.gnushogi import GnuShogi
+from baselines.engines.gtp import Gtp
+from baselines.engines.match import match, movers, position
+from baselines.engines.process import Program
+from baselines.engines.uci import Uci
+from baselines.report.searchers import Score, interval, random_player
 
 GTP = """
 made = []
@@ -176,8 +176,9 @@ def test_gnu_backgammon(program):
     envs.reset(seed=0)
     board = np.zeros((1, 28), np.int8)
     board[0, [24, 18, 23, 25, 27]] = 1, 1, -1, -2, -12  # one on the bar, one on point 6
-    envs.set_state({"board": board, "dice": np.array([[0, 0, 0, 0, 1, 1]], np.int8), "to_move": np.array([0]),
-                    "rolled": np.array([[5, 6]], np.int8), "legal": np.array([[0, 0, 0, 0, 2, 2]], np.uint32)})  # fmt: skip
+    state = {"board": board, "to_move": np.zeros(1, np.int32), "rolled": np.array([[5, 6]], np.int8)}
+    state |= {name: np.array([[0, 0, 0, 0, k, k]]) for name, k in (("dice", 1), ("legal", 2))}
+    envs.set_state(state)
     now = position(envs, 0, [])
     words = fibs_board(now).split(":")
     assert words[6:32] == ["-2", "-1", "0", "0", "0", "0", "1", *["0"] * 18, "1"]
@@ -209,7 +210,7 @@ def test_programs_that_fail(program):
         ended.read()
     ended.close()
     silent = Program(program("import time; time.sleep(60)"), seconds=0.2)
-    with pytest.raises(RuntimeError, match="has said nothing for 0.2 seconds"):
+    with pytest.raises(RuntimeError, match=r"has said nothing for 0\.2 seconds"):
         silent.read()
     silent.close()
     silent.close()

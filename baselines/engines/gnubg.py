@@ -1,7 +1,8 @@
-"""GNU Backgammon, by its socket for other programs: a position goes out as FIBS writes it, and a turn's moves come back."""
+"""GNU Backgammon by its socket: a position goes out as FIBS writes it, and the moves of a turn come back."""
 
 from __future__ import annotations
 
+import itertools
 import re
 import socket
 
@@ -36,6 +37,7 @@ class GnuBackgammon:
         self._plans: dict[int, list[str]] = {}  # by game, what is left of the turn
 
     def choose(self, position: Position) -> int | None:
+        """An action; None: the program resigns."""
         dice, rolled = position.state["dice"], position.state["rolled"]
         if sum(dice) == (4 if rolled[0] == rolled[1] else 2):
             self._plans[position.game] = self._ask(fibs_board(position))
@@ -57,6 +59,7 @@ class GnuBackgammon:
         return moves_of(reply)
 
     def close(self) -> None:
+        """Ends the program."""
         self._file.close()
         self._socket.close()
         self._program.close()
@@ -74,7 +77,7 @@ def moves_of(reply: str) -> list[str]:
         if not found:
             raise RuntimeError(f"GNU Backgammon answers {reply.strip()!r}, which is no move.")
         places = [{"25": "bar", "0": "off"}.get(place, place) for place in found[1].replace("*", "").split("/")]
-        moves += [f"{a}/{b}" for a, b in zip(places, places[1:], strict=False)] * int(found[2] or 1)
+        moves += [f"{a}/{b}" for a, b in itertools.pairwise(places)] * int(found[2] or 1)
     return moves
 
 

@@ -36,6 +36,7 @@ class GnuShogi:
         raise AssertionError
 
     def choose(self, position: Position) -> int | None:
+        """An action; None: the program resigns."""
         history = list(position.history)
         if self._made is None or history[: len(self._made)] != self._made:
             for line in ("new", "depth", str(self._depth), "force"):
@@ -49,4 +50,5 @@ class GnuShogi:
         return action
 
     def close(self) -> None:
+        """Ends the program."""
         self._program.close()

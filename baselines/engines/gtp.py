@@ -35,6 +35,7 @@ class Gtp:
         return "\n".join([first[1:].strip(), *others])
 
     def choose(self, position: Position) -> int | None:
+        """An action; None: the program resigns."""
         history = list(position.history)
         if self._made is None or history[: len(self._made)] != self._made:
             for command in (f"boardsize {position.cfg.size}", "clear_board", f"komi {position.cfg.komi:g}"):
@@ -51,4 +52,5 @@ class Gtp:
         return action
 
     def close(self) -> None:
+        """Ends the program."""
         self._program.close()

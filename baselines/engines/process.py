@@ -26,7 +26,11 @@ class Program:
         self.command, self.seconds = command, seconds
         try:
             self._process = subprocess.Popen(
-                shlex.split(command), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+                shlex.split(command),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                text=True,
             )
         except OSError as error:
             raise RuntimeError(f"{command!r} cannot be started: {error}.") from error

@@ -1,4 +1,4 @@
-"""Programs of chess by the Universal Chess Interface, such as Stockfish, and of shogi by the interface made after it, USI.
+"""Programs of chess by the Universal Chess Interface, such as Stockfish, and of shogi by its like, USI.
 
 UCI: https://backscattering.de/chess/uci/. USI: http://hgm.nubati.net/usi.html.
 """
@@ -43,10 +43,12 @@ class Uci:
         return self._program.read_until(lambda line: line.split(" ")[0] == last)
 
     def choose(self, position: Position) -> int | None:
+        """An action; None: the program resigns."""
         moves = f" moves {' '.join(position.history)}" if position.history else ""
         self._program.send(f"position {self._start} {getattr(position.cfg, self._start)}{moves}")
         reply = self._ask(f"go {self._go}", "bestmove")[-1].split(" ")[1]
         return None if reply in ("resign", "(none)") else position.action(reply)
 
     def close(self) -> None:
+        """Ends the program."""
         self._program.close()

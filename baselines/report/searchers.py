@@ -18,6 +18,7 @@ from gpuzoo.search import Evaluate, Search, Settings
 from gpuzoo.search.settings import Rule
 from gpuzoo.tensors import as_tensor
 
+from ..train.networks import Policy
 from .tournament import Table, bradley_terry
 
 #: gets the envs of a match, and returns an action for who moves in each of them, int64 (envs,)
@@ -55,6 +56,26 @@ def searcher(
             made.clear()
             made[envs.num_envs] = search
         return search.run(envs, evaluate).action
+
+    return play
+
+
+def policy_player(policy: Policy) -> Player:
+    """A player that takes the likeliest actions of a policy that remembers nothing.
+
+    Raises:
+        ValueError: the policy has a memory.
+    """
+    if policy.recurrent:
+        raise ValueError("a policy with a memory plays whole games only, as `baselines.report.evaluation` does.")
+
+    def play(envs: Simulator) -> Tensor:
+        mover = as_tensor(envs.arrays[str(envs.env.turn)]).long()
+        here = torch.arange(envs.num_envs, device=mover.device)
+        seen, mask = (as_tensor(envs.arrays[name])[here, mover].unsqueeze(0) for name in ("observation", "action_mask"))
+        space: Any = next(iter(envs.layout.observation_spaces.values()))
+        out, _ = policy.act(seen.view(1, envs.num_envs, *space.shape))
+        return policy.actions.greedy(out, mask)[0, :, 0].long()
 
     return play
 

@@ -166,7 +166,7 @@ class Go(EnvDef):
         return [] if action == cfg.size**2 else [(action % cfg.size, action // cfg.size)]
 
     def move_name(self, cfg: GoConfig, state: Mapping[str, NDArray[Any]], action: int) -> str:
-        """A move as the Go Text Protocol writes it, such as ``D4`` or ``pass``: columns from A without I, rows from below."""
+        """A move as the Go Text Protocol writes it, such as ``D4`` or ``pass``; there is no column I."""
         row, column = divmod(action, cfg.size)
         return "pass" if row == cfg.size else f"{'ABCDEFGHJKLMNOPQRSTUVWXYZ'[column]}{cfg.size - row}"
 

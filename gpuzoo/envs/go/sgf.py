@@ -43,7 +43,9 @@ class Record:
             raise ValueError(f"an SGF record of Go has GM[1], not GM[{root['GM']}].")
         for name in ("AB", "AW", "AE"):
             if any(name in node for node in nodes):
-                raise ValueError(f"an SGF record with {name} has stones that nobody played, which Go cannot begin with.")
+                raise ValueError(
+                    f"an SGF record with {name} has stones that nobody played, which Go cannot begin with."
+                )
         size, komi = _number(root, "SZ", 19), _number(root, "KM", 0)
         if size not in range(2, 26):
             raise ValueError(f"SZ[{root['SZ']}] in an SGF record: Go has boards of 2 to 25 rows and columns.")
@@ -53,7 +55,9 @@ class Record:
                 if colour != "BW"[len(moves) % 2]:
                     raise ValueError(f"move {len(moves) + 1} of an SGF record is {colour}'s: players must alternate.")
                 moves.append(_action(node[colour], int(size)))
-        names = {name: _unescaped(root.get(key, "")) for name, key in (("black", "PB"), ("white", "PW"), ("result", "RE"))}
+        names = {
+            name: _unescaped(root.get(key, "")) for name, key in (("black", "PB"), ("white", "PW"), ("result", "RE"))
+        }
         return cls(int(size), komi, tuple(moves), **names)
 
     def __str__(self) -> str:
