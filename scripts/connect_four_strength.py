@@ -106,12 +106,14 @@ def main() -> None:
     parser.add_argument("--playouts", type=int, default=1000, help="of UCT, for each move")
     parser.add_argument("--games", type=int, default=100, help="of the match")
     parser.add_argument("--opening", type=int, default=2, help="random moves at the beginning of a game")
-    parser.add_argument("--positions", type=int, default=1000, help="of each kind")
+    parser.add_argument("--positions", type=int, default=500, help="of each kind")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--bfloat16", action="store_true", help="twice as fast where the processor has it")
     given = parser.parse_args()
     torch.set_num_threads(1)
     network, _ = load(given.network)
-    evaluate, uct = evaluator(network), searcher("uct", given.playouts, None, 1)
+    evaluate = evaluator(network, torch.bfloat16 if given.bfloat16 else torch.float32)
+    uct = searcher("uct", given.playouts, None, 1)
     players = {f"AlphaZero, {n} simulations": searcher("puct", n, evaluate, 1) for n in given.simulations}
     if given.games:
         for name, player in players.items():

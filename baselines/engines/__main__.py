@@ -34,7 +34,9 @@ def engine_of(protocol: str, command: str, go: str, options: dict[str, str]) -> 
     """A running program."""
     if protocol in ("uci", "usi"):
         return Uci(command, go, options, protocol)
-    return {"gtp": Gtp, "gnubg": GnuBackgammon, "gnushogi": GnuShogi}[protocol](command)
+    if protocol == "gtp":
+        return Gtp(command)
+    return GnuBackgammon(command) if protocol == "gnubg" else GnuShogi(command)
 
 
 def player_of(kind: str, game: str, simulations: int) -> Player:
