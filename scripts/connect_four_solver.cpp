@@ -89,7 +89,7 @@ class Solver {
 
 // `own` and `taken` of n positions that are not over; values of the seven columns of each, -2 where one is full.
 extern "C" void solve(std::int64_t n, const u64 *own, const u64 *taken, i8 *values) {
-  Solver solver;
+  static Solver solver;  // what it found stays true
   for (std::int64_t k = 0; k < n; ++k)
     for (int column = 0; column < COLUMNS; ++column) {
       const u64 move = playable(taken[k]) & 63ull << 7 * column;

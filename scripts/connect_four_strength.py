@@ -29,7 +29,7 @@ from gpuzoo.core.backend_cpu import compile_host
 
 GAME = "ConnectFour-v0"
 SOLVER = Path(__file__).with_name("connect_four_solver.cpp")
-FEWEST, MOST = 14, 34  # discs in a position
+FEWEST, MOST = 16, 34  # discs in a position
 
 
 def values_of_moves(discs_0: NDArray[np.uint64], discs_1: NDArray[np.uint64]) -> NDArray[np.int8]:
@@ -56,7 +56,7 @@ def upright(discs: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 def positions(player: Player, count: int, seed: int) -> Simulator:
-    """Positions of a player's games against itself after 14 to 34 moves, in which some moves are better than others."""
+    """Positions of a player's games against itself after 16 to 34 moves, in which some moves are better than others."""
     found: list[dict[str, NDArray[np.generic]]] = []
     envs = Simulator(get(GAME), count, device="cpu", threads=1, autoreset_mode="disabled")
     rng = np.random.default_rng(seed)
