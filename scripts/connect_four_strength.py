@@ -5,7 +5,8 @@
 
 A match begins with random moves, and each opening is played from both seats. Positions come from games of UCT with few
 playouts against itself, and from random play. In each of them the solver knows of every move whether it wins, draws or
-loses; a best move is one with the best of these. Positions where all moves are worth the same do not count.
+loses; a best move is one with the best of these. In some positions all moves are worth the same, so the share among the
+others is said, too.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ from __future__ import annotations
 import argparse
 import ctypes
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -56,7 +56,7 @@ def upright(discs: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 def positions(player: Player, count: int, seed: int) -> Simulator:
-    """Positions of a player's games against itself after 16 to 34 moves, in which some moves are better than others."""
+    """Positions of a player's games against itself after 16 to 34 moves."""
     found: list[dict[str, NDArray[np.generic]]] = []
     envs = Simulator(get(GAME), count, device="cpu", threads=1, autoreset_mode="disabled")
     rng = np.random.default_rng(seed)
@@ -67,8 +67,7 @@ def positions(player: Player, count: int, seed: int) -> Simulator:
         for k in range(4, MOST + 1):
             goes_on = ~(envs.arrays["ended"] | envs.arrays["waiting"])
             here = np.flatnonzero((stop == k) & goes_on)
-            state = {name: envs.arrays[name][here].copy() for name in envs.program.fields}
-            found.append({name: array[mixed(state)] for name, array in state.items()})
+            found.append({name: envs.arrays[name][here].copy() for name in envs.program.fields})
             if k < MOST:
                 envs.arrays["action"][...] = player(envs).numpy().reshape(-1, 1, 1)
                 envs.step()
@@ -79,12 +78,6 @@ def positions(player: Player, count: int, seed: int) -> Simulator:
     return out
 
 
-def mixed(state: dict[str, NDArray[np.generic]]) -> NDArray[np.bool_]:
-    """Where legal moves differ in value."""
-    values = solved(state)
-    return values.max(1) > np.where(values == -2, 2, values).min(1)
-
-
 def solved(state: dict[str, NDArray[np.generic]]) -> NDArray[np.int8]:
     """`values_of_moves` of some envs' fields."""
     first = state["to_move"] == 0
@@ -92,11 +85,10 @@ def solved(state: dict[str, NDArray[np.generic]]) -> NDArray[np.int8]:
     return values_of_moves(own.astype(np.uint64), other.astype(np.uint64))
 
 
-def share_of_best(envs: Simulator, player: Player) -> float:
-    """How often a player chooses a best move."""
-    values = solved({name: np.asarray(envs.arrays[name]) for name in envs.program.fields})
+def best_moves(envs: Simulator, values: NDArray[np.int8], player: Player) -> NDArray[np.bool_]:
+    """In which positions a player chooses a best move."""
     chosen = values[np.arange(len(values)), player(envs).numpy()]
-    return float((chosen == values.max(1)).mean())
+    return np.asarray(chosen == values.max(1))
 
 
 def main() -> None:
@@ -122,13 +114,23 @@ def main() -> None:
                   f"95 % interval {score.interval[0]:.3f} to {score.interval[1]:.3f}", flush=True)  # fmt: skip
     sources = {"UCT with 100 playouts": searcher("uct", 100, None, 1), "random play": random_player}
     for source, plays in sources.items() if given.positions else ():
-        begin = time.process_time()
         envs = positions(plays, given.positions, given.seed)
-        print(f"{given.positions} positions of {source}, solved in {time.process_time() - begin:.0f} s", flush=True)
+        values = solved({name: np.asarray(envs.arrays[name]) for name in envs.program.fields})
+        differ = values.max(1) > np.where(values == -2, 2, values).min(1)
+        print(f"{given.positions} positions of {source}, moves differ in {differ.sum()}", flush=True)
         for name, player in {**players, f"UCT, {given.playouts} playouts": uct, "random": random_player}.items():
-            share = share_of_best(envs, player)
-            low, high = interval(share, given.positions)
-            print(f"  {name}: a best move in {share:.1%}, 95 % interval {low:.1%} to {high:.1%}", flush=True)
+            best = best_moves(envs, values, player)
+            shares = [
+                (kind, part.mean(), len(part)) for kind, part in (("", best), (" where moves differ", best[differ]))
+            ]
+            told = [f"{share:.1%} ({said(share, count)}){kind}" for kind, share, count in shares]
+            print(f"  {name}: a best move in {', '.join(told)}", flush=True)
+
+
+def said(share: float, count: int) -> str:
+    """The 95 % interval."""
+    low, high = interval(share, count)
+    return f"{low:.1%} to {high:.1%}"
 
 
 if __name__ == "__main__":

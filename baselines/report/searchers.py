@@ -104,7 +104,7 @@ def interval(share: float, count: int) -> tuple[float, float]:
     z = 1.96
     middle = (share + z * z / (2 * count)) / (1 + z * z / count)
     width = z / (1 + z * z / count) * math.sqrt(share * (1 - share) / count + z * z / (4 * count * count))
-    return middle - width, middle + width
+    return max(0.0, middle - width), min(1.0, middle + width)
 
 
 @torch.no_grad()
