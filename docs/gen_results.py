@@ -105,7 +105,7 @@ def lines(game: str, found: dict[str, Any]) -> list[tuple[str, str, str]]:
 
 
 def _title(scenario: str, measure: str) -> str:
-    name = measure if measure == "score" else f"return of {article(measure)}"
+    name = measure if measure in ("score", "return") else f"return of {article(measure)}"
     return name if scenario == "trained" else f"{scenario}: {name}"
 
 
@@ -114,8 +114,9 @@ def _scored(scores: dict[str, Any]) -> Iterator[tuple[str, str, str, str]]:
         if scenario.startswith("random "):
             continue
         if "score" in measures:
-            base = short(scores[f"random {scenario}"]["score"]["mean"])
-            yield scenario, "score", base, value(measures["score"])
+            for measure in (name for name in ("return", "score") if name in measures):
+                base = short(scores[f"random {scenario}"][measure]["mean"])
+                yield scenario, measure, base, value(measures[measure])
             continue
         groups = [g for g in measures if scenario == f"{g} trained, others random"] or list(measures)
         for group in groups:

@@ -17,7 +17,6 @@ import sys
 from pathlib import Path
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -26,6 +25,8 @@ from baselines.alphazero import evaluator, load
 from baselines.report.searchers import Player, interval, match, random_player, searcher
 from gpuzoo import Simulator, get
 from gpuzoo.core.backend_cpu import compile_host
+
+import torch  # isort: skip
 
 GAME = "ConnectFour-v0"
 SOLVER = Path(__file__).with_name("connect_four_solver.cpp")

@@ -166,7 +166,7 @@ def test_gnu_shogi(program):
     moves = ["7g7f", "3c3d", "8h2b+", "3a2b", "B*4e", "B*5e"]
     assert match("Shogi-v0", by_name(moves), engine, games=2, opening=0, max_moves=6) == Score(0, 2, 0)
     with pytest.raises(RuntimeError, match="refuses the move 1z1z"):
-        engine._move("1z1z")
+        engine.move("1z1z")
     engine.close()
 
 

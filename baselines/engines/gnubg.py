@@ -6,12 +6,11 @@ import itertools
 import re
 import socket
 
-from gpuzoo.envs.backgammon.backgammon import BAR, OFF, POINTS
-
 from .position import Position
 from .process import Program
 
 WAITS = re.compile(r"Waiting for a connection from ([\d.]+):(\d+)")
+POINTS, BAR, OFF = 24, 24, 26  # places of the field `board`; the opponent's bar and checkers off follow the own ones
 PLACE = "bar|off|\\d+"
 
 

@@ -25,7 +25,7 @@ class GnuShogi:
         self._program, self._depth = Program(command), depth
         self._made: list[str] | None = None  # moves on the program's board
 
-    def _move(self, line: str) -> str:
+    def move(self, line: str) -> str:
         """Sends a line, and returns the move that comes of it."""
         self._program.send(line)
         for reply in iter(self._program.read, None):
@@ -43,8 +43,8 @@ class GnuShogi:
                 self._program.send(line)
             self._made = []
         for name in history[len(self._made) :]:
-            self._move(name)
-        action = position.action(self._move("go"))
+            self.move(name)
+        action = position.action(self.move("go"))
         self._program.send("force")
         self._made = [*history, position.name(action)]
         return action
