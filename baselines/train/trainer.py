@@ -116,6 +116,7 @@ class Trainer:
                 "hidden": args.hidden, "encoder": args.encoder, "channels": args.channels, "memory": args.memory,
                 "activation": args.activation, "critic": args.critic, "normalize": args.normalize_observations,
                 "state_size": state_size(lay) if args.critic == "central" else 0, "seats": seats,
+                "action_parts": args.action_parts,
             }  # fmt: skip
             group, heads = groups[0], tuple(self.heads)
             if name in loaded:
