@@ -39,7 +39,7 @@ TAIL = """\
 
 - The score is that of the policy at the end of training, in {episodes} episodes that training did not see. Actions are
   sampled as in training. In board games the likeliest move is taken, a win counts 1 and a draw 0.5.
-- Where games of two are worth more or less than 1, as in poker, there is a return beside the score: chips or points per game.
+- Where games of two are worth more or less than 1, as in poker, there is a return beside the score: chips or points.
 - `a ± b` is the mean over {seeds} seeds and its standard error. A return is the mean over the agents of a group.
 - "Solved at" is a score that somebody published, or that follows from the rules. The game's page names its source.
 - In games of several agents each agent learns from its own observations (IPPO). MAPPO has a central critic, which sees
