@@ -42,7 +42,7 @@ def value(own, other, column):
     return -max(value(other, own, reply) for reply in range(7))
 
 
-@pytest.mark.parametrize("discs", [32, 34, 37, 40])
+@pytest.mark.parametrize("discs", [32, 34, 36, 37])
 def test_values_of_moves(strength, discs):
     envs = gpuzoo.Simulator(gpuzoo.get("ConnectFour-v0"), 400, device="cpu", threads=1, autoreset_mode="disabled")
     envs.reset(seed=discs)
@@ -54,4 +54,4 @@ def test_values_of_moves(strength, discs):
     own, other = np.where(first, *boards), np.where(first, *boards[::-1])
     want = [[value(int(a), int(b), column) for column in range(7)] for a, b in zip(own, other, strict=True)]
     np.testing.assert_array_equal(strength.values_of_moves(own, other), want)
-    assert {-1, 1} <= set(np.ravel(want).tolist()) or discs == 40
+    assert {-1, 1} <= set(np.ravel(want).tolist())
