@@ -25,11 +25,19 @@ from torch import Tensor, nn
 
 import gpuzoo
 from gpuzoo.core.simulator import Simulator
-from gpuzoo.search import Evaluate, Search, Settings
+from gpuzoo.search import Evaluate, Result, Search, Settings
 from gpuzoo.tensors import as_tensor
 
 from .report import checkpoint
 from .report.searchers import match, random_player, searcher
+
+#: by name: quarter turns of a board, and whether it is then seen in a mirror
+SYMMETRIES = {
+    "none": [(0, False)],
+    "mirror": [(0, False), (0, True)],
+    "turn": [(0, False), (2, False)],
+    "square": [(turns, mirrored) for mirrored in (False, True) for turns in range(4)],
+}
 
 
 def option(default: Any, text: str) -> Any:
@@ -52,6 +60,8 @@ class Args:
     exploring_moves: int = option(10, "with puct: so many moves of a game are drawn by visits, the others the best")
     replay: int = option(200_000, "positions that are remembered")
     reuse: float = option(3.0, "how often a position is learned from, on average")
+    symmetry: str = option("none", "ways to turn the board that change nothing: none, mirror, turn or square")
+    td_lambda: float = option(1.0, "1: values are learned from the ends of games; below: from later searches, too")
     batch: int = option(1024, "positions of a minibatch")
     lr: float = option(2e-3, "learning rate at the beginning; it falls to a tenth by a cosine")
     weight_decay: float = option(1e-4, "of AdamW")
@@ -62,7 +72,7 @@ class Args:
     opponent: int = option(1000, "random games that the opponent of evaluations plays for each move (UCT)")
     device: str = option("auto", "auto, cpu, cuda or cuda:1")
     threads: int = option(1, "CPU threads of the envs, and of torch")
-    bfloat16: int = option(0, "1: self-play evaluates in bfloat16, twice as fast where the processor has it")
+    bfloat16: int = option(0, "1: the network computes in bfloat16, twice as fast where the processor has it")
     out: str = option("", "folder for log.jsonl and checkpoints; none is written without it")
 
     def __post_init__(self) -> None:
@@ -71,6 +81,10 @@ class Args:
                 raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}.")
         if self.rule not in ("gumbel", "puct"):
             raise ValueError(f"rule must be gumbel or puct, not {self.rule!r}.")
+        if self.symmetry not in SYMMETRIES:
+            raise ValueError(f"symmetry must be one of {', '.join(SYMMETRIES)}, not {self.symmetry!r}.")
+        if not 0 <= self.td_lambda <= 1:
+            raise ValueError(f"td_lambda must be from 0 to 1, not {self.td_lambda}.")
         if self.replay < self.num_envs * self.num_steps:
             raise ValueError(f"replay must hold a phase of {self.num_envs * self.num_steps} moves, not {self.replay}.")
 
@@ -111,6 +125,33 @@ class Network(nn.Module):
         x = x.permute(0, 3, 1, 2) if self.image else x.flatten(1)
         x = self.body(torch.relu(self.stem(x))).flatten(1)
         return self.policy(x), self.value(x)[:, 0]
+
+
+def turned(board: Tensor, turns: int, mirrored: bool) -> Tensor:
+    """Boards (B, rows, columns, ...) after some quarter turns, and seen in a mirror."""
+    board = board.rot90(turns, (1, 2))
+    return board.flip(2) if mirrored else board
+
+
+def varied(observation: Tensor, policy: Tensor, symmetry: str) -> tuple[Tensor, Tensor]:
+    """Equal parts of a minibatch, each turned in one of the ways of a symmetry.
+
+    Args:
+        observation: (B, rows, columns, planes).
+        policy: (B, A): of the columns, or of all cells and then of actions that stay the same, such as passing.
+        symmetry: a key of `SYMMETRIES`.
+    """
+    ways = SYMMETRIES[symmetry]
+    if len(ways) == 1:
+        return observation, policy
+    rows, columns = observation.shape[1:3]
+    moves = rows * columns if policy.shape[1] >= rows * columns else columns
+    board, rest = policy[:, :moves].unflatten(1, (-1, columns)), policy[:, moves:]
+    seen, board = (
+        torch.cat([turned(part, *way) for part, way in zip(x.chunk(len(ways)), ways, strict=False)])
+        for x in (observation, board)
+    )
+    return seen, torch.cat([board.flatten(1), rest], 1)
 
 
 class Replay:
@@ -172,7 +213,7 @@ class SelfPlay:
 
     def play(self, evaluate: Evaluate, replay: Replay) -> dict[str, float]:
         """Some moves of all games go into the replay, each with the result for who made it, as far as it is known."""
-        steps, arrays = list[tuple[Tensor, ...]](), self.arrays
+        steps, arrays, weight = list[tuple[Tensor, ...]](), self.arrays, self.args.td_lambda
         for _ in range(self.args.num_steps):
             found = self.search.run(self.envs, evaluate)
             seen, mover = self.observation()
@@ -180,19 +221,25 @@ class SelfPlay:
             arrays["action"].copy_(action.view(-1, 1, 1).expand_as(arrays["action"]))
             self.envs.step()
             reward = arrays["reward"].gather(1, mover[:, None])[:, 0]
-            steps.append((seen.clone(), found.policy, mover, reward, arrays["ended"].clone()))
+            steps.append((seen.clone(), found.policy, searched(found), mover, reward, arrays["ended"].clone()))
         seen, after = self.observation()
         value = evaluate(seen, torch.ones(len(seen), self.search.tree.actions, dtype=torch.bool, device=seen.device))[1]
-        for seen, policy, mover, reward, ended in reversed(steps):
+        for seen, policy, searched_value, mover, reward, ended in reversed(steps):
             value = reward + torch.where(ended, 0.0, torch.where(after == mover, value, -value))
             replay.add(seen, policy, value)
-            after = mover
+            value, after = weight * value + (1 - weight) * searched_value, mover
         ends = torch.stack([ended for *_, ended in steps])
         self.moves += ends.numel()
         self.games += int(ends.sum())
         policy = torch.stack([policy for _, policy, *_ in steps])
         entropy = -(policy * policy.clamp_min(1e-12).log()).sum(-1).mean()
         return {"games": self.games, "moves": self.moves, "search_entropy": float(entropy)}
+
+
+def searched(found: Result) -> Tensor:
+    """(R,): the value of a root whose player follows the improved policy."""
+    weight = found.policy * (found.visits > 0)
+    return (weight * found.q).sum(1) / weight.sum(1).clamp_min(1e-9)
 
 
 def evaluator(network: Network, dtype: torch.dtype = torch.float32) -> Evaluate:
@@ -212,7 +259,10 @@ def learn(network: Network, optimizer: torch.optim.Optimizer, replay: Replay, ar
     losses = torch.zeros(2)
     for _ in range(count):
         observation, policy, target = replay.sample(args.batch)
-        logits, value = network(observation)
+        observation, policy = varied(observation, policy, args.symmetry)
+        with torch.autocast(observation.device.type, torch.bfloat16, enabled=bool(args.bfloat16)):
+            logits, value = network(observation)
+        logits, value = logits.float(), value.float()
         policy_loss, value_loss = F.cross_entropy(logits, policy), F.mse_loss(value, target)
         optimizer.zero_grad()
         (policy_loss + value_loss).backward()
@@ -262,7 +312,7 @@ def train(args: Args, log: Callable[[dict[str, float]], None] | None = None) -> 
     optimizer = torch.optim.AdamW(network.parameters(), args.lr, weight_decay=args.weight_decay)
     replay = Replay(args.replay, self_play.observation()[0], self_play.search.tree.actions)
     dtype = torch.bfloat16 if args.bfloat16 else torch.float32
-    start, evaluated = time.perf_counter(), 0.0
+    start, computed, evaluated = time.perf_counter(), time.process_time(), 0.0
     folder = Path(args.out) if args.out else None
     if folder:
         folder.mkdir(parents=True, exist_ok=True)
@@ -271,7 +321,8 @@ def train(args: Args, log: Callable[[dict[str, float]], None] | None = None) -> 
             group["lr"] = args.lr * (0.55 + 0.45 * math.cos(math.pi * share))
         metrics = self_play.play(evaluator(network, dtype), replay) | learn(network, optimizer, replay, args)
         minutes = (time.perf_counter() - start) / 60
-        metrics |= {"minutes": minutes, "moves_per_second": metrics["moves"] / minutes / 60}
+        cpu_minutes = (time.process_time() - computed) / 60
+        metrics |= {"minutes": minutes, "cpu_minutes": cpu_minutes, "moves_per_second": metrics["moves"] / minutes / 60}
         if minutes - evaluated >= args.evaluate_every:
             evaluated = minutes
             metrics |= strength(network, args, self_play.envs.device)

@@ -39,6 +39,7 @@ TAIL = """\
 
 - The score is that of the policy at the end of training, in {episodes} episodes that training did not see. Actions are
   sampled as in training. In board games the likeliest move is taken, a win counts 1 and a draw 0.5.
+- Where games of two are worth more or less than 1, as in poker, there is a return beside the score: chips or points.
 - `a ± b` is the mean over {seeds} seeds and its standard error. A return is the mean over the agents of a group.
 - "Solved at" is a score that somebody published, or that follows from the rules. The game's page names its source.
 - In games of several agents each agent learns from its own observations (IPPO). MAPPO has a central critic, which sees
@@ -124,7 +125,7 @@ def lines(game: str, found: dict[str, Any], name: str = "") -> list[tuple[str, s
 
 
 def _title(scenario: str, measure: str) -> str:
-    name = measure if measure == "score" else f"return of {article(measure)}"
+    name = measure if measure in ("score", "return") else f"return of {article(measure)}"
     return name if scenario == "trained" else f"{scenario}: {name}"
 
 
@@ -133,8 +134,9 @@ def _scored(scores: dict[str, Any]) -> Iterator[tuple[str, str, str, str]]:
         if scenario.startswith("random "):
             continue
         if "score" in measures:
-            base = short(scores[f"random {scenario}"]["score"]["mean"])
-            yield scenario, "score", base, value(measures["score"])
+            for measure in (name for name in ("return", "score") if name in measures):
+                base = short(scores[f"random {scenario}"][measure]["mean"])
+                yield scenario, measure, base, value(measures[measure])
             continue
         groups = [g for g in measures if scenario == f"{g} trained, others random"] or list(measures)
         for group in groups:

@@ -244,8 +244,8 @@ def score(args: Args, policies: Mapping[str, Policy], episodes: int, seed: int) 
 
     Returns:
         By scenario: the mean return of an agent of each group; in turn-based games instead how often each seat wins
-        against random players, and its score, where a draw is half a win. What is called ``random ...``
-        is the same with nobody trained.
+        against random players, and its score, where a draw is half a win; and its mean return, if games are worth more
+        or less than 1. What is called ``random ...`` is the same with nobody trained.
     """
     env, out = registry.get(args.game), {}
 
@@ -260,11 +260,13 @@ def score(args: Args, policies: Mapping[str, Policy], episodes: int, seed: int) 
         return out
     ((group, policy),) = policies.items()
     nobody = returns({})[group]
+    counts = bool(np.isin(nobody, (-1, 0, 1)).all())  # all that is won or lost is a game
     for seat in range(nobody.shape[1]):
         name = f"{group}_{seat}"
         for title, x in ((name, returns({name: policy})[group]), (f"random {name}", nobody)):
             points = np.sign(x[:, seat] - np.delete(x, seat, 1).max(1))
-            out[f"{title} against random play"] = results_of_games(points)
+            worth = {} if counts else {"return": float(x[:, seat].mean(dtype=np.float64))}
+            out[f"{title} against random play"] = worth | results_of_games(points)
     return out
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -17,6 +18,7 @@ from gpuzoo.search import Evaluate, Search, Settings
 from gpuzoo.search.settings import Rule
 from gpuzoo.tensors import as_tensor
 
+from ..train.networks import Policy
 from .tournament import Table, bradley_terry
 
 #: gets the envs of a match, and returns an action for who moves in each of them, int64 (envs,)
@@ -58,6 +60,26 @@ def searcher(
     return play
 
 
+def policy_player(policy: Policy) -> Player:
+    """A player that takes the likeliest actions of a policy that remembers nothing.
+
+    Raises:
+        ValueError: the policy has a memory.
+    """
+    if policy.recurrent:
+        raise ValueError("a policy with a memory plays whole games only, as `baselines.report.evaluation` does.")
+
+    def play(envs: Simulator) -> Tensor:
+        mover = as_tensor(envs.arrays[str(envs.env.turn)]).long()
+        here = torch.arange(envs.num_envs, device=mover.device)
+        seen, mask = (as_tensor(envs.arrays[name])[here, mover].unsqueeze(0) for name in ("observation", "action_mask"))
+        space: Any = next(iter(envs.layout.observation_spaces.values()))
+        out, _ = policy.act(seen.view(1, envs.num_envs, *space.shape))
+        return policy.actions.greedy(out, mask)[0, :, 0].long()
+
+    return play
+
+
 @dataclasses.dataclass(frozen=True)
 class Score:
     """Games that the first player of a match won, drew and lost."""
@@ -70,6 +92,19 @@ class Score:
     def points(self) -> float:
         """Share of the points, where a draw is worth one half."""
         return (self.wins + self.draws / 2) / (self.wins + self.draws + self.losses)
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The 95 % interval of the points."""
+        return interval(self.points, self.wins + self.draws + self.losses)
+
+
+def interval(share: float, count: int) -> tuple[float, float]:
+    """The 95 % interval of a share of ``count`` trials (Wilson, "Probable inference", 1927)."""
+    z = 1.96
+    middle = (share + z * z / (2 * count)) / (1 + z * z / count)
+    width = z / (1 + z * z / count) * math.sqrt(share * (1 - share) / count + z * z / (4 * count * count))
+    return max(0.0, middle - width), min(1.0, middle + width)
 
 
 @torch.no_grad()

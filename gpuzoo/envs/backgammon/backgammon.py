@@ -148,6 +148,15 @@ class Backgammon(EnvDef):
             right=f"player_{mover} ({COLOURS[mover]}) to move",
         )
 
+    def move_name(self, cfg: BackgammonConfig, state: Mapping[str, NDArray[Any]], action: int) -> str:
+        """The move of a checker by one die, such as ``13/7``, ``bar/22`` or ``6/off``, or ``-`` for none."""
+        source, die = action // SIDES, action % SIDES + 1
+        if source == 0:
+            return "-"
+        begin = 25 if source == 1 else 26 - source
+        end = begin - die
+        return f"{'bar' if source == 1 else begin}/{end if end > 0 else 'off'}"
+
     def presses(
         self, cfg: BackgammonConfig, state: Mapping[str, NDArray[Any]], action: int
     ) -> list[tuple[float, float] | str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -69,6 +70,11 @@ class Geometry:
             turns.append((self.size * dr + dc) % 64)
             arrivals.append(sum(1 << cell for cell in cells))
         return np.array(turns, np.uint64), np.array(arrivals, np.uint64)
+
+
+@functools.cache
+def _ways(size: int) -> list[tuple[int, int]]:
+    return Geometry(size).ways()
 
 
 class Board(EnvDef):
@@ -212,6 +218,14 @@ class Board(EnvDef):
         plane = action % (8 * (self.size - 1) + 17)
         return [*points, PROMOTED[plane // len(PROMOTIONS)] if plane < 9 else "queen"]
 
+    def move_name(self, cfg: Any, state: Mapping[str, NDArray[Any]], action: int) -> str:
+        """A move of the player to move as the Universal Chess Interface writes it, such as ``e2e4`` or ``e7e8q``."""
+        begin, end = self._squares(action, int(state["to_move"]))
+        plane, piece = action % (8 * (self.size - 1) + 17), PIECES[state["board"][int(state["moves"]) % HISTORY][begin]]
+        promotes = piece in "Pp" and end // self.size in (0, self.size - 1)
+        becomes = ("rbn"[plane // 3] if plane < 9 else "q") if promotes else ""
+        return f"{square_name(begin, self.size)}{square_name(end, self.size)}{becomes}"
+
     def _moved(self, state: Mapping[str, NDArray[Any]]) -> list[int]:
         """Where the last move began and ended."""
         action = int(state["last_move"])
@@ -221,7 +235,7 @@ class Board(EnvDef):
         """Where a move of a player begins and ends."""
         planes = 8 * (self.size - 1) + 17
         column, row = divmod(action // planes, self.size)
-        dr, dc = Geometry(self.size).ways()[action % planes]
+        dr, dc = _ways(self.size)[action % planes]
         rows = [row, row + dr]
         if mover == 1:
             rows = [self.size - 1 - r for r in rows]

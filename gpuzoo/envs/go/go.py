@@ -54,6 +54,8 @@ class Go(EnvDef):
     was there before (positional superko) loses at once. An illegal action of the player to move ends the game with -1
     for that player and 0 for the other; the board and the turn stay as they were.
 
+    **Records.** `gpuzoo.envs.go.sgf.Record` reads and writes games in SGF.
+
     **Otherwise than in Pgx.** There the seats are drawn: either player may be black. After an illegal action the
     other player has 1, and at the end all actions are legal. On large boards Pgx may take chains of very many liberties
     for chains with one, where a 32-bit product overflows.
@@ -162,6 +164,11 @@ class Go(EnvDef):
 
     def presses(self, cfg: GoConfig, state: Mapping[str, NDArray[Any]], action: int) -> list[tuple[float, float]]:
         return [] if action == cfg.size**2 else [(action % cfg.size, action // cfg.size)]
+
+    def move_name(self, cfg: GoConfig, state: Mapping[str, NDArray[Any]], action: int) -> str:
+        """A move as the Go Text Protocol writes it, such as ``D4`` or ``pass``; there is no column I."""
+        row, column = divmod(action, cfg.size)
+        return "pass" if row == cfg.size else f"{'ABCDEFGHJKLMNOPQRSTUVWXYZ'[column]}{cfg.size - row}"
 
 
 def _board(canvas: Canvas, size: int) -> None:

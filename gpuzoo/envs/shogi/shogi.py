@@ -226,6 +226,15 @@ class Shogi(EnvDef):
             right=f"player_{position.to_move} ({COLOURS[position.to_move]}){over or ' to move'}",
         )
 
+    def move_name(self, cfg: ShogiConfig, state: Mapping[str, NDArray[Any]], action: int) -> str:
+        """A move of the player to move as the Universal Shogi Interface writes it, such as ``7g7f+`` or ``P*5e``."""
+        (way, cell), turned = divmod(action, CELLS), int(state["to_move"]) == 1
+        end = _square_name(CELLS - 1 - cell if turned else cell)
+        if way >= 20:
+            return f"{piece_name(way - 20)}*{end}"
+        begin = _origin([int(piece) for piece in state["board"]], way % 10, cell)
+        return f"{_square_name(CELLS - 1 - begin if turned else begin)}{end}{'+' if way >= 10 else ''}"
+
     def presses(
         self, cfg: ShogiConfig, state: Mapping[str, NDArray[Any]], action: int
     ) -> list[tuple[float, float] | str]:
@@ -254,6 +263,11 @@ def _middle(cell: int, mover: int) -> tuple[float, float]:
     return pieces.middle(*divmod(cell if mover == 0 else CELLS - 1 - cell, 9))
 
 
+def _square_name(cell: int) -> str:
+    """Such as ``7g``, of a cell as black sees it."""
+    return f"{cell // 9 + 1}{'abcdefghi'[cell % 9]}"
+
+
 def _seen_by_black(position: Position, cell: int) -> int:
     """The cell of the last move."""
     return cell if position.to_move == 1 else CELLS - 1 - cell
@@ -263,7 +277,7 @@ def _last(position: Position, action: int) -> str:
     """The piece that moved, and where it is; a * stands for a drop."""
     way, cell = action // CELLS, _seen_by_black(position, action % CELLS)
     moved = piece_name(position.board[cell]).upper() + ("*" if way >= 20 else "")
-    return f"{moved} {cell // 9 + 1}{'abcdefghi'[cell % 9]}"
+    return f"{moved} {_square_name(cell)}"
 
 
 def _cells() -> list[tuple[int, int]]:

@@ -14,7 +14,6 @@ from gpuzoo.envs.chess.board import Geometry
 from gpuzoo.envs.chess.fen import Position
 
 pytestmark = pytest.mark.rotates
-WAYS = Geometry(8).ways()
 #: the six positions of the chess programming wiki, with their lines of 1 to 5 moves
 PERFT = {
     "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1": [20, 400, 8902, 197281, 4865609],
@@ -81,20 +80,6 @@ def test_lines_of_play(fen: str) -> None:
     assert replies == PERFT[fen][1]
 
 
-def move_of(action: int, board: chess.Board) -> chess.Move:
-    column, row = divmod(action // 73, 8)
-    plane = action % 73
-    dr, dc = WAYS[plane]
-    ends = [(row, column), (row + dr, column + dc)]
-    if board.turn == chess.BLACK:
-        ends = [(7 - r, c) for r, c in ends]
-    start, end = (chess.square(c, r) for r, c in ends)
-    promotion = None
-    if board.piece_type_at(start) == chess.PAWN and ends[1][0] in (0, 7):
-        promotion = (chess.ROOK, chess.BISHOP, chess.KNIGHT)[plane // 3] if plane < 9 else chess.QUEEN
-    return chess.Move(start, end, promotion)
-
-
 @pytest.mark.timeout(600)
 def test_whole_games() -> None:
     games, rng, moves = 100, np.random.default_rng(2), 0
@@ -106,9 +91,10 @@ def test_whole_games() -> None:
         for k in playing:
             mover = int(sim.arrays["to_move"][k])
             actions = np.flatnonzero(sim.arrays["action_mask"][k, mover])
-            ours = {move_of(int(a), boards[k]): int(a) for a in actions}
-            assert ours.keys() == {*boards[k].legal_moves}
             state = {name: sim.arrays[name][k] for name in ("board", *Position.__dataclass_fields__, "moves")}
+            ours = {chess.Move.from_uci(sim.env.move_name(sim.cfg, state, int(a))): int(a) for a in actions}
+            assert len(ours) == len(actions)
+            assert ours.keys() == {*boards[k].legal_moves}
             assert str(Position.of_state(state)) == boards[k].fen(en_passant="fen")
             move = list(ours)[rng.integers(len(ours))]
             sim.arrays["action"][k, mover] = ours[move]

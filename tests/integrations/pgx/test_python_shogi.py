@@ -10,7 +10,7 @@ import pytest
 import shogi
 
 from gpuzoo import Simulator, get
-from gpuzoo.envs.shogi.sfen import LETTERS, Position
+from gpuzoo.envs.shogi.sfen import Position
 from gpuzoo.envs.shogi.shogi import START
 
 pytestmark = pytest.mark.rotates
@@ -59,23 +59,6 @@ def test_lines_of_play(sfen: str) -> None:
     assert sum(1 for _ in shogi.Board(sfen).legal_moves) == PERFT[sfen][0]
 
 
-def usi_of(state: Mapping[str, Any], action: int) -> str:
-    """The move in the notation of the Universal Shogi Interface."""
-    way, to = divmod(action, 81)
-    if way >= 20:
-        return f"{LETTERS[way - 20]}*{name_of(to, state)}"
-    steps = [-1, 8, -10, 9, -9, 1, 10, -8, 7, -11]
-    start = to - steps[way % 10]
-    while state["board"][start] < 0:
-        start -= steps[way % 10]
-    return name_of(start, state) + name_of(to, state) + ("+" if way >= 10 else "")
-
-
-def name_of(cell: int, state: Mapping[str, Any]) -> str:
-    column, row = divmod(cell if state["to_move"] == 0 else 80 - cell, 9)
-    return f"{column + 1}{'abcdefghi'[row]}"
-
-
 @pytest.mark.timeout(900)
 def test_whole_games() -> None:
     games, rng, moves, mates = 30, np.random.default_rng(2), 0, 0
@@ -87,7 +70,8 @@ def test_whole_games() -> None:
             state = {name: sim.arrays[name][k] for name in (*NEEDED, "last_move")}
             mover = int(state["to_move"])
             assert str(Position.of_state(state)) == boards[k].sfen()
-            legal = {usi_of(state, int(a)): int(a) for a in np.flatnonzero(sim.arrays["action_mask"][k, mover])}
+            actions = np.flatnonzero(sim.arrays["action_mask"][k, mover])
+            legal = {sim.env.move_name(sim.cfg, state, int(a)): int(a) for a in actions}
             assert legal.keys() == {move.usi() for move in boards[k].legal_moves}
             assert sim.arrays["observation"][k].reshape(2, 81, 119)[mover, 0, 118] == boards[k].is_check()
             move = list(legal)[rng.integers(len(legal))]

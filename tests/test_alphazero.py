@@ -1,0 +1,126 @@
+"""AlphaZero: symmetries, targets, and a run of a few seconds. tests/test_search.py is about the search."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import gpuzoo  # noqa: E402
+from baselines import alphazero  # noqa: E402
+from baselines.alphazero import SYMMETRIES, Args, SelfPlay, searched, turned, varied  # noqa: E402
+from gpuzoo.search import Result  # noqa: E402
+
+TINY = {"num_envs": 16, "num_steps": 4, "simulations": 4, "batch": 32, "channels": 8, "blocks": 1, "replay": 256}
+
+
+def played(game, moves, **config):
+    """The observation of the player to move after some moves, (1, rows, columns, planes)."""
+    envs = gpuzoo.Simulator(gpuzoo.get(game), 1, device="cpu", autoreset_mode="disabled", **config)
+    envs.reset(seed=0)
+    for move in moves:
+        envs.arrays["action"][...] = move
+        envs.step()
+    shape = next(iter(envs.layout.observation_spaces.values())).shape
+    return torch.from_numpy(envs.arrays["observation"][0, len(moves) % 2].reshape(1, *shape).copy())
+
+
+def board_moves(rng, size, count):
+    return rng.permutation(size * size)[:count].tolist()
+
+
+@pytest.mark.parametrize(
+    ("name", "symmetry", "config"),
+    [("ConnectFour-v0", "mirror", {}), ("Go-v0", "square", {"size": 5}), ("TicTacToe-v0", "square", {})],
+)
+def test_symmetries_of_games(name, symmetry, config):
+    """A game whose moves are all turned is seen turned."""
+    rng = np.random.default_rng(0)
+    size = {"ConnectFour-v0": 7, "Go-v0": 5, "TicTacToe-v0": 3}[name]
+    moves = [3, 3, 2, 0, 6, 1] if name == "ConnectFour-v0" else board_moves(rng, size, 4)
+    actions = {"ConnectFour-v0": 7, "Go-v0": 26, "TicTacToe-v0": 9}[name]
+    ways = SYMMETRIES[symmetry]
+    seen = played(name, moves, **config).repeat(len(ways), 1, 1, 1)
+    policies = [torch.eye(actions)[move].repeat(len(ways), 1) for move in moves]
+    again = [varied(seen, policy, symmetry) for policy in policies]
+    for k in range(len(ways)):
+        there = [int(policy[k].argmax()) for _, policy in again]
+        assert torch.equal(again[0][0][k], played(name, there, **config)[0])
+    if actions == 26:
+        passing = varied(seen, torch.eye(26)[25].repeat(len(ways), 1), symmetry)[1]
+        assert (passing.argmax(1) == 25).all()
+
+
+def test_turned():
+    board = torch.arange(6).view(1, 2, 3)
+    assert turned(board, 0, True).tolist() == [[[2, 1, 0], [5, 4, 3]]]
+    assert turned(board, 2, False).tolist() == [[[5, 4, 3], [2, 1, 0]]]
+
+
+def test_parts_of_a_minibatch_that_is_no_multiple():
+    seen, policy = torch.rand(11, 5, 5, 2), torch.rand(11, 26)
+    found = varied(seen, policy, "square")
+    assert found[0].shape == seen.shape
+    torch.testing.assert_close(found[1].sum(1), policy.sum(1))
+
+
+def test_the_value_that_a_search_found():
+    policy, visits = torch.tensor([[0.5, 0.25, 0.25]]), torch.tensor([[3, 1, 0]])
+    found = Result(torch.tensor([0]), policy, torch.zeros(1), visits, torch.tensor([[0.4, -0.2, 0.0]]))
+    torch.testing.assert_close(searched(found), torch.tensor([0.2]))
+
+
+@pytest.mark.parametrize("td_lambda", [0.0, 1.0])
+def test_targets(td_lambda):
+    """With 1 all positions before an end have its result; with 0 those one move before it alone."""
+    args = Args(
+        "TicTacToe-v0", device="cpu", td_lambda=td_lambda, **TINY | {"num_envs": 64, "num_steps": 12, "replay": 768}
+    )
+    self_play = SelfPlay(args)
+    kept = []
+
+    class Kept:
+        def add(self, observation, policy, value):
+            kept.append(value.clone())
+
+    def evaluate(observation, legal):
+        return torch.zeros(legal.shape), torch.zeros(len(legal))
+
+    self_play.play(evaluate, Kept())
+    first = torch.stack(kept[::-1])[:5]  # no game of tic-tac-toe ends before its fifth move
+    assert (first.abs() <= 1).all()
+    whole = (first.abs() == 1) | (first == 0)
+    assert bool(whole.all()) == (td_lambda == 1.0)
+
+
+@pytest.mark.parametrize("options", [{}, {"bfloat16": 1, "symmetry": "mirror", "td_lambda": 0.8}, {"rule": "puct"}])
+def test_a_run(tmp_path, options):
+    args = Args("ConnectFour-v0", minutes=0.02, device="cpu", out=str(tmp_path), **TINY | options)
+    rows = []
+    network = alphazero.train(args, log=rows.append)
+    assert rows
+    assert rows[-1]["cpu_minutes"] > 0
+    again, about = alphazero.load(tmp_path / "network.safetensors")
+    assert about == args
+    for name, tensor in network.state_dict().items():
+        assert torch.equal(again.state_dict()[name], tensor)
+    assert len((tmp_path / "log.jsonl").read_text().splitlines()) == len(rows)
+    assert json.loads((tmp_path / "log.jsonl").read_text().splitlines()[0])["moves"] > 0
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"symmetry": "knot"}, "symmetry must be one of none, mirror, turn, square, not 'knot'"),
+        ({"td_lambda": 2.0}, "td_lambda must be from 0 to 1"),
+        ({"rule": "minimax"}, "rule must be gumbel or puct"),
+        ({"batch": 0}, "batch must be at least 1"),
+        ({"replay": 10}, "replay must hold a phase"),
+    ],
+)
+def test_options_that_cannot_work(wrong, message):
+    with pytest.raises(ValueError, match=message):
+        Args(**wrong)
