@@ -2,9 +2,9 @@
 
     python scripts/make_sudoku.py gpuzoo/envs/jumanji/sudoku.npz [--puzzles 1000] [--seed 1]
 
-A board is filled at random, and digits are taken out in a random order as long as the solution stays the only one, until
-as many are left as were drawn. Jumanji's 10,000 "mixed" puzzles have 39 on average, with a standard deviation of 6, and
-from 25 to 77; the 1000 "very easy" ones have 46 to 80, all numbers about as often.
+A board is filled at random, and digits are taken out in a random order as long as the solution stays the only one,
+until as many are left as were drawn. Jumanji's 10,000 "mixed" puzzles have 39 on average, with a standard deviation of
+6, and from 25 to 77; the 1000 "very easy" ones have 46 to 80, all numbers about as often.
 """
 
 from __future__ import annotations

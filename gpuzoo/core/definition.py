@@ -15,7 +15,7 @@ import itertools
 import math
 import re
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -219,6 +219,13 @@ class EnvDef:
     def action_space(self, cfg: Any, group: str) -> spaces.Space[Any]:
         """Discrete, MultiDiscrete or bounded Box space of one agent's action, the same kind for all groups."""
         raise NotImplementedError(f"{type(self).__name__} must define action_space(cfg, group)")
+
+    def action_parts(self, cfg: Any, group: str) -> Sequence[int]:
+        """Choices of each part of a Discrete action that counts all combinations of them, the last part fastest.
+
+        `baselines` can choose such parts one after the other. Without parts it is empty.
+        """
+        return ()
 
     def observation_names(self, cfg: Any, group: str) -> Mapping[str, int]:
         """Names of the numbers of an observation, in order, for tables: name -> how many numbers it covers.

@@ -5,11 +5,11 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
 
 from gymnasium import spaces
 
-from gpuzoo.core.definition import Config, param
+from gpuzoo.core.definition import Config, EnvDef, param
 
 
 @dataclasses.dataclass(frozen=True)
@@ -21,6 +21,16 @@ class FactoredConfig(Config):
     )
 
 
-def factored(cfg: FactoredConfig, parts: Sequence[int]) -> spaces.Discrete | spaces.MultiDiscrete:
-    """The space of actions whose parts have so many choices."""
-    return spaces.Discrete(math.prod(parts)) if cfg.action_form == "flat" else spaces.MultiDiscrete([*parts])
+class Factored(EnvDef):
+    """A game whose actions consist of parts."""
+
+    def factors(self, cfg: Any) -> list[int]:
+        """Choices of each part."""
+        raise NotImplementedError(f"{type(self).__name__} must define factors(cfg)")
+
+    def action_space(self, cfg: Any, group: str) -> spaces.Discrete | spaces.MultiDiscrete:
+        factors = self.factors(cfg)
+        return spaces.Discrete(math.prod(factors)) if cfg.action_form == "flat" else spaces.MultiDiscrete(factors)
+
+    def action_parts(self, cfg: Any, group: str) -> Sequence[int]:
+        return tuple(self.factors(cfg)) if cfg.action_form == "flat" else ()

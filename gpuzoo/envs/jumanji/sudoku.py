@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from gpuzoo.core.assets import Asset
 from gpuzoo.core.definition import Field, param
-from gpuzoo.envs.jumanji.factored import FactoredConfig, factored
+from gpuzoo.envs.jumanji.factored import Factored, FactoredConfig
 from gpuzoo.envs.jumanji.instances import InstanceConfig, OfInstances, Part
 from gpuzoo.render import Canvas
 
@@ -38,7 +38,7 @@ class SudokuConfig(FactoredConfig, InstanceConfig):
     )
 
 
-class Sudoku(OfInstances):
+class Sudoku(Factored, OfInstances):
     """Sudoku: each row, each column and each of the nine boxes is to hold the digits 1 to 9 once.
 
     Each step writes a digit into an empty cell. It stays there, so a wrong one cannot be taken back.
@@ -119,8 +119,8 @@ class Sudoku(OfInstances):
     def observation_space(self, cfg: SudokuConfig, group: str) -> spaces.Box:
         return spaces.Box(-1, SIDE - 1, (SIDE, SIDE), np.int8)
 
-    def action_space(self, cfg: SudokuConfig, group: str) -> spaces.Discrete | spaces.MultiDiscrete:
-        return factored(cfg, [SIDE] * 3)
+    def factors(self, cfg: SudokuConfig) -> list[int]:
+        return [SIDE] * 3
 
     def observation_names(self, cfg: SudokuConfig, group: str) -> dict[str, int]:
         return {"digit in a cell of the row": SIDE}
@@ -173,6 +173,6 @@ def puzzles(database: str) -> NDArray[np.int8]:
     if database == "dummy":
         return np.array([[[int(digit) for digit in row] for row in DUMMY]], np.int8)
     if database in Sudoku.assets:
-        return np.load(io.BytesIO(Sudoku.assets[database].read())).astype(np.int8)
+        return np.ascontiguousarray(np.load(io.BytesIO(Sudoku.assets[database].read())), np.int8)
     with np.load(io.BytesIO(Sudoku.assets["puzzles"].read())) as file:
         return np.ascontiguousarray(file[database], np.int8)

@@ -75,7 +75,7 @@ def test_actions_in_parts():
             assert ((game.sim.arrays["board"] != before).sum(1)[live] == 1).all()
         actions = game.any_actions(np.random.default_rng(seed), legal=False)
         board = game.sim.arrays["board"].copy()
-        whole = np.asarray(game.state_of(game.arrays()).action_mask)[np.arange(1000), *actions.T]
+        whole = np.asarray(game.state_of(game.arrays()).action_mask)[(np.arange(1000), *actions.T)]
         game.sim.arrays["action"][:, 0] = actions
         game.sim.step()
         assert ((game.sim.arrays["board"] != board).any(1) == whole)[live].all()
@@ -106,7 +106,10 @@ def test_steps_from_drawn_states():
 @pytest.mark.parametrize("name", ["Sudoku-v0", "Sudoku-very-easy-v0"])
 def test_puzzles(name):
     """Ours have as many digits as Jumanji's. They are valid, and each one is drawn as often as others."""
-    own, others = puzzles("mixed" if name == "Sudoku-v0" else "very-easy"), np.asarray(jumanji.make(name)._generator._boards)
+    own, others = (
+        puzzles("mixed" if name == "Sudoku-v0" else "very-easy"),
+        np.asarray(jumanji.make(name)._generator._boards),
+    )
     counts, other_counts = ((boards > 0).sum((1, 2)) for boards in (own, others))
     assert abs(counts.mean() - other_counts.mean()) < 1
     assert abs(counts.std() - other_counts.std()) < 1
