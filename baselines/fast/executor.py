@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from ..train import distributed
+from ..train.autoregressive import Autoregressive
 from ..train.executor import Draw, Plain
 from ..train.learner import Learner
 from ..train.loss import COLUMNS, Hyper, Numbers
@@ -72,6 +73,8 @@ class Fast(Plain):
             self._loss(learner.policy, COLUMNS, trainer.rollout.mask is not None, trainer.objective, trainer.hyper)
         if not all(player.policy.builtin for player in trainer.rollout.players.values()):
             self._left.add("the networks")
+        if any(isinstance(player.policy.actions, Autoregressive) for player in trainer.rollout.players.values()):
+            self._left.add("autoregressive actions")
         # A captured graph does the same each time, which is known only of our own code.
         hooks = (getattr(type(trainer), name) for name in ("learn", "on_rollout", "networks"))
         self._captures = not self._left and all(hook.__module__.startswith(PACKAGE + ".") for hook in hooks)
@@ -89,6 +92,8 @@ class Fast(Plain):
         if self.on_cpu:
             for network in draws.policy.networks:
                 network.mlp = fused.mlp
+        if isinstance(draws.policy.actions, Autoregressive):
+            return super().sampler(draws)
         sampling = self._sampling[draws.name] = Sampling(draws)
         return sampling
 
@@ -98,9 +103,13 @@ class Fast(Plain):
         key = (rollout, *rollout.players.values(), rollout.opponents, torch.get_num_threads())
         if key != self._played:
             self._played, self._play = key, None
-            if not self.on_cpu and all(p.policy.builtin for p in rollout.players.values()):
+            if (
+                not self.on_cpu
+                and "autoregressive actions" not in self._left
+                and all(p.policy.builtin for p in rollout.players.values())
+            ):
                 self._play = captured(lambda: super(Fast, self).play(rollout), self.device)
-        elif self._play is None and Steps.serves(rollout):
+        elif self._play is None and self._sampling.keys() >= rollout.players.keys() and Steps.serves(rollout):
             self._play = self._planned(rollout)
         if self._play is None:
             super().play(rollout)
@@ -177,10 +186,11 @@ class Fast(Plain):
                 return None
             if unchanged(found[0], loss):
                 return found[1]
-        traced = trace(loss, names, tuple(hyper))
+        traced = None if isinstance(policy.actions, Autoregressive) else trace(loss, names, tuple(hyper))
         if traced is None:
             self._losses[key] = None
-            self._left.add("the loss")
+            if not isinstance(policy.actions, Autoregressive):
+                self._left.add("the loss")
             return None
         formula = Formula(traced.code, names, tuple(hyper), traced.numbers, policy.actions, masked)
         compiled = Loss(formula, policy.flat.device)

@@ -73,6 +73,8 @@ class Args:
     sequence: int = option(0, "steps that a recurrent policy is trained through; 0: the whole rollout")
     critic: str = option("separate", "separate, shared (all layers but the last are the actor's) or central (a network "
                                      "that sees what all agents see)")  # fmt: skip
+    autoregressive: bool = option(False, "choose the parts of an action one after the other, each knowing those "
+                                         "before; for games with actions of several parts")  # fmt: skip
     log_std_init: float = option(0.0, "logarithm of the first deviation of Box actions; where large random actions end "
                                       "in a bad habit, -1 or -2 may avoid it")  # fmt: skip
     lr: float = option(2.5e-4, "Adam's step size", sweep=True)
@@ -171,6 +173,12 @@ class Args:
             if self.encoder == "cnn" and (choices(space) or len(space.shape or ()) != 3):
                 raise ValueError(f"a CNN needs observations of shape (height, width, channels), not {space}.")
             self._check_batch(name, sum(lay.groups[g] for g in groups))
+            parts = {g: tuple(env.action_parts(cfg, g)) for g in groups}
+            if self.autoregressive and (not parts[groups[0]] or len({*parts.values()}) > 1):
+                raise ValueError(
+                    f"autoregressive is for Discrete actions that count the combinations of several parts, as "
+                    f"{env.id} with these parameters does not have for {groups[0]}."
+                )
         if self.pool:
             self._check_pool(env, lay.agents, len(players))
         if self.random_opponents:

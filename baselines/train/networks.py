@@ -15,6 +15,7 @@ from torch.nn import functional
 from gpuzoo.core.definition import choices
 
 from .actions import Actions
+from .autoregressive import Autoregressive
 from .encoders import choose
 from .layers import Network, Scale
 
@@ -50,7 +51,12 @@ class Agents:
     @property
     def outputs(self) -> int:
         """Numbers that a network says of the action: the logits of all choices, or the means of a Box."""
-        return Actions(self.action_space).outputs
+        return actions_of(self.action_space, self.options.get("factors", ())).outputs
+
+
+def actions_of(space: spaces.Space[Any], factors: Sequence[int] = (), device: torch.device | str = "cpu") -> Actions:
+    """The distributions over an action space; with ``factors`` its parts are chosen one after the other."""
+    return Autoregressive(space, factors, device) if factors else Actions(space, device)
 
 
 def feature_shape(space: spaces.Space[Any]) -> tuple[int, ...]:
@@ -78,6 +84,7 @@ class Policy(nn.Module):
         seats: agents of an env that the policy plays; a central critic has a value for each.
         normalize: observations (and states) by their running mean and deviation.
         heads: names of further heads of the critic; values are then (..., 1 + heads).
+        factors: choices of the parts of an action, which are then chosen one after the other; see `Autoregressive`.
         device: where it lies.
 
     Attributes:
@@ -110,9 +117,10 @@ class Policy(nn.Module):
         seats: int = 1,
         normalize: bool = False,
         heads: Sequence[str] = (),
+        factors: Sequence[int] = (),
         device: torch.device | str = "cpu",
     ) -> None:
-        self._begin(observation_space, action_space, len(seeds), normalize, heads, device)
+        self._begin(observation_space, action_space, len(seeds), normalize, heads, factors, device)
         shape = feature_shape(observation_space)
         if encoder == "cnn" and len(shape) != 3:
             raise ValueError(f"a CNN needs observations of shape (height, width, channels), not {observation_space}.")
@@ -121,6 +129,7 @@ class Policy(nn.Module):
             "hidden": list(hidden), "encoder": encoder, "channels": list(channels), "memory": memory,
             "activation": activation, "critic": critic, "state_size": state_size, "seats": seats,
             "normalize": normalize, **({"heads": list(heads)} if heads else {}),
+            **({"factors": list(factors)} if factors else {}),
         }  # fmt: skip
         self.central, self.seats = critic == "central", seats
         shape = shape if encoder == "cnn" else (int(np.prod(shape)),)
@@ -144,12 +153,13 @@ class Policy(nn.Module):
         members: int,
         normalize: bool,
         heads: Sequence[str],
+        factors: Sequence[int],
         device: torch.device | str,
     ) -> None:
         """What does not depend on the networks."""
         super().__init__()
         self.observation_space, self.action_space = observation_space, action_space
-        self.one_hot, self.actions = choices(observation_space), Actions(action_space, device)
+        self.one_hot, self.actions = choices(observation_space), actions_of(action_space, factors, device)
         self.members, self.normalize, self.heads, self.device = members, normalize, tuple(heads), torch.device(device)
 
     def _finish(self, state_size: int) -> None:

@@ -118,6 +118,8 @@ class Trainer:
                 "state_size": state_size(lay) if args.critic == "central" else 0, "seats": seats,
             }  # fmt: skip
             group, heads = groups[0], tuple(self.heads)
+            if args.autoregressive:
+                options["factors"] = self.simulator.env.action_parts(self.simulator.cfg, group)
             if name in loaded:
                 options = {k: v for k, v in loaded[name][0].items() if k not in ("heads", "module")}
                 heads = tuple(loaded[name][0].get("heads", ()))
