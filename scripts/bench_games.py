@@ -68,8 +68,8 @@ def turns(game: str, name: str) -> Pair:
     return Pair(game, {}, {"pettingzoo_turns": f"pettingzoo.classic.rlcard_envs.{name}"})
 
 
-def jumanji(game: str) -> Pair:
-    return Pair(game, {}, {"jumanji": game})
+def jumanji(game: str, **more: Any) -> Pair:
+    return Pair(game, {}, {"jumanji": game} | more)
 
 
 def smax(scenario: str) -> Pair:
@@ -190,6 +190,10 @@ PAIRS = (
     jumanji("RubiksCube-partly-scrambled-v0"),
     jumanji("JobShop-v0"),
     jumanji("Sudoku-v0"),
+    jumanji("FlatPack-v0", jumanji=["FlatPack-v0", {}, 64], envpool="FlatPack-v0"),
+    jumanji("BinPack-v2", jumanji=["BinPack-v2", {}, 512], envpool="BinPack-v2"),
+    jumanji("MMST-v0", jumanji=["MMST-v0", {}, 512], envpool="MMST-v0"),
+    Pair("Sokoban-v0", {"levels": "toy"}, {"jumanji": ["Sokoban-v0", {"generator": "toy"}]}),
 )
 
 
