@@ -56,7 +56,9 @@ GZ float volume_of_item(Env e, int item) {
 
 // The largest spaces first, and what fits into them.
 GZ bool look(Env e) {
+  GZ_ROLLED
   for (int k = 0; k < SPACES; ++k) e.volume[k] = e.ems_mask[k] ? volume_of(space_at(e.ems, k)) : 0.f;
+  GZ_ROLLED
   for (int k = 0; k < SPACES; ++k) {
     const float volume = e.volume[k];
     int rank = 0;
@@ -65,11 +67,13 @@ GZ bool look(Env e) {
     e.sorted_ems[rank] = (i16)k;
   }
   u64 any = 0ull;
+  GZ_ROLLED
   for (int k = 0; k < SEEN; ++k) {
     const int number = e.sorted_ems[k];
     const Space s = space_at(e.ems, number);
     for (int w = 0; w < WORDS; ++w) {
       u64 fits = 0ull;
+      GZ_ROLLED
       for (int item = 64 * w; e.ems_mask[number] && item < min(ITEMS, 64 * w + 64); ++item) {
         const bool small = (e.items(item, 0) <= s.x2 - s.x1) & (e.items(item, 1) <= s.y2 - s.y1) &
                            (e.items(item, 2) <= s.z2 - s.z1);
@@ -83,6 +87,7 @@ GZ bool look(Env e) {
 }
 
 GZ int free_item(Env e) {
+  GZ_ROLLED
   for (int item = 0; item < ITEMS; ++item)
     if (!e.items_mask[item]) return item;
   return 0;
@@ -99,9 +104,11 @@ GZ void split_off(Env e, int item, int axis, int from, int to) {
 
 GZ int drawn_item(Env e, int axis, int tried) {
   int total = 0;
+  GZ_ROLLED
   for (int item = 0; item < ITEMS; ++item)
     total += e.items_mask[item] ? e.parts(item, 2 * axis + 1) - e.parts(item, 2 * axis) : 0;
   int left = random_int(e, tried, 1, total);
+  GZ_ROLLED
   for (int item = 0; item < ITEMS; ++item) {
     left -= e.items_mask[item] ? e.parts(item, 2 * axis + 1) - e.parts(item, 2 * axis) : 0;
     if (left < 0) return item;
@@ -120,6 +127,7 @@ GZ void split(Env e, int tried) {
   } else {
     const int number = 1 + random_int(e, tried, 4, Config::split_num_same_items);
     e.parts(item, 2 * axis + 1) = (i16)(from + (int)((float)length / (float)number));
+    GZ_ROLLED
     for (int k = 1; k < number; ++k)
       split_off(e, item, axis, from + (int)((float)(k * length) / (float)number),
                 from + (int)((float)((k + 1) * length) / (float)number));
@@ -128,6 +136,7 @@ GZ void split(Env e, int tried) {
 
 GZ int count_items(Env e) {
   int count = 0;
+  GZ_ROLLED
   for (int item = 0; item < ITEMS; ++item) {
     e.items_mask[item] = e.items_mask[item] && !is_empty(space_at(e.parts, item));
     count += (int)e.items_mask[item];
@@ -137,12 +146,15 @@ GZ int count_items(Env e) {
 
 // The container is divided into items.
 GZ void draw_items(Env e) {
+  GZ_ROLLED
   for (int item = 0; item < ITEMS; ++item) {
     put_space(e.parts, item, container());
     e.items_mask[item] = item == 0;
   }
   const int enough = e.size - Config::split_num_same_items + 1;
+  GZ_ROLLED
   for (int tried = 0; count_items(e) < enough && tried < TRIES; ++tried) split(e, tried);
+  GZ_ROLLED
   for (int item = 0; item < ITEMS; ++item)
     for (int axis = 0; axis < AXES; ++axis)
       e.items(item, axis) = (i16)(e.parts(item, 2 * axis + 1) - e.parts(item, 2 * axis));
@@ -153,6 +165,7 @@ GZ void reset(Env e) {
     const int given = INSTANCES > 0 ? given_instance(e, 0) : 0;
     e.size = INSTANCES > 0 ? (int)e.given_size[given] : drawn_size(e);
     if (INSTANCES > 0) {
+      GZ_ROLLED
       for (int item = 0; item < ITEMS; ++item) {
         for (int axis = 0; axis < AXES; ++axis)
           e.items(item, axis) = (i16)e.given_items[AXES * (ITEMS * given + item) + axis];
@@ -161,10 +174,12 @@ GZ void reset(Env e) {
     } else {
       draw_items(e);
     }
+    GZ_ROLLED
     for (int k = 0; k < SPACES; ++k) {
       put_space(e.ems, k, k == 0 ? container() : Space{0, 0, 0, 0, 0, 0});
       e.ems_mask[k] = k == 0;
     }
+    GZ_ROLLED
     for (int item = 0; item < ITEMS; ++item) {
       e.items_placed[item] = false;
       for (int axis = 0; axis < AXES; ++axis) e.items_location(item, axis) = 0;
@@ -175,8 +190,10 @@ GZ void reset(Env e) {
 
 GZ int choose(Env e, int, u32 bits) {
   int count = 0;
+  GZ_ROLLED
   for (int k = 0; k < SEEN * WORDS; ++k) count += popcount(e.fitting[k]);
   int left = (int)mulhi(bits, (u32)count);
+  GZ_ROLLED
   for (int k = 0; k < SEEN * WORDS; ++k) {
     const u64 word = e.fitting[k];
     const int here = popcount(word);
@@ -189,6 +206,7 @@ GZ int choose(Env e, int, u32 bits) {
 // The spaces that an item splits: `split_ems`, as many as are returned. They are free now.
 GZ int remove_split_spaces(Env e, Space item) {
   int count = 0;
+  GZ_ROLLED
   for (int k = 0; k < SPACES; ++k) {
     const Space s = space_at(e.ems, k);
     if (!e.ems_mask[k] || is_empty(common(s, item))) continue;
@@ -201,9 +219,11 @@ GZ int remove_split_spaces(Env e, Space item) {
 
 // Whether another part of the split spaces holds this one, and is not the same.
 GZ bool is_within_other_part(Env e, Space s, Space item, int count) {
+  GZ_ROLLED
   for (int k = 0; k < count; ++k) {
     const Space whole = space_at(e.split_ems, k);
     if (!is_within(s, whole)) continue;
+    GZ_ROLLED
     for (int direction = 0; direction < DIRECTIONS; ++direction) {
       const Space other = beside(whole, item, direction);
       if (!is_empty(other) && is_within(s, other) && !is_within(other, s)) return true;
@@ -215,6 +235,7 @@ GZ bool is_within_other_part(Env e, Space s, Space item, int count) {
 // In a free place. If there is none, it takes that of the first one.
 GZ void add_space(Env e, Space s) {
   int place = FULL;
+  GZ_ROLLED
   for (int k = 0; k < SPACES; ++k) {
     if (e.ems_mask[k] && is_within(s, space_at(e.ems, k))) return;
     place = place == FULL && !e.ems_mask[k] ? k : place;
@@ -233,7 +254,9 @@ GZ void pack(Env e, int number, int item) {
   e.items_location(item, 2) = (i16)ems.z1;
   e.items_placed[item] = true;
   const int count = remove_split_spaces(e, placed);
+  GZ_ROLLED
   for (int direction = 0; direction < DIRECTIONS; ++direction)
+    GZ_ROLLED
     for (int k = 0; k < count; ++k) {
       const Space part = beside(space_at(e.split_ems, k), placed, direction);
       if (!is_empty(part) && !is_within_other_part(e, part, placed, count)) add_space(e, part);
@@ -242,6 +265,7 @@ GZ void pack(Env e, int number, int item) {
 
 GZ float filled(Env e) {
   float sum = 0.f;
+  GZ_ROLLED
   for (int item = 0; item < ITEMS; ++item) sum += e.items_placed[item] ? volume_of_item(e, item) : 0.f;
   return sum / volume_of(container());
 }
@@ -268,6 +292,7 @@ GZ void observe(Env e) {
     const Space whole = container();
     const bool unit = Config::normalize_dimensions;
     const float x = unit ? (float)whole.x2 : 1.f, y = unit ? (float)whole.y2 : 1.f, z = unit ? (float)whole.z2 : 1.f;
+    GZ_ROLLED
     for (int k = 0; k < SEEN; ++k) {
       const int number = e.sorted_ems[k];
       const Space s = space_at(e.ems, number);
@@ -280,6 +305,7 @@ GZ void observe(Env e) {
       row[5] = (float)s.z2 / z;
       row[6] = (float)(e.ems_mask[number] != 0);
     }
+    GZ_ROLLED
     for (int item = 0; item < ITEMS; ++item) {
       Row row = e.observation + 7 * SEEN + 5 * item;
       row[0] = (float)e.items(item, 0) / x;
@@ -289,6 +315,7 @@ GZ void observe(Env e) {
       row[4] = (float)(e.items_placed[item] != 0);
     }
     allow_nothing(e);
+    GZ_ROLLED
     for (int k = 0; k < SEEN; ++k)
       for (int item = 0; item < ITEMS; ++item)
         allow(e, ITEMS * k + item, (e.fitting(k, item / 64) & bit(item)) != 0ull);
