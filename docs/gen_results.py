@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -73,6 +74,12 @@ def about_game(game: str) -> dict[str, Any]:
     path = CONFIGS / f"{game}.json"
     found: dict[str, Any] = json.loads(path.read_text()) if path.is_file() else {}
     return found
+
+
+def parameters(game: str) -> dict[str, Any]:
+    """The parameters with which the game's agents are trained, where they are not its defaults."""
+    names = {field.name for field in dataclasses.fields(gpuzoo.get(game).Config)}
+    return {name: given for name, given in about_game(game).get("config", {}).items() if name in names}
 
 
 def value(found: dict[str, Any]) -> str:
@@ -161,7 +168,7 @@ def _row(game: str, by_name: Mapping[str, Mapping[str, Any]]) -> dict[str, tuple
     level = about_game(game).get("goal", {}).get("at_least", env.reward_threshold)
     mark = {True: "yes", False: "not yet"}.get(result["solved"] if result["goal"] else None, "no goal")
     mappo = " (MAPPO)" if name.endswith(MAPPO) else ""
-    agents = sum(env.agents(env.Config()).values())
+    agents = sum(env.agents(env.Config(**parameters(game))).values())
     return {
         "game": (f'<a href="{game}.html#results">{game}</a>{mappo}', game),
         "agents": (str(agents), agents),
@@ -208,6 +215,8 @@ def section(game: str, pictures: Mapping[str, str]) -> str:
         return f"Not trained yet. `python scripts/make_results.py {game}` trains and scores it."
     parts = [_one(game, name, result, pictures) for name, result in found.items()]
     note = about_game(game).get("note")
+    if given := about_game(game).get("config"):
+        parts.insert(0, f"Trained with {', '.join(f'`{name}={value!r}`' for name, value in given.items())}.")
     return "\n\n".join([*_pretrained(game), *parts, *([note] if note else [])])
 
 

@@ -118,7 +118,8 @@ KINDS = (
         "Take the one that the message names; [which interface?](interfaces.md) has a table.",
         r"""
         has (several agents|one agent) | agents act | act at the same time | played in turns | has masks for
-        needs? (discrete|bounded|Discrete) | action masks | no time limit | is for games | games? of two agents
+        action_parts are not for | needs? (discrete|bounded|Discrete)
+        action masks | no time limit | is for games | games? of two agents
         cannot be searched | only choices can be masked | for actions that are choices | no network
         declares no state_space | a CNN needs | needs a state beyond | policies that learn | needs? several policies
         those of … are | no factorisation | is no algorithm | no game of several

@@ -206,7 +206,7 @@ def train(runs: Sequence[Args], quiet: bool, **options: Any) -> Trained:
 
 
 def scenarios(policies: Mapping[str, Policy]) -> dict[str, dict[str, Policy]]:
-    """Who plays whom, by a name for it; those who are not named play randomly."""
+    """The players of each kind of match, by its name. Agents without a player act at random."""
     if len(policies) == 1:
         return {"trained": dict(policies), "random play": {}}
     one = {f"{group} trained, others random": {group: policy} for group, policy in policies.items()}
@@ -221,7 +221,7 @@ def score(args: Args, policies: Mapping[str, Policy], episodes: int, seed: int) 
 
     Returns:
         By scenario: the mean return of an agent of each group; in turn-based games instead how often each seat wins
-        against the others, who play randomly, and its score, where a draw is half a win. What is called ``random ...``
+        against random players, and its score, where a draw is half a win. What is called ``random ...``
         is the same with nobody trained.
     """
     env, out = registry.get(args.game), {}

@@ -27,7 +27,7 @@ TURNS = 40
 #: an environment of its own may find what none of the others does, so these come more often
 INTEGRATION_TURNS = 6
 COMMITS = 12
-MODULES = 3
+MODULES = 2
 LONG = 2
 CASES = 1
 SWEEP = 50

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import gymnasium
 import numpy as np
 import pytest
 
@@ -53,6 +54,19 @@ def test_a_file_and_a_dictionary_are_the_same(tmp_path: Path, cache: Path) -> No
     kept = list((cache / "arrays").iterdir())
     assert len(kept) == 1
     assert sims[2].cfg.instances == str(kept[0])  # so it can be made again, from a checkpoint for instance
+
+
+def test_every_interface_takes_a_dictionary() -> None:
+    options: dict[str, Any] = {"num_cities": 5, "instances": CITIES, "instance": 1.0, "device": "cpu"}
+    for envs in (
+        gpuzoo.make_vec("TSP-v1", 2, **options),
+        gpuzoo.make_vec("TSP-v1", 2, **options | {"instance": [1, 1]}),
+    ):
+        observations, _ = envs.reset(seed=0)
+        seen = observations["observation"]
+        np.testing.assert_array_equal(seen[:, :4], np.tile(CITIES["coordinates"][1, :2].reshape(4), (2, 1)))
+    observation, _ = gymnasium.make("gpuzoo/TSP-v1", **options).reset(seed=0)
+    np.testing.assert_array_equal(observation["observation"][:4], CITIES["coordinates"][1, :2].reshape(4))
 
 
 def test_a_dataset_is_read_once_for_all_envs(monkeypatch: pytest.MonkeyPatch) -> None:

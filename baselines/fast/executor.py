@@ -14,7 +14,6 @@ import torch
 from torch import Tensor
 
 from ..train import distributed
-from ..train.autoregressive import Autoregressive
 from ..train.executor import Draw, Plain
 from ..train.learner import Learner
 from ..train.loss import COLUMNS, Hyper, Numbers
@@ -73,8 +72,8 @@ class Fast(Plain):
             self._loss(learner.policy, COLUMNS, trainer.rollout.mask is not None, trainer.objective, trainer.hyper)
         if not all(player.policy.builtin for player in trainer.rollout.players.values()):
             self._left.add("the networks")
-        if any(isinstance(player.policy.actions, Autoregressive) for player in trainer.rollout.players.values()):
-            self._left.add("autoregressive actions")
+        if not self._at_once(trainer.rollout):
+            self._left.add("actions by parts")
         # A captured graph does the same each time, which is known only of our own code.
         hooks = (getattr(type(trainer), name) for name in ("learn", "on_rollout", "networks"))
         self._captures = not self._left and all(hook.__module__.startswith(PACKAGE + ".") for hook in hooks)
@@ -88,11 +87,11 @@ class Fast(Plain):
     # ---- playing ----
 
     def sampler(self, draws: Draws) -> Draw:
-        """Draws by a kernel."""
+        """Draws by a kernel, unless an action is chosen part by part."""
         if self.on_cpu:
             for network in draws.policy.networks:
                 network.mlp = fused.mlp
-        if isinstance(draws.policy.actions, Autoregressive):
+        if not draws.policy.actions.at_once:
             return super().sampler(draws)
         sampling = self._sampling[draws.name] = Sampling(draws)
         return sampling
@@ -103,18 +102,18 @@ class Fast(Plain):
         key = (rollout, *rollout.players.values(), rollout.opponents, torch.get_num_threads())
         if key != self._played:
             self._played, self._play = key, None
-            if (
-                not self.on_cpu
-                and "autoregressive actions" not in self._left
-                and all(p.policy.builtin for p in rollout.players.values())
-            ):
+            if not self.on_cpu and self._at_once(rollout) and all(p.policy.builtin for p in rollout.players.values()):
                 self._play = captured(lambda: super(Fast, self).play(rollout), self.device)
-        elif self._play is None and self._sampling.keys() >= rollout.players.keys() and Steps.serves(rollout):
+        elif self._play is None and self._at_once(rollout) and Steps.serves(rollout):
             self._play = self._planned(rollout)
         if self._play is None:
             super().play(rollout)
         else:
             self._play()
+
+    @staticmethod
+    def _at_once(rollout: Rollout) -> bool:
+        return all(player.policy.actions.at_once for player in rollout.players.values())
 
     def _planned(self, rollout: Rollout) -> Callable[[], None]:
         steps, simulator = Steps(rollout, self._sampling), rollout.simulator
@@ -186,11 +185,10 @@ class Fast(Plain):
                 return None
             if unchanged(found[0], loss):
                 return found[1]
-        traced = None if isinstance(policy.actions, Autoregressive) else trace(loss, names, tuple(hyper))
+        traced = trace(loss, names, tuple(hyper)) if policy.actions.at_once else None
         if traced is None:
             self._losses[key] = None
-            if not isinstance(policy.actions, Autoregressive):
-                self._left.add("the loss")
+            self._left.add("the loss")
             return None
         formula = Formula(traced.code, names, tuple(hyper), traced.numbers, policy.actions, masked)
         compiled = Loss(formula, policy.flat.device)

@@ -95,7 +95,7 @@ def load(path: str | os.PathLike[str], device: torch.device | str = "cpu") -> tu
 
 
 def _metadata(file: BinaryIO) -> Any:
-    """What the header says about the run.
+    """The run's description in the header.
 
     It refuses a length that a small file, or any checkpoint, cannot have, before anybody allocates it.
     """
@@ -147,7 +147,7 @@ def load_run(path: str | os.PathLike[str]) -> tuple[dict[str, Tensor], dict[str,
 
 
 def _faults(found: Any, form: Any, name: str) -> Iterator[str]:
-    """What of a JSON value has not the form that it must have."""
+    """The part of a JSON value that does not have the required form."""
     if isinstance(form, tuple):
         kind, holds = form
         if type(found) is not kind or not holds(found):
@@ -218,7 +218,7 @@ def latest(folder: str | os.PathLike[str]) -> Path | None:
 
 
 def _differences(have: Any, want: Any, words: str = "") -> Iterator[tuple[str, str]]:
-    """Where two JSON values differ: what each of them has there, in words."""
+    """The first difference between two JSON values, in words."""
     if isinstance(have, dict) and isinstance(want, dict):
         for key in {**want, **have}:
             inner = f"{words} {key.replace('_', ' ')}".lstrip()

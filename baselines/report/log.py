@@ -176,7 +176,7 @@ def read(folder: Path, steps: int) -> list[dict[str, float]]:
 
 
 def _notes(folder: Path, steps: int) -> list[tuple[int, str]]:
-    """What `Log.note` noted up to so many steps."""
+    """The events that `Log.note` recorded up to a number of steps."""
     path = folder / "notes.txt"
     lines = path.read_text(encoding="utf-8").split("\n")[:-1] if path.is_file() else []
     parts = [line.partition(" steps: ") for line in lines]

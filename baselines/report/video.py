@@ -55,7 +55,7 @@ def pictures(
 
     Args:
         game: its id.
-        players: who plays a group or an agent; those left out, or None, play randomly.
+        players: the player of a group or of an agent. The others act at random.
         config: parameters of the game.
         device: where to play.
         envs: how many, tiled.

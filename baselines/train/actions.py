@@ -32,14 +32,18 @@ class Actions:
         parts: numbers in an action.
         width: logits of each part; 1 for a Box.
         outputs: columns that the network must have.
+        draws: random numbers for an action.
     """
+
+    #: whether no part depends on another one
+    at_once = True
 
     def __init__(self, space: spaces.Space[object], device: torch.device | str = "cpu") -> None:
         self.nvec = choices(space)
         self.discrete = bool(self.nvec)
         self.parts = len(self.nvec) or flat_size(space)
         self.width = max(self.nvec) if self.nvec else 1
-        self.outputs = self.parts * self.width
+        self.outputs = self.draws = self.parts * self.width
         places = [p * self.width + c for p, n in enumerate(self.nvec) for c in range(n)]
         self.ragged = self.discrete and len(places) < self.outputs
         self._places = torch.tensor(places, device=device)
@@ -94,7 +98,7 @@ class Actions:
         return self.logits(out, mask).argmax(-1) if self.discrete else out
 
     def fill_noise(self, noise: Tensor, generators: Sequence[torch.Generator]) -> None:
-        """Fills (members, ..., outputs) with what makes an action random: Gumbel's noise for choices, else the normal.
+        """Fills (members, ..., draws) with what makes an action random: Gumbel's noise for choices, else the normal.
 
         Args:
             noise: contiguous within a member.
@@ -115,7 +119,7 @@ class Actions:
             out: (members, ..., outputs) of the network.
             log_std: (members, parts) of Box actions.
             mask: (members, ..., sum(nvec)) or None.
-            noise: from `fill_noise`, of the shape of ``out``.
+            noise: from `fill_noise`.
         """
         if not self.discrete:
             action = out + log_std.unsqueeze(1).exp() * noise
@@ -129,6 +133,6 @@ class Actions:
 
     def sample(self, out: Tensor, log_std: Tensor, mask: Tensor | None, generator: torch.Generator) -> Tensor:
         """A random action (..., parts), see `choose`."""
-        noise = torch.empty_like(out, memory_format=torch.contiguous_format)
+        noise = torch.empty(*out.shape[:-1], self.draws, dtype=out.dtype, device=out.device)
         self.fill_noise(noise, [generator])
         return self.choose(out, log_std, mask, noise)[0]

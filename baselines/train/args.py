@@ -11,6 +11,7 @@ from gpuzoo.core.definition import EnvDef, Layout, choices, layout, split_config
 
 from . import config_files, distributed
 from .encoders import CNN_COST, ENCODERS
+from .parts import refusal
 from .schedule import parse_schedule, ranges
 from .sweep import parse_sweep
 
@@ -73,8 +74,8 @@ class Args:
     sequence: int = option(0, "steps that a recurrent policy is trained through; 0: the whole rollout")
     critic: str = option("separate", "separate, shared (all layers but the last are the actor's) or central (a network "
                                      "that sees what all agents see)")  # fmt: skip
-    autoregressive: bool = option(False, "choose the parts of an action one after the other, each knowing those "
-                                         "before; for games with actions of several parts")  # fmt: skip
+    action_parts: tuple[int, ...] = option((), "choices of each part of an action, e.g. 9,9,9: each part is chosen "
+                                               "given those before it; by default they are independent")  # fmt: skip
     log_std_init: float = option(0.0, "logarithm of the first deviation of Box actions; where large random actions end "
                                       "in a bad habit, -1 or -2 may avoid it")  # fmt: skip
     lr: float = option(2.5e-4, "Adam's step size", sweep=True)
@@ -172,13 +173,9 @@ class Args:
             space = lay.observation_spaces[groups[0]]
             if self.encoder == "cnn" and (choices(space) or len(space.shape or ()) != 3):
                 raise ValueError(f"a CNN needs observations of shape (height, width, channels), not {space}.")
+            if self.action_parts and (fault := refusal(lay.action_spaces[groups[0]], self.action_parts)):
+                raise ValueError(fault)
             self._check_batch(name, sum(lay.groups[g] for g in groups))
-            parts = {g: tuple(env.action_parts(cfg, g)) for g in groups}
-            if self.autoregressive and (not parts[groups[0]] or len({*parts.values()}) > 1):
-                raise ValueError(
-                    f"autoregressive is for Discrete actions that count the combinations of several parts, as "
-                    f"{env.id} with these parameters does not have for {groups[0]}."
-                )
         if self.pool:
             self._check_pool(env, lay.agents, len(players))
         if self.random_opponents:
@@ -258,6 +255,8 @@ class Args:
         if min(shares) < 0 or sum(shares) > 1 + 1e-9:
             text = ", ".join(f"{name}={share:g}" for name, share in self.random_opponents.items())
             raise ValueError(f"random_opponents are shares of the envs, together at most 1, not {text}.")
+        if self.action_parts:
+            raise ValueError("action_parts are not for random opponents, who draw whole actions: leave one away.")
         if len(players) == 1:
             raise ValueError(f"random opponents need several policies: {next(iter(players))!r} plays everybody.")
         for space in lay.action_spaces.values():

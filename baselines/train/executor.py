@@ -177,8 +177,8 @@ class Plain:
         generators = self._seeded(f"actions/{draws.name}", [mixed(seed) for seed in draws.seeds.tolist()], device)
         T, M, R = draws.log_prob.shape
         rows, first = R * distributed.world_size(), R * distributed.rank()
-        ahead = max(1, min(T, AHEAD // (rows * actions.outputs)))  # steps; not of M: a member's numbers are its own
-        noise = torch.empty(M, ahead, rows, actions.outputs, device=device)
+        ahead = max(1, min(T, AHEAD // (rows * actions.draws)))  # steps; not of M: a member's numbers are its own
+        noise = torch.empty(M, ahead, rows, actions.draws, device=device)
         mine = noise[:, :, first : first + R]
         places = [*zip(draws.action, draws.log_prob, mine.unbind(1) * T, strict=False)]
 

@@ -1,4 +1,4 @@
-"""What policies are made of: networks and scales of a population, with the member as the first axis of everything."""
+"""The parts of policies: networks and scales of a population. The first axis of everything is the member."""
 
 from __future__ import annotations
 

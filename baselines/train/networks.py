@@ -14,9 +14,8 @@ from torch.nn import functional
 
 from gpuzoo.core.definition import choices
 
-from .actions import Actions
-from .autoregressive import Autoregressive
 from .encoders import choose
+from .factored import meaning
 from .layers import Network, Scale
 
 
@@ -51,12 +50,12 @@ class Agents:
     @property
     def outputs(self) -> int:
         """Numbers that a network says of the action: the logits of all choices, or the means of a Box."""
-        return actions_of(self.action_space, self.options.get("factors", ())).outputs
+        return meaning(self.action_space, self.action_parts).outputs
 
-
-def actions_of(space: spaces.Space[Any], factors: Sequence[int] = (), device: torch.device | str = "cpu") -> Actions:
-    """The distributions over an action space; with ``factors`` its parts are chosen one after the other."""
-    return Autoregressive(space, factors, device) if factors else Actions(space, device)
+    @property
+    def action_parts(self) -> tuple[int, ...]:
+        """Choices of the parts in which an action is chosen, see `FactoredActions`; empty: of all parts at once."""
+        return tuple(self.options.get("action_parts", ()))
 
 
 def feature_shape(space: spaces.Space[Any]) -> tuple[int, ...]:
@@ -83,8 +82,9 @@ class Policy(nn.Module):
         state_size: numbers in the global state, for a central critic.
         seats: agents of an env that the policy plays; a central critic has a value for each.
         normalize: observations (and states) by their running mean and deviation.
+        action_parts: choices of each part of an action, where each is chosen given those before it; see
+            `FactoredActions`.
         heads: names of further heads of the critic; values are then (..., 1 + heads).
-        factors: choices of the parts of an action, which are then chosen one after the other; see `Autoregressive`.
         device: where it lies.
 
     Attributes:
@@ -95,7 +95,7 @@ class Policy(nn.Module):
         memory_size: numbers that an agent remembers.
 
     Raises:
-        ValueError: a CNN for observations that are no images.
+        ValueError: a CNN for observations that are no images, or parts that do not fit the action space.
     """
 
     #: whether the networks are those of this file
@@ -116,11 +116,11 @@ class Policy(nn.Module):
         state_size: int = 0,
         seats: int = 1,
         normalize: bool = False,
+        action_parts: Sequence[int] = (),
         heads: Sequence[str] = (),
-        factors: Sequence[int] = (),
         device: torch.device | str = "cpu",
     ) -> None:
-        self._begin(observation_space, action_space, len(seeds), normalize, heads, factors, device)
+        self._begin(observation_space, action_space, len(seeds), normalize, action_parts, heads, device)
         shape = feature_shape(observation_space)
         if encoder == "cnn" and len(shape) != 3:
             raise ValueError(f"a CNN needs observations of shape (height, width, channels), not {observation_space}.")
@@ -128,8 +128,8 @@ class Policy(nn.Module):
         self.form: dict[str, Any] = {
             "hidden": list(hidden), "encoder": encoder, "channels": list(channels), "memory": memory,
             "activation": activation, "critic": critic, "state_size": state_size, "seats": seats,
-            "normalize": normalize, **({"heads": list(heads)} if heads else {}),
-            **({"factors": list(factors)} if factors else {}),
+            "normalize": normalize, **({"action_parts": list(action_parts)} if action_parts else {}),
+            **({"heads": list(heads)} if heads else {}),
         }  # fmt: skip
         self.central, self.seats = critic == "central", seats
         shape = shape if encoder == "cnn" else (int(np.prod(shape)),)
@@ -152,14 +152,14 @@ class Policy(nn.Module):
         action_space: spaces.Space[Any],
         members: int,
         normalize: bool,
+        action_parts: Sequence[int],
         heads: Sequence[str],
-        factors: Sequence[int],
         device: torch.device | str,
     ) -> None:
         """What does not depend on the networks."""
         super().__init__()
         self.observation_space, self.action_space = observation_space, action_space
-        self.one_hot, self.actions = choices(observation_space), actions_of(action_space, factors, device)
+        self.one_hot, self.actions = choices(observation_space), meaning(action_space, action_parts, device)
         self.members, self.normalize, self.heads, self.device = members, normalize, tuple(heads), torch.device(device)
 
     def _finish(self, state_size: int) -> None:

@@ -192,7 +192,7 @@ class VectorEnv(BatchAttributes, gymnasium.vector.VectorEnv[Any, Any, Any]):
         )
 
     def _described(self) -> str:
-        """What the rows are, for messages."""
+        """The rows in words, for messages."""
         if self._count == 1:
             return f"{self.num_envs} envs"
         return f"{self.num_envs} rows ({self.num_worlds} envs of {self._count} agents)"
@@ -395,7 +395,7 @@ class VectorEnv(BatchAttributes, gymnasium.vector.VectorEnv[Any, Any, Any]):
         self._opponents.after_step()
 
     def _infos_of_rows(self) -> dict[str, Any]:
-        """What is known of every row at any time."""
+        """Infos that every row has at any time."""
         infos: dict[str, Any] = {}
         if self._multi:
             infos["alive"], infos["_alive"] = self._kept("alive"), self._all_rows()
@@ -524,7 +524,7 @@ def _recycled_rows(num_envs: int, observation_shape: tuple[int, ...], arrays: Ma
 def _layout_of(definition: EnvDef, kwargs: dict[str, Any]) -> Layout:
     """The layout of a game, whose agents are the same for all values that parameters have per env."""
     names = {f.name for f in dataclasses.fields(definition.Config)}
-    many = {k for k, v in kwargs.items() if hasattr(v, "__len__") and not isinstance(v, str)}
+    many = {k for k, v in kwargs.items() if hasattr(v, "__len__") and not isinstance(v, (str, Mapping))}
     plain = {k: v[0] if k in many else v for k, v in kwargs.items() if k in names and (k not in many or len(v))}
     cfg, _ = split_config(definition, 1, plain)
     return layout(definition, cfg)

@@ -217,4 +217,6 @@ def legend(parts: Sequence[Part]) -> str:
         for key, value in part.keys.items():
             shown.setdefault(value, arrows.get(key, key))
         said += [f"{key}: {part.labels[int(v)] if part.labels else f'{part.name} {v:g}'}" for v, key in shown.items()]
+    if len(parts) == 1 and parts[0].still is None and len(parts[0].labels) > len({*parts[0].keys.values()}):
+        said.append("Tab: the next legal action, Enter: take it")
     return "; ".join(said)

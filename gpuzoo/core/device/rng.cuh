@@ -104,4 +104,22 @@ GZ int bit_at(u64 set, int rank) {
 // The place of a set bit, any of them with the same chance; 0 if there is none.
 GZ int chosen_bit(u64 set, u32 bits) { return bit_at(set, (int)mulhi(bits, (u32)popcount(set))); }
 
+struct SetBit {
+  int word, place;
+};
+
+// A set bit of `words[0]`, ..., `words[WORDS - 1]`, any of them with the same chance; its word is -1 if there is none.
+template <int WORDS, class Words> GZ SetBit chosen_bit_of(const Words &words, u32 bits) {
+  int count = 0;
+  GZ_ROLLED
+  for (int k = 0; k < WORDS; ++k) count += popcount(words[k]);
+  if (count == 0) return {-1, 0};
+  int left = (int)mulhi(bits, (u32)count), k = 0, here = popcount(words[0]);
+  while (left >= here) {
+    left -= here;
+    here = popcount(words[++k]);
+  }
+  return {k, bit_at(words[k], left)};
+}
+
 }  // namespace gz

@@ -69,17 +69,9 @@ GZ bool is_legal(Env e, int action) {
 }
 
 GZ int choose(Env e, int player, u32 bits) {
-  int count = 0, word = 0;
-  for (int k = 0; k < WORDS; ++k) count += popcount(e.legal[k]);
-  if (player != e.to_move || count == 0) return 0;
-  int left = (int)mulhi(bits, (u32)count), here = popcount(e.legal[0]);
-  while (left >= here) {
-    left -= here;
-    here = popcount(e.legal[++word]);
-  }
-  u32 set = e.legal[word];
-  for (; left > 0; --left) set &= set - 1u;
-  return word * CELLS + popcount(lowest(set) - 1u);
+  if (player != e.to_move) return 0;
+  const SetBit move = chosen_bit_of<WORDS>(e.legal, bits);
+  return move.word < 0 ? 0 : move.word * CELLS + move.place;
 }
 
 GZ u64 cell_key(Env e, int cell, int piece) {

@@ -132,17 +132,9 @@ GZ bool is_legal(Env e, int action) {
 }
 
 GZ int choose(Env e, int player, u32 bits) {
-  int count = 0, k = 0;
-  for (int d = 0; d < SIDES; ++d) count += popcount(e.legal[d]);
   if (player != e.to_move) return 0;
-  int left = (int)mulhi(bits, (u32)count), here = popcount(e.legal[0]);
-  while (left >= here) {
-    left -= here;
-    here = popcount(e.legal[++k]);
-  }
-  u32 set = e.legal[k];
-  for (; left > 0; --left) set &= set - 1u;
-  return index_of(lowest(set)) * SIDES + k;
+  const SetBit move = chosen_bit_of<SIDES>(e.legal, bits);
+  return move.word < 0 ? 0 : move.place * SIDES + move.word;
 }
 
 GZ void step(Env e) {

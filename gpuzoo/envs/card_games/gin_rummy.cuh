@@ -138,11 +138,9 @@ GZ int choose(Env e, int player, u32 bits) {
   if (player != e.to_move) return 0;
   const u64 simple = simple_moves(e), discards = discardable(e), knocks = knockable(e);
   if (simple != 0) return chosen_bit(simple, bits);
-  int left = (int)mulhi(bits, (u32)(popcount(discards) + popcount(knocks)));
-  const bool is_discard = left < popcount(discards);
-  u64 set = is_discard ? discards : knocks;
-  for (left -= is_discard ? 0 : popcount(discards); left > 0; --left) set &= set - 1ull;
-  return set == 0 ? 0 : index_of(lowest(set)) + (is_discard ? (int)DISCARD : (int)KNOCK);
+  const int first = popcount(discards), place = (int)mulhi(bits, (u32)(first + popcount(knocks)));
+  if (place < first) return (int)DISCARD + bit_at(discards, place);
+  return knocks == 0 ? 0 : (int)KNOCK + bit_at(knocks, place - first);
 }
 
 GZ void take(Env e, int p, u64 card) {

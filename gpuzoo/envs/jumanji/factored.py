@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Sequence
 from typing import Any, Literal
 
 from gymnasium import spaces
@@ -31,6 +30,3 @@ class Factored(EnvDef):
     def action_space(self, cfg: Any, group: str) -> spaces.Discrete | spaces.MultiDiscrete:
         factors = self.factors(cfg)
         return spaces.Discrete(math.prod(factors)) if cfg.action_form == "flat" else spaces.MultiDiscrete(factors)
-
-    def action_parts(self, cfg: Any, group: str) -> Sequence[int]:
-        return tuple(self.factors(cfg)) if cfg.action_form == "flat" else ()

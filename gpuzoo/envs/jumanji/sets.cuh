@@ -19,14 +19,6 @@ template <int WORDS, class Set> GZ bool is_empty(Set set) {
 // A member of a set, any of them with the same chance; 0 of an empty one.
 template <int WORDS, class Set> GZ int chosen_member(Set set, u32 random) {
   if constexpr (WORDS == 1) return chosen_bit(set[0], random);
-  int count = 0;
-  for (int w = 0; w < WORDS; ++w) count += popcount(set[w]);
-  int left = (int)mulhi(random, (u32)count);
-  for (int w = 0; w < WORDS; ++w) {
-    const u64 word = set[w];
-    const int here = popcount(word);
-    if (left < here) return 64 * w + bit_at(word, left);
-    left -= here;
-  }
-  return 0;
+  const SetBit member = chosen_bit_of<WORDS>(set, random);
+  return member.word < 0 ? 0 : 64 * member.word + member.place;
 }

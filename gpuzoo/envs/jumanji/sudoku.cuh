@@ -42,17 +42,14 @@ GZ void reset(Env e) {
   });
 }
 
+struct Digits {
+  Env e;
+  GZ_MEMBER u32 operator[](int cell) const { return digits_for(e, cell); }
+};
+
 GZ int choose(Env e, int, u32 bits) {
-  int count = 0;
-  for (int cell = 0; cell < CELLS; ++cell) count += popcount(digits_for(e, cell));
-  int left = (int)mulhi(bits, (u32)count);
-  for (int cell = 0; cell < CELLS; ++cell) {
-    const u32 digits = digits_for(e, cell);
-    const int here = popcount(digits);
-    if (left < here) return SIDE * cell + bit_at(digits, left);
-    left -= here;
-  }
-  return 0;
+  const SetBit move = chosen_bit_of<CELLS>(Digits{e}, bits);
+  return move.word < 0 ? 0 : SIDE * move.word + move.place;
 }
 
 GZ void step(Env e) {

@@ -85,16 +85,8 @@ GZ void reset(Env e) {
 }
 
 GZ int choose(Env e, int, u32 bits) {
-  int count = 0;
-  for (int rotation = 0; rotation < ROTATIONS; ++rotation) count += popcount(e.legal[rotation]);
-  int left = (int)mulhi(bits, (u32)count);
-  for (int rotation = 0; rotation < ROTATIONS; ++rotation) {
-    const u32 legal = e.legal[rotation];
-    const int here = popcount(legal);
-    if (left < here) return COLUMNS * rotation + bit_at(legal, left);
-    left -= here;
-  }
-  return 0;
+  const SetBit move = chosen_bit_of<ROTATIONS>(e.legal, bits);
+  return move.word < 0 ? 0 : COLUMNS * move.word + move.place;
 }
 
 GZ void step(Env e) {

@@ -251,18 +251,9 @@ GZ void reset(Env e) {
 GZ bool is_legal(Env e, int action) { return action >= 0 && has(legal(e, max(action, 0) / CELLS), max(action, 0) % CELLS); }
 
 GZ int choose(Env e, int player, u32 bits) {
-  int count = 0, k = 0;
-  GZ_ROLLED
-  for (int j = 0; j < WAYS * WORDS; ++j) count += popcount(e.legal[j]);
-  if (player != e.to_move || count == 0) return 0;
-  int left = (int)mulhi(bits, (u32)count), here = popcount(e.legal[0]);
-  while (left >= here) {
-    left -= here;
-    here = popcount(e.legal[++k]);
-  }
-  u32 set = e.legal[k];
-  for (; left > 0; --left) set &= set - 1u;
-  return k % WAYS * CELLS + k / WAYS * WORD + popcount((set & (~set + 1u)) - 1u);
+  if (player != e.to_move) return 0;
+  const SetBit move = chosen_bit_of<WAYS * WORDS>(e.legal, bits);
+  return move.word < 0 ? 0 : move.word % WAYS * CELLS + move.word / WAYS * WORD + move.place;
 }
 
 // The piece that arrives is the nearest one of those who could come from there.

@@ -2,6 +2,8 @@
 
 const ARROWS = { ArrowLeft: "←", ArrowRight: "→", ArrowUp: "↑", ArrowDown: "↓", " ": "space" };
 
+const MANY = 12;  // of so many actions those that are illegal now are not shown
+
 // Labels without the words that all begin with, but for the last of these.
 export function brief(labels) {
   const words = labels.map((label) => label.split(" "));
@@ -37,7 +39,7 @@ export class Pad {
     this.board = parts[0].board;
     const column = !this.board && parts.length === 1 && parts[0].labels.length && parts[0].labels.every((label) => /column \d+$/.test(label));
     this.columns = column ? parts[0].labels.length : 0;
-    this.hint.textContent = this.board ? "Click or touch the board: a cell, or a piece and where it goes." : column ? "Click or touch a column of the picture, or press its number."
+    this.hint.textContent = this.board ? "Click or touch the picture: a place, or a piece and then where it goes." : column ? "Click or touch a column of the picture, or press its number."
       : ways ? "Use the arrow keys, the buttons, or press on the picture in the direction you want." : "Use the keys, buttons or sliders.";
     return this.waits;
   }
@@ -114,8 +116,17 @@ export class Pad {
 
   state(news) {
     if (!this.parts.length) return;
-    const mask = news.mask && this.parts.length === 1 ? news.mask : null;
-    for (const button of this.place.querySelectorAll("button")) button.disabled = Boolean(mask && this.waits && news.my_turn && !mask[button.dataset.value]);
+    const sizes = this.parts.map((part) => part.high - part.low + 1);
+    const mask = news.mask?.length === sizes.reduce((a, b) => a + b, 0) ? news.mask : null;
+    let first = 0;
+    [...this.place.children].forEach((row, k) => {
+      for (const button of row.querySelectorAll("button")) {
+        const illegal = Boolean(mask && this.waits && news.my_turn && !mask[first + Number(button.dataset.value)]);
+        button.disabled = illegal;
+        button.hidden = illegal && sizes[k] > MANY;
+      }
+      first += sizes[k];
+    });
   }
 
   key(event, down) {
