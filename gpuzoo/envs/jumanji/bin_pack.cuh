@@ -189,18 +189,8 @@ GZ void reset(Env e) {
 }
 
 GZ int choose(Env e, int, u32 bits) {
-  int count = 0;
-  GZ_ROLLED
-  for (int k = 0; k < SEEN * WORDS; ++k) count += popcount(e.fitting[k]);
-  int left = (int)mulhi(bits, (u32)count);
-  GZ_ROLLED
-  for (int k = 0; k < SEEN * WORDS; ++k) {
-    const u64 word = e.fitting[k];
-    const int here = popcount(word);
-    if (left < here) return ITEMS * (k / WORDS) + 64 * (k % WORDS) + bit_at(word, left);
-    left -= here;
-  }
-  return 0;
+  const SetBit fits = chosen_bit_of<SEEN * WORDS>(e.fitting, bits);
+  return fits.word < 0 ? 0 : ITEMS * (fits.word / WORDS) + 64 * (fits.word % WORDS) + fits.place;
 }
 
 // The spaces that an item splits: `split_ems`, as many as are returned. They are free now.
