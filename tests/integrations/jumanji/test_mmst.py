@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from against import Against, resets, same_distribution, simulator
 from jumanji.environments import MMST
+from jumanji.environments.routing.mmst import utils
 from jumanji.environments.routing.mmst.generator import SplitRandomGenerator
 from jumanji.environments.routing.mmst.reward import DenseRewardFn
 from jumanji.environments.routing.mmst.types import State
@@ -109,8 +110,17 @@ def test_steps_from_drawn_states():
 
 
 @pytest.mark.parametrize("sizes", [(3, 36, 72, 5, 4, 70), (2, 13, 30, 4, 3, 40)], ids=str)
-def test_generator(sizes):
-    """Edges within and between the parts of the agents, degrees, and where the agents' nodes are."""
+def test_generator(sizes, monkeypatch):
+    """Edges within and between the parts of the agents, degrees, and where the agents' nodes are.
+
+    Jumanji joins the last two parts with the same key, so that their edges depend on each other. Here each has its own.
+    """
+    merge = utils.merge_graphs
+    monkeypatch.setattr(
+        utils, "merge_graphs", lambda one, other, edges, degree, key: merge(
+            one, other, edges, degree, jax.random.fold_in(key, len(one.nodes))
+        ),
+    )  # fmt: skip
     n, (agents, nodes, *_) = 4000, sizes
     game = mmst(n, *sizes)
     game.sim.reset(seed=0)
