@@ -216,22 +216,25 @@ GZ int seen_type(Env e, int agent, int node) {
   return seen;
 }
 
-template <class Out> GZ void show(Env e, int agent, Out out) {
-  for (int node = 0; node < NODES; ++node) {
-    out[node] = (i8)seen_type(e, agent, node);
-    for (int other = 0; other < NODES; ++other) out[NODES * (1 + node) + other] = (i8)is_edge(e, node, other);
-  }
-  for (int k = 0; k < AGENTS; ++k) out[NODES * (NODES + 1) + k] = (i8)e.position[(agent + k) % AGENTS];
-}
+GZ int seen_position(Env e, int agent, int k) { return e.position[(agent + k) % AGENTS]; }
 
 GZ void observe(Env e) {
-  lanes(e, AGENTS, [=](int agent) {
-    show(e, agent, e.observation[agent]);
-    for (int node = 0; node < NODES; ++node)
-      e.action_mask[agent][node] = (i8)(can_move(e, agent, node) && !e.was_finished[agent]);
+  lanes(e, AGENTS, NODES, [=](int agent, int node) {
+    e.observation[agent][node] = (i8)seen_type(e, agent, node);
+    e.action_mask[agent][node] = (i8)(can_move(e, agent, node) && !e.was_finished[agent]);
+  });
+  for (int node = 0; node < NODES; ++node)
+    lanes(e, AGENTS, NODES, [=](int agent, int other) {
+      e.observation[agent][NODES * (1 + node) + other] = (i8)is_edge(e, node, other);
+    });
+  lanes(e, AGENTS, AGENTS, [=](int agent, int k) {
+    e.observation[agent][NODES * (NODES + 1) + k] = (i8)seen_position(e, agent, k);
   });
 }
 
 GZ void state(Env e) {
-  once(e, [=] { show(e, 0, e.state); });
+  lanes(e, NODES, [=](int node) { e.state[node] = (i8)seen_type(e, 0, node); });
+  for (int node = 0; node < NODES; ++node)
+    lanes(e, NODES, [=](int other) { e.state[NODES * (1 + node) + other] = (i8)is_edge(e, node, other); });
+  lanes(e, AGENTS, [=](int k) { e.state[NODES * (NODES + 1) + k] = (i8)seen_position(e, 0, k); });
 }

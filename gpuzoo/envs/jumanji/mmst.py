@@ -91,6 +91,9 @@ class MMST(OfInstances):
     def agents(self, cfg: MMSTConfig) -> dict[str, int]:
         return {"agent": cfg.num_agents}
 
+    def lanes(self, cfg: MMSTConfig) -> int:
+        return 32
+
     def parts(self, cfg: MMSTConfig) -> dict[str, Part]:
         return {
             "adj_matrix": Part((cfg.num_nodes, cfg.num_nodes), "uint8", 0, 1),
