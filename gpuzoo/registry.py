@@ -119,7 +119,7 @@ def get(env: str | EnvDef | type[EnvDef]) -> EnvDef:
     )
     if versions and base == name:
         return _imported(versions[-1])()
-    if versions:
+    if versions and not any(name == facts.original for facts in _FACTS.values()):
         raise ValueError(f"there is no version {name!r} of {base}; use {versions[-1]!r}.")
     return _known_elsewhere(name)
 

@@ -1,8 +1,15 @@
 #include "instances.cuh"
 #include "moves.cuh"
 
-// A cell holds 0, or PATH, HEAD or TARGET of agent a, plus 3 a.
-enum Mark { EMPTY, PATH, HEAD, TARGET };
+// The grid has a margin of walls. A cell holds 0, or PATH, HEAD or TARGET of agent a, plus 3 a.
+enum Mark { WALL = -1, EMPTY, PATH, HEAD, TARGET };
+
+constexpr int PITCH = SIDE + 2;
+
+GZ int cell_of(int k) { return (k / SIDE + 1) * PITCH + k % SIDE + 1; }
+GZ int ahead(int cell, int way) {
+  return cell + (way == UP ? -PITCH : way == DOWN ? PITCH : way == RIGHT ? 1 : -1);
+}
 
 GZ int mark(int a, int kind) { return 3 * a + kind; }
 GZ bool is_connected(Env e, int a) { return e.place[a] == e.target[a]; }
@@ -11,8 +18,8 @@ GZ bool is_connected(Env e, int a) { return e.place[a] == e.target[a]; }
 GZ int ways_from(Env e, int cell, int goal) {
   int ways = 0;
   for (int way = 0; way < WAYS; ++way) {
-    const int next = neighbour(cell, way, SIDE, SIDE);
-    if (next >= 0) ways |= (int)(e.grid[next] == EMPTY || e.grid[next] == goal) << way;
+    const int held = e.grid[ahead(cell, way)];
+    ways |= (int)((held == EMPTY) | (held == goal)) << way;
   }
   return ways;
 }
@@ -28,37 +35,37 @@ GZ void advance(Env e, int a, int cell, int way) {
 
 // ---- generators ----
 
-// The empty cell behind `rank` other ones, of those that have an empty cell beside them, if `beside`.
-GZ int empty_cell(Env e, int rank, bool beside) {
-  int cell = 0;
-  for (; cell < CELLS - 1; ++cell) {
-    if (e.grid[cell] == EMPTY && (!beside || ways_from(e, cell, EMPTY) != 0)) --rank;
+// Whether a cell is empty, and has an empty cell beside it, if `beside`.
+GZ bool is_vacant(Env e, int cell, bool beside) {
+  return e.grid[cell] == EMPTY && (!beside || ways_from(e, cell, EMPTY) != 0);
+}
+
+// The vacant cell behind `rank` other ones.
+GZ int vacant_cell(Env e, int rank, bool beside) {
+  int cell = PITCH + 1;
+  for (; cell < GRID - PITCH - 2; ++cell) {
+    rank -= (int)is_vacant(e, cell, beside);
     if (rank < 0) break;
   }
   return cell;
 }
 
-GZ int count_empty_cells(Env e, bool beside) {
-  int count = 0;
-  for (int cell = 0; cell < CELLS; ++cell)
-    count += (int)(e.grid[cell] == EMPTY && (!beside || ways_from(e, cell, EMPTY) != 0));
-  return count;
-}
-
 GZ void place_anywhere(Env e) {
-  for (int a = 0; a < AGENTS; ++a) {
-    e.start[a] = empty_cell(e, random_int(e, a, 0, CELLS - 2 * a), false);
-    e.grid[e.start[a]] = (i16)mark(a, HEAD);
-    e.target[a] = empty_cell(e, random_int(e, a, 1, CELLS - 2 * a - 1), false);
-    e.grid[e.target[a]] = (i16)mark(a, TARGET);
+  for (int k = 0; k < 2 * AGENTS; ++k) {
+    const int cell = vacant_cell(e, random_int(e, k, 0, CELLS - k), false), a = k / 2;
+    e.grid[cell] = PATH;
+    if (k % 2 == 0)
+      e.start[a] = cell;
+    else
+      e.target[a] = cell;
   }
 }
 
 GZ int cells_of_agent_beside(Env e, int a, int cell) {
   int count = 0;
   for (int way = 0; way < WAYS; ++way) {
-    const int next = neighbour(cell, way, SIDE, SIDE);
-    count += (int)(next >= 0 && e.grid[next] != EMPTY && (e.grid[next] - 1) / 3 == a);
+    const int held = e.grid[ahead(cell, way)];
+    count += (int)(held > EMPTY && (held - 1) / 3 == a);
   }
   return count;
 }
@@ -66,10 +73,9 @@ GZ int cells_of_agent_beside(Env e, int a, int cell) {
 // The ways that a walk may go on; a legacy walk does not touch itself.
 GZ int ways_of_walk(Env e, int a) {
   int ways = ways_from(e, e.place[a], EMPTY);
-  if (Config::generator == GENERATOR_LEGACY_RANDOM_WALK)
+  if constexpr (Config::generator == GENERATOR_LEGACY_RANDOM_WALK)
     for (int way = 0; way < WAYS; ++way)
-      if ((ways >> way & 1) && cells_of_agent_beside(e, a, neighbour(e.place[a], way, SIDE, SIDE)) > 1)
-        ways &= ~(1 << way);
+      if ((ways >> way & 1) && cells_of_agent_beside(e, a, ahead(e.place[a], way)) > 1) ways &= ~(1 << way);
   return ways;
 }
 
@@ -78,45 +84,42 @@ GZ void begin_walk(Env e, int a) {
   constexpr bool LEGACY = Config::generator == GENERATOR_LEGACY_RANDOM_WALK;
   constexpr int LEGACY_ORDER = UP | DOWN << 4 | LEFT << 8 | RIGHT << 12;
   const u32 bits = random_bits(e, a, 0);
-  const int cell = empty_cell(e, (int)mulhi(bits, (u32)count_empty_cells(e, true)), true);
+  int count = 0;
+  for (int cell = PITCH + 1; cell < GRID - PITCH - 1; ++cell) count += (int)is_vacant(e, cell, true);
+  const int cell = vacant_cell(e, (int)mulhi(bits, (u32)count), true);
   const int ways = ways_from(e, cell, EMPTY);
-  int way = chosen_bit((u64)ways, random_bits(e, a, 1));
-  if (LEGACY) {
+  int way = LEGACY ? 0 : chosen_bit((u64)ways, random_bits(e, a, 1));
+  if constexpr (LEGACY) {
     int rank = (int)mulhi(bits, (u32)popcount((u64)ways));
     for (int k = 0; k < WAYS; ++k) {
       const int other = LEGACY_ORDER >> 4 * k & 15;
+      way = rank == 0 && (ways >> other & 1) ? other : way;
       rank -= ways >> other & 1;
-      if (rank < 0) {
-        way = other;
-        break;
-      }
     }
   }
   e.start[a] = e.place[a] = cell;
-  advance(e, a, neighbour(cell, way, SIDE, SIDE), way);
+  advance(e, a, ahead(cell, way), way);
 }
 
-GZ float pull(int way, float down, float right) {
+GZ int pull(int way, int down, int right) {
   return way == UP ? -down : way == RIGHT ? right : way == DOWN ? down : -right;
 }
 
 // One of the ways: with odds by the exponential of how far from its start a walk already is in that direction.
 GZ int drawn_way(Env e, int a, int ways, u32 draw) {
-  if (Config::generator == GENERATOR_LEGACY_RANDOM_WALK || popcount((u64)ways) == 1)
-    return chosen_bit((u64)ways, random_bits(e, a, draw));
-  const float down = (float)(e.place[a] / SIDE - e.start[a] / SIDE);
-  const float right = (float)(e.place[a] % SIDE - e.start[a] % SIDE);
-  float top = -infinity(), sum = 0.f;
-  for (int way = 0; way < WAYS; ++way)
-    if (ways >> way & 1) top = max(top, pull(way, down, right));
-  for (int way = 0; way < WAYS; ++way)
-    if (ways >> way & 1) sum += exp((pull(way, down, right) - top) / e.cfg.temperature);
-  float left = uniform(e, a, draw, 0.f, sum);
+  const u32 bits = random_bits(e, a, draw);
+  if constexpr (Config::generator == GENERATOR_LEGACY_RANDOM_WALK) return chosen_bit((u64)ways, bits);
+  const int down = e.place[a] / PITCH - e.start[a] / PITCH, right = e.place[a] % PITCH - e.start[a] % PITCH;
+  int top = -SIDE;
+  for (int way = 0; way < WAYS; ++way) top = ways >> way & 1 ? max(top, pull(way, down, right)) : top;
+  float sum = 0.f;
+  for (int way = 0; way < WAYS; ++way) sum += ways >> way & 1 ? e.odds[top - pull(way, down, right)] : 0.f;
+  float left = (float)(bits >> 8) * 0x1p-24f * sum;
   int chosen = 0;
   for (int way = 0; way < WAYS; ++way)
     if ((ways >> way & 1) && left >= 0.f) {
       chosen = way;
-      left -= exp((pull(way, down, right) - top) / e.cfg.temperature);
+      left -= e.odds[top - pull(way, down, right)];
     }
   return chosen;
 }
@@ -130,13 +133,14 @@ GZ bool walk_on(Env e, u32 draw) {
     any = any || ways != 0;
   }
   for (int a = AGENTS - 1; a >= 0; --a) {
-    const int way = e.way[a], cell = way < 0 ? -1 : neighbour(e.place[a], way, SIDE, SIDE);
-    if (cell >= 0 && e.grid[cell] == EMPTY) advance(e, a, cell, way);
+    const int cell = ahead(e.place[a], e.way[a]);
+    if (e.way[a] >= 0 && e.grid[cell] == EMPTY) advance(e, a, cell, e.way[a]);
   }
   return any;
 }
 
 GZ void walk(Env e) {
+  for (int k = 0; k < ODDS; ++k) e.odds[k] = exp(-(float)k / e.cfg.temperature);
   for (int a = 0; a < AGENTS; ++a) begin_walk(e, a);
   for (int steps = 1; steps < LONGEST_WALK; ++steps)
     if (!walk_on(e, (u32)steps + 1u)) break;
@@ -147,14 +151,15 @@ GZ void place_given(Env e) {
   const int given = given_instance(e, 0);
   for (int a = 0; a < AGENTS; ++a) {
     const int k = 2 * (AGENTS * given + a);
-    e.start[a] = e.given_starts[k] * SIDE + e.given_starts[k + 1];
-    e.target[a] = e.given_targets[k] * SIDE + e.given_targets[k + 1];
+    e.start[a] = cell_of(e.given_starts[k] * SIDE + e.given_starts[k + 1]);
+    e.target[a] = cell_of(e.given_targets[k] * SIDE + e.given_targets[k + 1]);
   }
 }
 
 GZ void clear(Env e) {
-  for (int cell = 0; cell < CELLS; ++cell) {
-    e.grid[cell] = EMPTY;
+  for (int cell = 0; cell < GRID; ++cell) {
+    const int row = cell / PITCH, column = cell % PITCH;
+    e.grid[cell] = (i16)(row == 0 || row > SIDE || column == 0 || column > SIDE ? WALL : EMPTY);
     e.entered[cell] = -1;
   }
 }
@@ -193,7 +198,7 @@ GZ void step(Env e) {
     for (int a = AGENTS - 1; a >= 0; --a) {
       if (is_connected(e, a)) continue;
       const int way = e.action[a] - 1;
-      if (way >= 0 && (ways_of(e, a) >> way & 1)) advance(e, a, neighbour(e.place[a], way, SIDE, SIDE), way);
+      if (way >= 0 && (ways_of(e, a) >> way & 1)) advance(e, a, ahead(e.place[a], way), way);
       e.reward[a] = pay(e, is_connected(e, a));
       sum += e.reward[a];
     }
@@ -209,9 +214,9 @@ GZ void observe(Env e) {
   lanes(e, AGENTS, [=](int a) {
     Row out = e.observation[a];
     for (int k = 0; k < CHANNELS * CELLS; ++k) out[k] = 0;
-    for (int cell = 0; cell < CELLS; ++cell) {
-      const int held = e.grid[cell] - 1;
-      if (held >= 0) out[CHANNELS * cell + held % 3 + (held / 3 == a ? 0 : 3)] = 1;
+    for (int k = 0; k < CELLS; ++k) {
+      const int held = e.grid[cell_of(k)] - 1;
+      if (held >= 0) out[CHANNELS * k + held % 3 + (held / 3 == a ? 0 : 3)] = 1;
     }
     const int ways = ways_of(e, a);
     e.action_mask[a][0] = 1;
@@ -220,5 +225,5 @@ GZ void observe(Env e) {
 }
 
 GZ void state(Env e) {
-  lanes(e, CELLS, [=](int cell) { e.state[cell] = e.grid[cell]; });
+  lanes(e, CELLS, [=](int k) { e.state[k] = e.grid[cell_of(k)]; });
 }

@@ -113,7 +113,8 @@ class Connector(OfInstances):
     def constants(self, cfg: ConnectorConfig) -> dict[str, int]:
         cells = cfg.grid_size**2
         longest = cells if cfg.generator == "legacy_random_walk" else cfg.max_walk_steps or int(1.5 * cfg.grid_size)
-        own = {"SIDE": cfg.grid_size, "CELLS": cells, "CHANNELS": len(CHANNELS), "LONGEST_WALK": longest}
+        own = {"SIDE": cfg.grid_size, "CELLS": cells, "GRID": (cfg.grid_size + 2) ** 2, "CHANNELS": len(CHANNELS)}
+        own |= {"LONGEST_WALK": longest, "ODDS": 2 * cfg.grid_size}
         return {**super().constants(cfg), **own}
 
     def observation_space(self, cfg: ConnectorConfig, group: str) -> spaces.Box:
@@ -133,11 +134,14 @@ class Connector(OfInstances):
 
     def fields(self, cfg: ConnectorConfig) -> dict[str, Field]:
         return {
-            "grid": Field("int16", ("CELLS",), "0, or 3 a + 1, 2, 3 for path, place, target of a; row by row"),
-            "entered": Field("int8", ("CELLS",), "direction by which an agent came: 0 up, 1 right, 2 down, 3 left; -1"),
-            "place": Field("int32", ("agents",), "cell of each agent"),
+            "grid": Field(
+                "int16", ("GRID",), "the board in a margin of -1, row by row; 0, or 3 a + 1, 2, 3, as in the state"
+            ),
+            "entered": Field("int8", ("GRID",), "direction by which an agent came: 0 up, 1 right, 2 down, 3 left; -1"),
+            "place": Field("int32", ("agents",), "cell of each agent in the grid"),
             "start": Field("int32", ("agents",), "cell where each began"),
             "target": Field("int32", ("agents",), "cell that each must come to"),
+            "odds": Field("float32", ("ODDS",), "of ways that are worse than the best by so much", scratch=True),
             "way": Field("int32", ("agents",), "direction that a random walk takes", scratch=True),
         }
 
@@ -146,7 +150,7 @@ class Connector(OfInstances):
         return {
             "num_connections": connections,
             "ratio_connections": connections / cfg.num_agents,
-            "total_path_length": (state["grid"] % 3 == 1).sum(1) + cfg.num_agents,
+            "total_path_length": ((state["grid"] > 0) & (state["grid"] % 3 == 1)).sum(1) + cfg.num_agents,
         }
 
     def render(self, cfg: ConnectorConfig, state: Mapping[str, NDArray[Any]], canvas: Canvas) -> None:
@@ -159,7 +163,7 @@ class Connector(OfInstances):
             colour = CYCLE[a % len(CYCLE)]
             if a >= len(CYCLE):
                 colour = fade(colour, 0.65)
-            start, place, target = (divmod(int(state[name][a]), side) for name in ("start", "place", "target"))
+            start, place, target = (_row_and_column(int(state[name][a]), side) for name in ("start", "place", "target"))
             row, column = target
             connected = place == target
             canvas.rect(column + 0.16, row + 0.16, column + 0.84, row + 0.84, outline=colour, width=2.5, radius=0.16)
@@ -176,6 +180,10 @@ class Connector(OfInstances):
         canvas.hud(left=f"{connections} of {cfg.num_agents} connected", right=f"step {int(state['elapsed_steps'])}")
 
 
+def _row_and_column(cell: int, side: int) -> tuple[int, int]:
+    return cell // (side + 2) - 1, cell % (side + 2) - 1
+
+
 def _wire(
     state: Mapping[str, NDArray[Any]], side: int, place: tuple[int, int], start: tuple[int, int]
 ) -> list[tuple[int, int]]:
@@ -183,7 +191,7 @@ def _wire(
     wire = [place]
     while wire[-1] != start and len(wire) < side**2:
         row, column = wire[-1]
-        way = int(state["entered"][row * side + column])
+        way = int(state["entered"][(row + 1) * (side + 2) + column + 1])
         if way < 0:
             break
         wire.append((row + (way == UP) - (way == DOWN), column + (way == LEFT) - (way == RIGHT)))

@@ -76,7 +76,8 @@ class MMST(OfInstances):
     id = "MMST-v0"
     Config = MMSTConfig
     exempt: ClassVar[Mapping[str, str]] = {
-        "legal_actions": "An agent that has connected its nodes waits for the others."
+        "legal_actions": "An agent that has connected its nodes waits for the others.",
+        "rows_are_stored_in_few_sectors": "Lanes write single bytes, of rows and masks that begin inside of sectors.",
     }
     max_episode_steps = 70
     invalid_action = -1

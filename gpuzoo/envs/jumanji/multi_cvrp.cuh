@@ -3,16 +3,17 @@
 
 constexpr int DEPOT = 0;
 
-GZ bool is_legal(Env e, int v, int node) {
-  return node == DEPOT || (e.demands[node] > 0 && e.demands[node] <= e.capacity[v]);
-}
+// Whether a vehicle that carries so much serves a node: one comparison for 0 < demand <= capacity.
+GZ bool serves(Env e, int node, int capacity) { return (u32)(e.demands[node] - 1) < (u32)capacity; }
+GZ bool is_legal(Env e, int v, int node) { return node == DEPOT || serves(e, node, e.capacity[v]); }
 
 struct Legal {
   Env e;
   int v;
   GZ_MEMBER u64 operator[](int w) const {
-    u64 legal = 0ull;
-    for (int k = 64 * w; k < min(NODES, 64 * w + 64); ++k) legal |= is_legal(e, v, k) ? bit(k) : 0ull;
+    const int capacity = e.capacity[v];
+    u64 legal = w == 0 ? bit(DEPOT) : 0ull;
+    for (int k = 64 * w; k < min(NODES, 64 * w + 64); ++k) legal |= serves(e, k, capacity) ? bit(k) : 0ull;
     return legal;
   }
 };

@@ -111,9 +111,16 @@ class MultiCVRP(OfSizedInstances):
 
     @classmethod
     def parameters_of(cls, options: Mapping[str, Any]) -> Mapping[str, Any]:
-        numbers = tuple(options.get(name, getattr(MultiCVRPConfig, name)) for name in ("num_customers", "num_vehicles"))
-        chosen = dict(zip(NAMES, SETTINGS.get(numbers, ()), strict=False)) | (FIXED if numbers == (150, 5) else {})
-        return super().parameters_of({**chosen, **options})
+        if not {"num_customers", "num_vehicles"} & options.keys():
+            return super().parameters_of(options)
+        numbers = {
+            name: options.get(name, getattr(MultiCVRPConfig, name)) for name in ("num_customers", "num_vehicles")
+        }
+        for known, values in SETTINGS.items():
+            if known == tuple(numbers.values()):
+                fixed = FIXED if known == (150, 5) else {}
+                options = {**dict(zip(NAMES, values, strict=True)), **fixed, **options}
+        return super().parameters_of(options)
 
     def largest(self, cfg: MultiCVRPConfig) -> int:
         return cfg.num_customers

@@ -47,7 +47,7 @@ GZ int hunt(Env e, int g) {
 GZ void step(Env e) {
   once(e, [=] {
     e.last_move = e.action;
-    for (int g = 0; g < GHOSTS; ++g) e.ghost_way[g] = (i8)(e.wait[g] >= 0 ? (int)STAY : hunt(e, g));
+    for (int g = 0; g < NUM_GHOSTS; ++g) e.ghost_way[g] = (i8)(e.wait[g] >= 0 ? (int)STAY : hunt(e, g));
     e.reward = advance(e);
     e.terminated = is_over(e);
   });
@@ -55,7 +55,7 @@ GZ void step(Env e) {
 
 GZ void observe(Env e) {
   once(e, [=] {
-    draw_maze(e, e.observation);
+    draw_maze(e, e.observation, -1);
     const int ways = ways_of_player(e);
     for (int move = 0; move < MOVES; ++move) e.action_mask[move] = (i8)(ways >> move & 1);
   });

@@ -4,7 +4,7 @@
 
 enum Move { UP, LEFT, DOWN, RIGHT, STAY, MOVES };  // of the player; ghosts count from the left one
 
-constexpr int GHOSTS = 4, FRIGHT = 30;
+constexpr int NUM_GHOSTS = 4, FRIGHT = 30;
 
 GZ int down_of(int move) { return (int)(move == DOWN) - (int)(move == UP); }
 GZ int right_of(int move) { return (int)(move == RIGHT) - (int)(move == LEFT); }
@@ -56,7 +56,7 @@ GZ void begin(Env e) {
   for (int cell = 0; cell < CELLS; ++cell)
     if (e.open[cell] != 0) e.pellets[cell / 64] |= bit(cell);
   e.powers = (1 << POWERS) - 1;
-  for (int g = 0; g < GHOSTS; ++g) {
+  for (int g = 0; g < NUM_GHOSTS; ++g) {
     e.ghost[g] = e.old_ghost[g] = e.ghost_start[g];
     e.ghost_way[g] = 1;
     e.edible[g] = true;
@@ -70,7 +70,7 @@ GZ void begin(Env e) {
 
 GZ float meet_ghosts(Env e, int to) {
   float reward = 0.f;
-  for (int g = 0; g < GHOSTS; ++g) {
+  for (int g = 0; g < NUM_GHOSTS; ++g) {
     const int before = e.ghost[g], there = e.wait[g] > 0 ? before : moved(before, move_of_ghost(e.ghost_way[g]), 1);
     const bool meets = there == to || there == e.player || e.old_ghost[g] == to;
     const bool eaten = meets && e.frightened > 0;
@@ -114,7 +114,8 @@ GZ float advance(Env e) {
 
 GZ bool is_over(Env e) { return e.dead != 0 || e.num_pellets == 0; }
 
-GZ void draw_maze(Env e, Row out) {
+// What a ghost sees has itself before the other ghosts; the player, who is nobody of them, sees them in their order.
+GZ void draw_maze(Env e, Row out, int own) {
   for (int cell = 0; cell < CELLS; ++cell) {
     Row here = out + CHANNELS * cell;
     here[0] = (i8)(e.open[cell] != 0);
@@ -125,5 +126,5 @@ GZ void draw_maze(Env e, Row out) {
   for (int k = 0; k < POWERS; ++k)
     if (e.powers >> k & 1) out[CHANNELS * e.power[k] + 2] = 1;
   out[CHANNELS * e.player + 3] = 1;
-  for (int g = 0; g < GHOSTS; ++g) out[CHANNELS * e.ghost[g] + 4 + g] = 1;
+  for (int g = 0; g < NUM_GHOSTS; ++g) out[CHANNELS * e.ghost[g] + 4 + (g == own ? 0 : g + (int)(g < own))] = 1;
 }

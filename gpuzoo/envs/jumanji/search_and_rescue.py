@@ -155,8 +155,8 @@ class SearchAndRescue(EnvDef):
                     corner = place[a] + offset
                     if ((corner > -reach) & (corner < size + reach)).all():
                         canvas.polygon(np.vstack([corner, corner + cone]), fill=fade(colour, alpha))
-        for side in ((-1, -1, 0, 2), (1, -1, 2, 2), (0, -1, 1, 0), (0, 1, 1, 2)):  # what of the cones is outside
-            canvas.rect(*(size * k for k in side), fill="paper")
+        for left, bottom, right, top in ((-1, -1, 0, 2), (1, -1, 2, 2), (0, -1, 1, 0), (0, 1, 1, 2)):  # hides the rest
+            canvas.rect(left * size, bottom * size, right * size, top * size, fill="paper")
         canvas.rect(0, 0, size, size, outline="grey", width=1.5)
         targets = np.stack([state["target_x"], state["target_y"]], 1)
         radius = max(cfg.agent_radius, 0.008 * size)

@@ -24,13 +24,18 @@ REWARDS = {
 }
 
 
+def places(cells: np.ndarray, side: int) -> np.ndarray:
+    """Rows and columns of cells in the grid, which has a margin."""
+    return np.stack(np.divmod(cells, side + 2), -1) - 1
+
+
 def connector(n: int, side: int, agents: int, limit: int = 50, reward: str = "dense", **options) -> Against:
     env = Connector(generators.UniformRandomGenerator(side, agents), REWARDS[reward], limit)
 
     def state_of(arrays):
-        place = {name: np.stack(np.divmod(arrays[name], side), 2) for name in ("start", "target", "place")}
+        place = {name: places(arrays[name], side) for name in ("start", "target", "place")}
         return State(
-            grid=arrays["grid"].reshape(n, side, side).astype(np.int32),
+            grid=arrays["grid"].reshape(n, side + 2, side + 2)[:, 1:-1, 1:-1].astype(np.int32),
             step_count=arrays["elapsed_steps"],
             agents=Agent(
                 id=np.tile(np.arange(agents), (n, 1)),
@@ -95,9 +100,11 @@ def test_steps_from_drawn_states():
     np.put_along_axis(grid, target, np.where(connected, 0, numbers + 3), axis=1)
     target = np.where(connected, place, target)
     np.put_along_axis(grid, place, np.tile(numbers + 2, (n, 1)), axis=1)
+    padded = np.pad(grid.reshape(n, side, side), ((0, 0), (1, 1), (1, 1)), constant_values=-1).reshape(n, -1)
+    cell = lambda k: ((k // side + 1) * (side + 2) + k % side + 1).astype(np.int32)  # noqa: E731
     connector(n, side, agents).from_states({
-        "grid": grid.astype(np.int16), "place": place.astype(np.int32), "target": target.astype(np.int32),
-        "start": rng.integers(0, side * side, (n, agents)).astype(np.int32),
+        "grid": padded.astype(np.int16), "place": cell(place), "target": cell(target),
+        "start": cell(rng.integers(0, side * side, (n, agents))),
     })  # fmt: skip
 
 
@@ -116,7 +123,7 @@ def test_generators(name, side, agents, theirs, options):
     first = resets(Connector(theirs), n)
     sim = simulator("Connector-v3", n, grid_size=side, num_agents=agents, generator=name, **options)
     sim.reset(seed=0)
-    start, target = (np.stack(np.divmod(sim.arrays[k], side), 2) for k in ("start", "target"))
+    start, target = (places(sim.arrays[k], side) for k in ("start", "target"))
     others = first.agents
     inside = (np.asarray(others.target) >= 0).all((1, 2))  # a legacy walk may leave the board
     assert inside.mean() > 0.99
@@ -129,13 +136,13 @@ def test_generators(name, side, agents, theirs, options):
         abs(target - start).sum((1, 2)), abs(np.asarray(others.target - others.start))[inside].sum((1, 2))
     )
     assert (np.sort(sim.arrays["grid"], axis=1)[:, -2 * agents :] > 0).all()
-    np.testing.assert_array_equal(np.count_nonzero(sim.arrays["grid"], axis=1), 2 * agents)
+    np.testing.assert_array_equal((sim.arrays["grid"] > 0).sum(1), 2 * agents)
 
 
 def test_given_boards():
     given = {"starts": np.array([[[0, 0], [2, 1]]]), "targets": np.array([[[1, 1], [0, 2]]])}
     sim = simulator("Connector-v3", 2, grid_size=3, num_agents=2, instances=given)
     sim.reset(seed=0)
-    np.testing.assert_array_equal(sim.arrays["grid"][1].reshape(3, 3), [[2, 0, 6], [0, 3, 0], [0, 5, 0]])
+    np.testing.assert_array_equal(sim.arrays["grid"][1].reshape(5, 5)[1:-1, 1:-1], [[2, 0, 6], [0, 3, 0], [0, 5, 0]])
     with pytest.raises(ValueError, match="instance 0: two things are in the cell"):
         simulator("Connector-v3", 1, grid_size=3, num_agents=2, instances={**given, "targets": given["starts"]})

@@ -160,7 +160,8 @@ def test_beginning_and_drift():
         sim.step()
     velocity = sim.arrays["target_vx"]
     same_distribution(velocity, state.vel[..., 0])
-    same_distribution(np.hypot(velocity, sim.arrays["target_vy"]), np.linalg.norm(state.vel, axis=-1))
+    speed = np.hypot(velocity, sim.arrays["target_vy"])  # many are the highest one, but for rounding
+    same_distribution(speed.round(7), np.linalg.norm(state.vel, axis=-1).round(7))
     moved = (sim.arrays["target_x"] - before + 0.5) % 1 - 0.5
     other = (np.asarray(state.pos - theirs.targets.pos)[..., 0] + 0.5) % 1 - 0.5
     same_distribution(moved, other)
