@@ -192,7 +192,7 @@ class MMST(OfInstances):
         connected = members(np.asarray(state["connected"]), cfg.num_nodes)
         for agent in range(cfg.num_agents):
             colour = CYCLE[agent % len(CYCLE)]
-            for node in np.flatnonzero(came_from[agent] >= 0):
+            for node in np.flatnonzero(came_from[agent] >= 0).tolist():
                 canvas.line(*places[came_from[agent, node]], *places[node], colour=colour, width=4.5)
         for node, (x, y) in enumerate(places):
             kind = int(state["node_types"][node])
