@@ -81,6 +81,16 @@ def test_any_legal_action_is_chosen_by_its_name(monkeypatch: pytest.MonkeyPatch)
         game.close()
 
 
+def test_a_game_of_many_choices_is_for_the_viewer(monkeypatch: pytest.MonkeyPatch) -> None:
+    game = Live("JobShop-v0")
+    typed(monkeypatch, lambda k: [])
+    try:
+        with pytest.raises(ValueError, match="JobShop-v0: an action has 10 choices, too many for keys: play it in"):
+            human.play(game, "agent_0", 64)
+    finally:
+        game.close()
+
+
 def test_a_game_that_waits_does_not_move_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     game = Live("CartPole-v1")
     typed(monkeypatch, lambda k: [] if k < 20 else [key(pygame.K_ESCAPE)])

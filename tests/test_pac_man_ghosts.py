@@ -34,12 +34,12 @@ def test_ghosts_that_move_as_pac_mans_do_play_the_same_game():
             np.testing.assert_array_equal(game.arrays[name][live], alone.arrays[name][live], name)
         np.testing.assert_array_equal(game.arrays["reward"][live, 0], alone.arrays["reward"][live, 0])
         np.testing.assert_array_equal(game.arrays["reward"][live, 1:], -game.arrays["reward"][live, :1].repeat(4, 1))
-        ours = game.arrays["observation"].reshape(n, 5, -1, 9)[live]
-        seen = alone.arrays["observation"].reshape(n, -1, 9)[live]
+        ours = game.arrays["observation"].reshape(n, 5, -1, 8)[live]
+        seen = alone.arrays["observation"].reshape(n, -1, 8)[live]
         np.testing.assert_array_equal(ours[:, 0], seen)
         for g in range(4):
             others = [4 + k for k in range(4) if k != g]
-            np.testing.assert_array_equal(ours[:, 1 + g], seen[..., [0, 1, 2, 3, 4 + g, *others, 8]])
+            np.testing.assert_array_equal(ours[:, 1 + g], seen[..., [0, 1, 2, 3, 4 + g, *others]])
         compared += int(live.sum())
         live &= ~game.arrays["terminated"][:, 0].astype(bool)
     assert compared > 500, compared

@@ -313,7 +313,9 @@ def test_a_message_that_is_no_json_is_refused(page: Client) -> None:
 def test_a_person_plays_and_the_game_waits(page: Client) -> None:
     page.ask("game", do="open", game="ConnectFour-v0", envs=1)
     page.ask("person", do="person", agent="player_0", waits=True)
+    page.paused()  # so that no state of the game before is still on its way
     page.ask("state", do="reset", seed=0)
+    page.connection.send(json.dumps({"do": "play"}))
     state = page.ask("state", do="act", values=[3], go=True)
     while not (state["my_turn"] and state["step"] == 2):
         state = page.next("state")

@@ -136,6 +136,13 @@ def controls(env: EnvDef, cfg: Any, group: str, space: spaces.Space[Any]) -> lis
     names = _names(named, size) if named else [f"part {k}" for k in range(size)]
     if isinstance(space, spaces.MultiDiscrete):
         sizes = choices(space)
+        if env.action_mask:  # the person sees what is legal, and sends all choices together
+            return [
+                dataclasses.replace(
+                    _choice([f"{k}" for k in range(n)], name, arrows=False), held=False, still=None, keys={}
+                )
+                for name, n in zip(names, sizes, strict=True)
+            ]
         return [
             _level(name, n, pair) if n > 3 else _choice([f"{k}" for k in range(n)], name, arrows=False)
             for name, n, pair in zip(names, sizes, _pairs(names), strict=True)

@@ -28,7 +28,7 @@ def play(live: Live, agent: str, size: int = 640) -> list[dict[str, float]]:
         The return of each agent, for each episode that came to its end.
 
     Raises:
-        ValueError: no such agent.
+        ValueError: no such agent, or a game whose action has more choices than keys can make.
         ImportError: pygame is not installed.
         RuntimeError: there is no display.
     """
@@ -36,6 +36,10 @@ def play(live: Live, agent: str, size: int = 640) -> list[dict[str, float]]:
     live.play(agent)
     parts = live.controls[live.group(agent)]
     waits = any(part.still is None for part in parts)
+    if len(parts) > 1 and not any(part.keys for part in parts):
+        raise ValueError(
+            f"{live.env.id}: an action has {len(parts)} choices, too many for keys: play it in `gpuzoo view`."
+        )
     returns: list[dict[str, float]] = []
     title, offered = f"{live.env.id}: you are {agent}", -1
     with contextlib.closing(Window(title)) as window:

@@ -125,26 +125,26 @@ GZ int drawn_way(Env e, int a, int ways, u32 draw) {
 }
 
 // All walks take a step at the same time. Of those that want the same cell the last one gets it.
-GZ bool walk_on(Env e, u32 draw) {
-  bool any = false;
-  for (int a = 0; a < AGENTS; ++a) {
-    const int ways = ways_of_walk(e, a);
-    e.way[a] = ways == 0 ? -1 : drawn_way(e, a, ways, draw);
-    any = any || ways != 0;
-  }
-  for (int a = AGENTS - 1; a >= 0; --a) {
-    const int cell = ahead(e.place[a], e.way[a]);
-    if (e.way[a] >= 0 && e.grid[cell] == EMPTY) advance(e, a, cell, e.way[a]);
-  }
-  return any;
-}
-
 GZ void walk(Env e) {
-  for (int k = 0; k < ODDS; ++k) e.odds[k] = exp(-(float)k / e.cfg.temperature);
-  for (int a = 0; a < AGENTS; ++a) begin_walk(e, a);
-  for (int steps = 1; steps < LONGEST_WALK; ++steps)
-    if (!walk_on(e, (u32)steps + 1u)) break;
-  for (int a = 0; a < AGENTS; ++a) e.target[a] = e.place[a];
+  lanes(e, ODDS, [=](int k) { e.odds[k] = exp(-(float)k / e.cfg.temperature); });
+  once(e, [=] {
+    for (int a = 0; a < AGENTS; ++a) begin_walk(e, a);
+  });
+  bool any = true;
+  for (int steps = 1; steps < LONGEST_WALK && any; ++steps) {
+    lanes(e, AGENTS, [=](int a) {
+      const int ways = ways_of_walk(e, a);
+      e.way[a] = ways == 0 ? -1 : drawn_way(e, a, ways, (u32)steps + 1u);
+    });
+    any = lane_any(e, AGENTS, [=](int a) { return e.way[a] >= 0; });
+    once(e, [=] {
+      for (int a = AGENTS - 1; a >= 0; --a) {
+        const int cell = ahead(e.place[a], e.way[a]);
+        if (e.way[a] >= 0 && e.grid[cell] == EMPTY) advance(e, a, cell, e.way[a]);
+      }
+    });
+  }
+  lanes(e, AGENTS, [=](int a) { e.target[a] = e.place[a]; });
 }
 
 GZ void place_given(Env e) {
@@ -157,28 +157,26 @@ GZ void place_given(Env e) {
 }
 
 GZ void clear(Env e) {
-  for (int cell = 0; cell < GRID; ++cell) {
+  lanes(e, GRID, [=](int cell) {
     const int row = cell / PITCH, column = cell % PITCH;
     e.grid[cell] = (i16)(row == 0 || row > SIDE || column == 0 || column > SIDE ? WALL : EMPTY);
     e.entered[cell] = -1;
-  }
+  });
 }
 
 GZ void reset(Env e) {
-  once(e, [=] {
-    clear(e);
-    if constexpr (INSTANCES > 0)
-      place_given(e);
-    else if constexpr (Config::generator == GENERATOR_UNIFORM)
-      place_anywhere(e);
-    else
-      walk(e);
-    clear(e);
-    for (int a = 0; a < AGENTS; ++a) {
-      e.place[a] = e.start[a];
-      e.grid[e.start[a]] = (i16)mark(a, HEAD);
-      e.grid[e.target[a]] = (i16)mark(a, TARGET);
-    }
+  clear(e);
+  if constexpr (INSTANCES > 0)
+    once(e, [=] { place_given(e); });
+  else if constexpr (Config::generator == GENERATOR_UNIFORM)
+    once(e, [=] { place_anywhere(e); });
+  else
+    walk(e);
+  clear(e);
+  lanes(e, AGENTS, [=](int a) {
+    e.place[a] = e.start[a];
+    e.grid[e.start[a]] = (i16)mark(a, HEAD);
+    e.grid[e.target[a]] = (i16)mark(a, TARGET);
   });
 }
 
@@ -193,31 +191,36 @@ GZ float pay(Env e, bool connects) {
 
 // The last agent moves first: of those that want the same cell it gets it. Nothing else depends on the order.
 GZ void step(Env e) {
+  lanes(e, AGENTS, [=](int a) {
+    const int way = e.action[a] - 1;
+    e.way[a] = way >= 0 && (ways_of(e, a) >> way & 1) ? way : -1;
+  });
   once(e, [=] {
     float sum = 0.f;
     for (int a = AGENTS - 1; a >= 0; --a) {
       if (is_connected(e, a)) continue;
-      const int way = e.action[a] - 1;
-      if (way >= 0 && (ways_of(e, a) >> way & 1)) advance(e, a, ahead(e.place[a], way), way);
+      const int cell = ahead(e.place[a], e.way[a]);
+      if (e.way[a] >= 0 && (e.grid[cell] == EMPTY || cell == e.target[a])) advance(e, a, cell, e.way[a]);
       e.reward[a] = pay(e, is_connected(e, a));
       sum += e.reward[a];
     }
     if (Config::reward == REWARD_SHARED_DENSE || Config::reward == REWARD_SHARED_SPARSE)
       for (int a = 0; a < AGENTS; ++a) e.reward[a] = sum;
-    bool over = true;
-    for (int a = 0; a < AGENTS && over; ++a) over = ways_of(e, a) == 0;
-    if (over) e.terminate_all();
+  });
+  const bool some_move = lane_any(e, AGENTS, [=](int a) { return ways_of(e, a) != 0; });
+  once(e, [=] {
+    if (!some_move) e.terminate_all();
   });
 }
 
+// A cell is a word of four bytes: three for the agent's own marks, and one for those of others.
 GZ void observe(Env e) {
+  lanes(e, AGENTS, Const<CELLS>(), [=](int a, int k) {
+    const int held = e.grid[cell_of(k)] - 1, kind = held % 3;
+    const u32 own = 1u << (u32)(8 * kind), other = (u32)(kind + 1) << 24;
+    words(e.observation[a])[k] = held < 0 ? 0u : held / 3 == a ? own : other;
+  });
   lanes(e, AGENTS, [=](int a) {
-    Row out = e.observation[a];
-    for (int k = 0; k < CHANNELS * CELLS; ++k) out[k] = 0;
-    for (int k = 0; k < CELLS; ++k) {
-      const int held = e.grid[cell_of(k)] - 1;
-      if (held >= 0) out[CHANNELS * k + held % 3 + (held / 3 == a ? 0 : 3)] = 1;
-    }
     const int ways = ways_of(e, a);
     e.action_mask[a][0] = 1;
     for (int way = 0; way < WAYS; ++way) e.action_mask[a][way + 1] = (i8)(ways >> way & 1);

@@ -14,7 +14,7 @@ from gpuzoo.core.definition import Field, param
 from gpuzoo.envs.jumanji.instances import InstanceConfig, OfInstances, Part
 from gpuzoo.render import CYCLE, Canvas, fade
 
-CHANNELS = ("own path", "the agent itself", "own target", "paths of others", "other agents", "targets of others")
+CHANNELS = ("own path", "the agent itself", "own target", "others: 1 path, 2 agent, 3 target")
 UP, RIGHT, DOWN, LEFT = range(4)
 
 
@@ -57,9 +57,9 @@ class Connector(OfInstances):
     **Actions.** `Discrete(5)`: 0 nothing, 1 up, 2 right, 3 down, 4 left. The action mask holds the moves to empty cells
     and to the own target; a connected agent does nothing. An illegal action does nothing.
 
-    **Observation.** `Box(0, 1, (grid_size, grid_size, 6))`, int8: row, column, channel. The channels are 1 at the
-    agent's own path, at the agent, at its target, and at paths, agents and targets of others. A target that is reached
-    is none any more.
+    **Observation.** `Box(0, 3, (grid_size, grid_size, 4))`, int8: row, column, channel. The first three channels are 1
+    at the agent's own path, at the agent, and at its target. The last one is 1 at paths of others, 2 at other agents
+    and 3 at their targets. A target that is reached is none any more.
 
     **State.** Jumanji's observation, `Box(grid_size²)`, int16: 0 for an empty cell, and 3 a + 1, 3 a + 2 and 3 a + 3
     for path, place and target of agent a.
@@ -77,6 +77,9 @@ class Connector(OfInstances):
 
     id = "Connector-v3"
     Config = ConnectorConfig
+    exempt: ClassVar[Mapping[str, str]] = {
+        "rows_are_stored_in_few_sectors": "The masks of an env are 50 bytes, which begin and end inside of sectors.",
+    }
     max_episode_steps = 50
     invalid_action = 0
     action_mask = True
@@ -89,6 +92,9 @@ class Connector(OfInstances):
 
     def agents(self, cfg: ConnectorConfig) -> dict[str, int]:
         return {"agent": cfg.num_agents}
+
+    def lanes(self, cfg: ConnectorConfig) -> int:
+        return 32
 
     def check(self, cfg: ConnectorConfig) -> None:
         super().check(cfg)
@@ -113,12 +119,14 @@ class Connector(OfInstances):
     def constants(self, cfg: ConnectorConfig) -> dict[str, int]:
         cells = cfg.grid_size**2
         longest = cells if cfg.generator == "legacy_random_walk" else cfg.max_walk_steps or int(1.5 * cfg.grid_size)
-        own = {"SIDE": cfg.grid_size, "CELLS": cells, "GRID": (cfg.grid_size + 2) ** 2, "CHANNELS": len(CHANNELS)}
+        own = {"SIDE": cfg.grid_size, "CELLS": cells, "GRID": (cfg.grid_size + 2) ** 2}
         own |= {"LONGEST_WALK": longest, "ODDS": 2 * cfg.grid_size}
         return {**super().constants(cfg), **own}
 
     def observation_space(self, cfg: ConnectorConfig, group: str) -> spaces.Box:
-        return spaces.Box(0, 1, (cfg.grid_size, cfg.grid_size, len(CHANNELS)), np.int8)
+        high = np.ones((cfg.grid_size, cfg.grid_size, len(CHANNELS)), np.int8)
+        high[..., -1] = 3
+        return spaces.Box(np.zeros_like(high), high, dtype=np.int8)
 
     def state_space(self, cfg: ConnectorConfig) -> spaces.Box:
         return spaces.Box(0, 3 * cfg.num_agents, (cfg.grid_size**2,), np.int16)
@@ -142,7 +150,7 @@ class Connector(OfInstances):
             "start": Field("int32", ("agents",), "cell where each began"),
             "target": Field("int32", ("agents",), "cell that each must come to"),
             "odds": Field("float32", ("ODDS",), "of ways that are worse than the best by so much", scratch=True),
-            "way": Field("int32", ("agents",), "direction that a random walk takes", scratch=True),
+            "way": Field("int32", ("agents",), "direction that each agent takes, or -1", scratch=True),
         }
 
     def infos(self, cfg: ConnectorConfig, state: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -76,9 +76,6 @@ class LevelBasedForaging(EnvDef):
         "Papoudakis et al. 2021": "https://arxiv.org/abs/2006.07869",
     }
     similar = (r"lbf", r"LBF", r"LevelBasedForaging.*")
-    benchmarks: ClassVar[Mapping[str, Mapping[str, Any]]] = {
-        "15x15, 8 agents, 4 foods": {"grid_size": 15, "fov": 15, "num_agents": 8, "num_food": 4}
-    }
     render_fps = 5
 
     def agents(self, cfg: LevelBasedForagingConfig) -> dict[str, int]:

@@ -46,7 +46,7 @@ GZ int hunt(Env e, int g) {
 
 GZ void step(Env e) {
   once(e, [=] {
-    e.last_move = e.action;
+    e.last_move = e.action != STAY && (ways_of_player(e) >> e.action & 1) ? e.action : (int)STAY;
     for (int g = 0; g < NUM_GHOSTS; ++g) e.ghost_way[g] = (i8)(e.wait[g] >= 0 ? (int)STAY : hunt(e, g));
     e.reward = advance(e);
     e.terminated = is_over(e);
@@ -54,8 +54,8 @@ GZ void step(Env e) {
 }
 
 GZ void observe(Env e) {
+  lanes(e, CELLS, [=](int cell) { draw_cell(e, e.observation, cell, -1); });
   once(e, [=] {
-    draw_maze(e, e.observation, -1);
     const int ways = ways_of_player(e);
     for (int move = 0; move < MOVES; ++move) e.action_mask[move] = (i8)(ways >> move & 1);
   });

@@ -50,9 +50,10 @@ X.......O.............O....X
 XXXXXXXXXXXXXXXXXXXXXXXXXXXX
 """
 
+FRIGHT = 30  #: steps that a power pellet frightens ghosts
 GHOSTS = ("red", "pink", "blue", "orange")
 COLOURS = ("red", "pink", "teal", "orange")
-CHANNELS = ("open cell", "pellet", "power pellet", "player", *(f"{name} ghost" for name in GHOSTS), "fright")
+CHANNELS = ("open cell", "pellet", "power pellet", "player", *(f"{name} ghost" for name in GHOSTS))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -64,6 +65,9 @@ class PacManConfig(Config):
 
 class OfMaze(EnvDef):
     """PacMan in any maze, whoever moves the ghosts."""
+
+    def lanes(self, cfg: PacManConfig) -> int:
+        return 32
 
     def check(self, cfg: PacManConfig) -> None:
         _maze(cfg.maze)
@@ -78,8 +82,8 @@ class OfMaze(EnvDef):
             "WORDS": -(-rows * columns // 64),
             "POWERS": len(maze.powers),
             "PLAYER_START": maze.player,
+            "FRIGHT": FRIGHT,
             "NUM_PELLETS": int(maze.open.sum()),
-            "CHANNELS": len(CHANNELS),
         }
 
     def tables(self, cfg: PacManConfig) -> dict[str, NDArray[Any]]:
@@ -89,8 +93,9 @@ class OfMaze(EnvDef):
 
     def observation_space(self, cfg: PacManConfig, group: str) -> spaces.Box:
         high = np.ones((*_maze(cfg.maze).open.shape, len(CHANNELS)), np.int8)
-        high[..., -1] = 30
-        return spaces.Box(np.zeros_like(high), high, dtype=np.int8)
+        low = np.zeros_like(high)
+        low[..., 4:] = -FRIGHT
+        return spaces.Box(low, high, dtype=np.int8)
 
     def observation_names(self, cfg: PacManConfig, group: str) -> dict[str, int]:
         return dict.fromkeys(CHANNELS, 1)
@@ -118,7 +123,7 @@ class OfMaze(EnvDef):
 
     def aspect(self, cfg: PacManConfig) -> float:
         rows, columns = _maze(cfg.maze).open.shape
-        return columns / rows
+        return float(columns / rows)
 
     def render(self, cfg: PacManConfig, state: Mapping[str, NDArray[Any]], canvas: Canvas) -> None:
         maze = _maze(cfg.maze)
@@ -174,9 +179,9 @@ class PacMan(OfMaze):
     to where the ghost has been one step before. A ghost that is frightened is eaten then and starts anew from where it
     began; else the player is caught.
 
-    **Observation.** `Box(rows, columns, 9)`, int8: open cells, pellets, power pellets, the player, the red, the pink,
-    the blue and the orange ghost. The last channel is the number of steps that ghosts are still frightened, in all
-    cells.
+    **Observation.** `Box(rows, columns, 8)`, int8: open cells, pellets, power pellets, the player, the red, the pink,
+    the blue and the orange ghost. Where something is, the number is 1. For a frightened ghost it is minus the number of
+    steps that it is still frightened.
 
     **Reward.** 10 for a pellet, 50 for a power pellet, 200 for the first time that a ghost is eaten.
 

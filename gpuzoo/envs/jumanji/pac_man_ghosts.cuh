@@ -21,7 +21,8 @@ GZ int choose(Env e, int a, u32 bits) { return chosen_bit((u64)moves_of(e, a), b
 
 GZ void step(Env e) {
   once(e, [=] {
-    e.last_move = e.action[FIRST_PLAYER];
+    const int wanted = e.action[FIRST_PLAYER];
+    e.last_move = wanted != STAY && (ways_of_player(e) >> wanted & 1) ? wanted : (int)STAY;
     for (int g = 0; g < NUM_GHOSTS; ++g) {
       const int move = e.action[FIRST_GHOST + g];
       e.ghost_way[g] = (i8)(moves_of_ghost(e, g) >> move & 1 ? way_of(move) : (int)STAY);
@@ -34,8 +35,8 @@ GZ void step(Env e) {
 }
 
 GZ void observe(Env e) {
+  lanes(e, AGENTS, Const<CELLS>(), [=](int a, int cell) { draw_cell(e, e.observation[a], cell, a - FIRST_GHOST); });
   lanes(e, AGENTS, [=](int a) {
-    draw_maze(e, e.observation[a], a - FIRST_GHOST);
     const int moves = moves_of(e, a);
     for (int move = 0; move < MOVES; ++move) e.action_mask[a][move] = (i8)(moves >> move & 1);
   });

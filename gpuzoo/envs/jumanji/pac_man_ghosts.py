@@ -33,9 +33,8 @@ class PacManGhosts(OfMaze):
     open cells, and not 4. A ghost that waits can do nothing else. The others go to open cells, but not back to where
     they come from, unless there is no other way. An illegal action counts as 4.
 
-    **Observation.** `Box(rows, columns, 9)`, int8: open cells, pellets, power pellets, the player, the four ghosts. The
-    last channel is the number of steps that ghosts are still frightened, in all cells. A ghost sees itself as the first
-    of the ghosts, and then the others in their order.
+    **Observation.** `Box(rows, columns, 8)`, int8, as in `PacMan-v1`: open cells, pellets, power pellets, the player,
+    the four ghosts. A ghost sees itself as the first of the ghosts, and then the others in their order.
 
     **Reward.** For the player: 10 for a pellet, 50 for a power pellet, 200 for the first time that a ghost is eaten,
     -``catch_reward`` if it is caught. For each ghost: minus the player's reward.
@@ -69,4 +68,4 @@ class PacManGhosts(OfMaze):
         if group == "player":
             return dict.fromkeys(CHANNELS, 1)
         own = ("the ghost itself", *(f"other ghost {k}" for k in (1, 2, 3)))
-        return dict.fromkeys((*CHANNELS[:4], *own, CHANNELS[-1]), 1)
+        return dict.fromkeys((*CHANNELS[:4], *own), 1)

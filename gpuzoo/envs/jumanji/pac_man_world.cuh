@@ -4,7 +4,7 @@
 
 enum Move { UP, LEFT, DOWN, RIGHT, STAY, MOVES };  // of the player; ghosts count from the left one
 
-constexpr int NUM_GHOSTS = 4, FRIGHT = 30;
+constexpr int NUM_GHOSTS = 4;
 
 GZ int down_of(int move) { return (int)(move == DOWN) - (int)(move == UP); }
 GZ int right_of(int move) { return (int)(move == RIGHT) - (int)(move == LEFT); }
@@ -114,17 +114,18 @@ GZ float advance(Env e) {
 
 GZ bool is_over(Env e) { return e.dead != 0 || e.num_pellets == 0; }
 
-// What a ghost sees has itself before the other ghosts; the player, who is nobody of them, sees them in their order.
-GZ void draw_maze(Env e, Row out, int own) {
-  for (int cell = 0; cell < CELLS; ++cell) {
-    Row here = out + CHANNELS * cell;
-    here[0] = (i8)(e.open[cell] != 0);
-    here[1] = (i8)has(e.pellets, cell);
-    for (int k = 2; k < CHANNELS - 1; ++k) here[k] = 0;
-    here[CHANNELS - 1] = (i8)max(e.frightened, 0);
+// A cell is two words of four bytes. What a ghost sees has itself before the other ghosts; the player, who is nobody of
+// them, sees them in their order.
+GZ void draw_cell(Env e, Row out, int cell, int own) {
+  const u32 shown = e.frightened > 0 ? (u32)(-e.frightened) & 0xffu : 1u;
+  bool power = false;
+  for (int k = 0; k < POWERS; ++k) power = power || ((e.powers >> k & 1) && e.power[k] == cell);
+  u32 ghosts = 0u;
+  for (int g = 0; g < NUM_GHOSTS; ++g) {
+    const int place = g == own ? 0 : g + (int)(g < own);
+    ghosts |= e.ghost[g] == cell ? shown << (u32)(8 * place) : 0u;
   }
-  for (int k = 0; k < POWERS; ++k)
-    if (e.powers >> k & 1) out[CHANNELS * e.power[k] + 2] = 1;
-  out[CHANNELS * e.player + 3] = 1;
-  for (int g = 0; g < NUM_GHOSTS; ++g) out[CHANNELS * e.ghost[g] + 4 + (g == own ? 0 : g + (int)(g < own))] = 1;
+  words(out)[2 * cell] = (u32)(e.open[cell] != 0) | (u32)has(e.pellets, cell) << 8 | (u32)power << 16 |
+                         (u32)(cell == e.player) << 24;
+  words(out)[2 * cell + 1] = ghosts;
 }

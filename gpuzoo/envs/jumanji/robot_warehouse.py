@@ -78,6 +78,9 @@ class RobotWarehouse(EnvDef):
 
     id = "RobotWarehouse-jumanji-v0"
     Config = RobotWarehouseConfig
+    exempt: ClassVar[Mapping[str, str]] = {
+        "rows_are_stored_in_few_sectors": "The masks of an env are 20 bytes, which begin and end inside of sectors.",
+    }
     max_episode_steps = 500
     action_mask = True
     chooses = True
@@ -145,7 +148,7 @@ class RobotWarehouse(EnvDef):
 
     def aspect(self, cfg: RobotWarehouseConfig) -> float:
         rows, columns = blocks(cfg.shelf_rows, cfg.shelf_columns, cfg.column_height).shape
-        return columns / rows
+        return float(columns / rows)
 
     def render(self, cfg: RobotWarehouseConfig, state: Mapping[str, NDArray[Any]], canvas: Canvas) -> None:
         plan = blocks(cfg.shelf_rows, cfg.shelf_columns, cfg.column_height)

@@ -49,9 +49,9 @@ def connector(n: int, side: int, agents: int, limit: int = 50, reward: str = "de
 
     def seen(o):
         grid = np.asarray(o.grid).reshape(n, 1, -1)
-        kind, owner, own = (grid - 1) % 3, (grid - 1) // 3, np.arange(agents)[:, None]
-        marks = [(grid > 0) & (kind == k) & ((owner == own) != other) for other in (False, True) for k in range(3)]
-        return np.stack(marks, -1).reshape(n, -1)
+        kind, own = (grid - 1) % 3, (grid > 0) & ((grid - 1) // 3 == np.arange(agents)[:, None])
+        marks = [own & (kind == k) for k in range(3)]
+        return np.stack([*marks, np.where((grid > 0) & ~own, kind + 1, 0)], -1).reshape(n, -1)
 
     def also(ours, theirs, live):
         np.testing.assert_array_equal(
