@@ -307,6 +307,14 @@ def _chosen_action(lay: Layout, chooses: bool) -> Iterable[str]:
     """A legal action from random bits."""
     if chooses:
         yield "GZ int choose(Env e, int agent, u32 bits);"
+    if chooses and lay.action_size > 1:
+        yield "GZ void choose_parts(const Store &s, i64 i, int agent, u32 bits, Action *parts) {"
+        yield "  State v = load(s, i);"
+        yield "  const Env e = bind(s, v, i, s.episode[i], s.elapsed_steps[i], s.control->max_steps);"
+        yield "  int number = choose(e, agent, bits);"
+        yield "  for (int k = ACTION_SIZE - 1; k >= 0; --k) {"
+        yield "    parts[k] = number % choices(agent, k);\n    number /= choices(agent, k);\n  }\n}"
+        return
     yield "GZ Action chosen_action(const Store &s, i64 i, int agent, int k, u32 bits) {\n  (void)s; (void)i;"
     if lay.action_dtype == "float32":
         yield "  const float low = action_low(agent, k), high = action_high(agent, k);"
@@ -608,6 +616,7 @@ def program(
         f"#define GZ_APART {int(form.apart)}",
         f"#define GZ_SHORT {int(form.short)}",
         f"#define GZ_CHOOSES {int(env.chooses)}",
+        f"#define GZ_CHOOSES_PARTS {int(env.chooses and lay.action_size > 1)}",
         f"#define GZ_WINDOWED {int(windowed is not None)}",
         _header("base.cuh"),
         "#ifdef GZ_SIMT",

@@ -666,8 +666,8 @@ def layout(env: EnvDef, cfg: Config) -> Layout:
         raise ValueError(f"{name}: state_space must be a Box of {', '.join(C_TYPES)}, or None, not {state}.")
     if env.action_mask and kinds != {"int32"}:
         raise ValueError(f"{name}: action masks need discrete actions.")
-    if env.chooses and not (env.action_mask and all(isinstance(s, spaces.Discrete) for s in action_spaces.values())):
-        raise ValueError(f"{name}: only games with action masks and Discrete actions choose them by rules.")
+    if env.chooses and not env.action_mask:
+        raise ValueError(f"{name}: only games with action masks choose actions by rules.")
     lay = Layout(
         groups=dict(groups),
         first=first,

@@ -18,7 +18,12 @@ def peer(game: Game) -> Peer:
     import numpy as np
     from jumanji.wrappers import VmapAutoResetWrapper
 
-    env = VmapAutoResetWrapper(jumanji.make(game["id"], **game["config"]))
+    config = dict(game["config"])
+    if config.get("generator") == "toy":  # Sokoban's other levels are downloaded
+        from jumanji.environments.routing.sokoban.generator import ToyGenerator
+
+        config["generator"] = ToyGenerator()
+    env = VmapAutoResetWrapper(jumanji.make(game["id"], **config))
     spec = env.action_spec
     sizes = np.asarray(getattr(spec, "num_values", 0))
 

@@ -82,7 +82,7 @@ _MASK = "for (int k = 0; k < 3; ++k) e.action_mask[a][k] = k != 2 || e.x[a] < 1.
 FAULTS: dict[str, tuple[str, dict[str, str]]] = {
     "out of space": ("spaces", {"observe": "e.observation[a][0] = 2e6f; e.observation[a][1] = 0.f;"}),
     "nan": ("spaces", {"observe": _SEE + "if (e.t == 3) e.observation[a][0] = 0.f * infinity();"}),
-    "no legal action": ("spaces", {"mask": "for (int k = 0; k < 3; ++k) e.action_mask[a][k] = 0;"}),
+    "no legal action": ("legal_actions", {"mask": "for (int k = 0; k < 3; ++k) e.action_mask[a][k] = 0;"}),
     "a field is not reset": ("reset_writes_all", {"reset": "", "step": "e.old[a] += 1.f;"}),
     "an observation is not written": ("observe_writes_all", {"observe": "e.observation[a][0] = e.x[a];"}),
     "a dead agent's is not written": (

@@ -31,11 +31,19 @@ GZ void act(const Store &s, i64 low, i64 high) {
     if constexpr (WORDS > 3) bits[j * WORDS + 3] = word.w;
   }
   Action *actions = s.action + low * ACTION_NUMBERS;
+#if GZ_CHOOSES_PARTS
+  for (int r = 0; r < envs * AGENTS; ++r) {
+    const int env = r / AGENTS, agent = r % AGENTS;
+    const u32 random = bits[env * (BLOCKS * WORDS) + agent * ACTION_SIZE];
+    choose_parts(s, low + env, agent, random, actions + r * ACTION_SIZE);
+  }
+#else
   GZ_INDEPENDENT
   for (int r = 0; r < envs * ACTION_NUMBERS; ++r) {
     const int env = r / ACTION_NUMBERS, k = r % ACTION_NUMBERS;
     actions[r] = chosen_action(s, low + env, k / ACTION_SIZE, k % ACTION_SIZE, bits[env * (BLOCKS * WORDS) + k]);
   }
+#endif
 }
 
 // What walks through envs from `begin` to `end`; a `Call` says which.

@@ -7,10 +7,18 @@ namespace gz {
 GZ i64 env_index() { return ((i64)blockIdx.x * blockDim.x + threadIdx.x) / LANES; }
 
 GZ void act(const Store &s, i64 i) {
+#if GZ_CHOOSES_PARTS
+  for (int agent = lane(); agent < AGENTS; agent += LANES) {
+    const int r = agent * ACTION_SIZE;
+    const u32 bits = random_bits(s.seed[i], s.episode[i], (u32)s.elapsed_steps[i], CHOOSER, (u32)r);
+    choose_parts(s, i, agent, bits, s.action + i * ACTION_NUMBERS + r);
+  }
+#else
   for (int r = lane(); r < ACTION_NUMBERS; r += LANES) {
     const u32 bits = random_bits(s.seed[i], s.episode[i], (u32)s.elapsed_steps[i], CHOOSER, (u32)r);
     s.action[i * ACTION_NUMBERS + r] = chosen_action(s, i, r / ACTION_SIZE, r % ACTION_SIZE, bits);
   }
+#endif
   barrier();
 }
 

@@ -1,3 +1,4 @@
+#include "factored.cuh"
 #include "instances.cuh"
 
 constexpr int SIDE = 9, CELLS = 81;
@@ -53,8 +54,8 @@ GZ int choose(Env e, int, u32 bits) {
 
 GZ void step(Env e) {
   once(e, [=] {
-    const int cell = e.action / SIDE, digit = e.action % SIDE;
-    if (e.action < 0 || !(digits_for(e, cell) >> digit & 1u)) {
+    const int action = number_of(e.action), cell = action / SIDE, digit = action % SIDE;
+    if (action < 0 || !(digits_for(e, cell) >> digit & 1u)) {
       e.terminated = true;
       return;
     }
@@ -66,10 +67,11 @@ GZ void step(Env e) {
 
 GZ void observe(Env e) {
   once(e, [=] {
+    allow_nothing(e);
     for (int cell = 0; cell < CELLS; ++cell) {
       e.observation[cell] = e.board[cell];
       const u32 digits = digits_for(e, cell);
-      for (int digit = 0; digit < SIDE; ++digit) e.action_mask[SIDE * cell + digit] = (i8)(digits >> digit & 1u);
+      for (int digit = 0; digit < SIDE; ++digit) allow(e, SIDE * cell + digit, (digits >> digit & 1u) != 0u);
     }
   });
 }

@@ -15,15 +15,14 @@ from numpy.typing import NDArray
 
 from gpuzoo.core.assets import Asset
 from gpuzoo.core.definition import Field, param
+from gpuzoo.envs.jumanji.factored import Factored, FactoredConfig
 from gpuzoo.envs.jumanji.instances import InstanceConfig, OfInstances, Part
 from gpuzoo.render import Canvas
 
 SIDE = 9
-PUZZLES = Asset(
-    Path(__file__).with_name("sudoku.npz"),
-    size=352417,
-    sha256="9a776901327df6e672d2a43a1c4d285e193927c741693f3f615f791f1d5c0589",
-    licence="Apache-2.0, InstaDeep Ltd (Jumanji)",
+JUMANJI = (
+    "https://raw.githubusercontent.com/instadeepai/jumanji/590005b0fb305b1a98a4828bfb6b2ea28b47dd5b/"
+    "jumanji/environments/logic/sudoku/data"
 )
 DUMMY = (
     "000801000", "000000043", "500000000", "000070800", "000000100", "020030000", "600000075", "003400000", "000200600",
@@ -31,24 +30,28 @@ DUMMY = (
 
 
 @dataclasses.dataclass(frozen=True)
-class SudokuConfig(InstanceConfig):
+class SudokuConfig(FactoredConfig, InstanceConfig):
     """The puzzles."""
 
-    database: Literal["mixed", "very-easy", "dummy"] = param("mixed", doc="Jumanji's puzzles: 10,000, 1000 or one")
+    database: Literal["mixed", "very-easy", "dummy", "jumanji-mixed", "jumanji-very-easy"] = param(
+        "mixed", doc="gpuzoo's own puzzles, a single one, or Jumanji's, which are downloaded"
+    )
 
 
-class Sudoku(OfInstances):
+class Sudoku(Factored, OfInstances):
     """Sudoku: each row, each column and each of the nine boxes is to hold the digits 1 to 9 once.
 
     Each step writes a digit into an empty cell. It stays there, so a wrong one cannot be taken back.
 
     **Instances.** Each episode takes one puzzle at random, or always the one that ``instance`` names, which may differ
-    between envs. The 10,000 puzzles of ``database="mixed"`` have 25 to 77 digits at the beginning, the 1000 of
-    "very-easy" 46 to 80, and "dummy" is one puzzle with 17. ``instances`` is a dataset of others with `board`,
-    (instances, 9, 9): the digits, 0 for an empty cell.
+    between envs. There are 1000 puzzles for ``database="mixed"`` and for ``"very-easy"``, with one solution each. They
+    have 25 to 77 digits at the beginning, 39 on average, or 46 to 80. "dummy" is one puzzle with 17. "jumanji-mixed"
+    and "jumanji-very-easy" are Jumanji's 10,000 and 1000 puzzles, with as many digits. They are fetched when they are
+    first used. ``instances`` is a dataset of others with `board`, (instances, 9, 9): the digits, 0 for an empty cell.
 
     **Actions.** `Discrete(729)`: 81 row + 9 column + digit - 1. The action mask holds the digits for empty cells that
-    neither the row nor the column nor the box has yet.
+    neither the row nor the column nor the box has yet. With ``action_form="parts"``, `MultiDiscrete([9, 9, 9])`: the
+    row, the column and the digit - 1. The mask then holds the numbers that are a part of any legal action.
 
     **Observation.** `Box(-1, 8, (9, 9))`, int8: one less than the digit, -1 for an empty cell.
 
@@ -56,7 +59,7 @@ class Sudoku(OfInstances):
 
     **End.** There is no legal action left, or the action was illegal, which changes nothing.
 
-    **In Jumanji** an action is a row, a column and a digit, and an illegal one is written down.
+    **In Jumanji** an action is given in parts and the mask holds whole actions. An illegal action is written down.
     """
 
     id = "Sudoku-v0"
@@ -68,7 +71,26 @@ class Sudoku(OfInstances):
     action_mask = True
     chooses = True
     reference = "jumanji==1.1.2 Sudoku-v0"
-    assets: ClassVar[Mapping[str, Asset]] = {"puzzles": PUZZLES}
+    assets: ClassVar[Mapping[str, Asset]] = {
+        "puzzles": Asset(
+            Path(__file__).with_name("sudoku.npz"),
+            size=69_787,
+            sha256="ff21591d8f5bab1ea50678d6d266c5034d7d2767fe56c9b3ba8d56db30a633d6",
+            licence="Apache-2.0, the authors of gpuzoo",
+        ),
+        "jumanji-mixed": Asset(
+            f"{JUMANJI}/10000_mixed_puzzles.npy",
+            size=810_128,
+            sha256="15f286d3c9ecaf45f1865b9eed6f8ace7d8fede6677f24bf23f818b8455c51aa",
+            licence="Apache-2.0, InstaDeep Ltd",
+        ),
+        "jumanji-very-easy": Asset(
+            f"{JUMANJI}/1000_very_easy_puzzles.npy",
+            size=81_128,
+            sha256="64d9607d056cf18d543d79db3a8bf24606280251e5b16b8916f3915ba619c269",
+            licence="Apache-2.0, InstaDeep Ltd",
+        ),
+    }
     links: ClassVar[Mapping[str, str]] = {"Jumanji": "https://instadeepai.github.io/jumanji/environments/sudoku/"}
     similar = (r"[Ss]udoku.*",)
     render_fps = 4
@@ -97,13 +119,15 @@ class Sudoku(OfInstances):
     def observation_space(self, cfg: SudokuConfig, group: str) -> spaces.Box:
         return spaces.Box(-1, SIDE - 1, (SIDE, SIDE), np.int8)
 
-    def action_space(self, cfg: SudokuConfig, group: str) -> spaces.Discrete:
-        return spaces.Discrete(SIDE**3)
+    def factors(self, cfg: SudokuConfig) -> list[int]:
+        return [SIDE] * 3
 
     def observation_names(self, cfg: SudokuConfig, group: str) -> dict[str, int]:
         return {"digit in a cell of the row": SIDE}
 
     def action_names(self, cfg: SudokuConfig, group: str) -> dict[str, int]:
+        if cfg.action_form == "parts":
+            return dict.fromkeys(("row", "column", "digit"), 1)
         return {f"digit in row {k + 1}": SIDE**2 for k in range(SIDE)}
 
     def fields(self, cfg: SudokuConfig) -> dict[str, Field]:
@@ -151,8 +175,10 @@ def _digit(canvas: Canvas, x: int, y: int, digit: int) -> None:
 
 @functools.cache
 def puzzles(database: str) -> NDArray[np.int8]:
-    """Jumanji's puzzles of this name, (puzzles, 9, 9), 0 for an empty cell."""
+    """The puzzles of this name, (puzzles, 9, 9), 0 for an empty cell."""
     if database == "dummy":
         return np.array([[[int(digit) for digit in row] for row in DUMMY]], np.int8)
-    with np.load(io.BytesIO(PUZZLES.read())) as file:
+    if database in Sudoku.assets:
+        return np.ascontiguousarray(np.load(io.BytesIO(Sudoku.assets[database].read())), np.int8)
+    with np.load(io.BytesIO(Sudoku.assets["puzzles"].read())) as file:
         return np.ascontiguousarray(file[database], np.int8)

@@ -1,0 +1,313 @@
+#include "factored.cuh"
+#include "sets.cuh"
+#include "sized.cuh"
+
+constexpr int ITEMS = LARGEST, SPACES = Config::max_num_ems, SEEN = Config::obs_num_ems;
+constexpr int DIRECTIONS = 6, AXES = 3, FULL = -1;
+
+// A space: from (x1, y1, z1) to (x2, y2, z2).
+struct Space {
+  int x1, x2, y1, y2, z1, z2;
+};
+
+template <class Spaces> GZ Space space_at(Spaces spaces, int k) {
+  return {spaces(k, 0), spaces(k, 1), spaces(k, 2), spaces(k, 3), spaces(k, 4), spaces(k, 5)};
+}
+
+template <class Spaces> GZ void put_space(Spaces spaces, int k, Space s) {
+  spaces(k, 0) = (i16)s.x1;
+  spaces(k, 1) = (i16)s.x2;
+  spaces(k, 2) = (i16)s.y1;
+  spaces(k, 3) = (i16)s.y2;
+  spaces(k, 4) = (i16)s.z1;
+  spaces(k, 5) = (i16)s.z2;
+}
+
+GZ bool is_empty(Space s) { return (s.x1 >= s.x2) | (s.y1 >= s.y2) | (s.z1 >= s.z2); }
+
+GZ bool is_within(Space a, Space b) {
+  return (a.x1 >= b.x1) & (a.x2 <= b.x2) & (a.y1 >= b.y1) & (a.y2 <= b.y2) & (a.z1 >= b.z1) & (a.z2 <= b.z2);
+}
+
+GZ Space common(Space a, Space b) {
+  return {max(a.x1, b.x1), min(a.x2, b.x2), max(a.y1, b.y1), min(a.y2, b.y2), max(a.z1, b.z1), min(a.z2, b.z2)};
+}
+
+// What of a space lies below (0, 2, 4) or above (1, 3, 5) an item, along x, y or z.
+GZ Space beside(Space s, Space item, int direction) {
+  switch (direction) {
+    case 0: s.x2 = min(s.x2, item.x1); break;
+    case 1: s.x1 = max(s.x1, item.x2); break;
+    case 2: s.y2 = min(s.y2, item.y1); break;
+    case 3: s.y1 = max(s.y1, item.y2); break;
+    case 4: s.z2 = min(s.z2, item.z1); break;
+    default: s.z1 = max(s.z1, item.z2); break;
+  }
+  return s;
+}
+
+GZ Space container() { return {0, Config::container_x, 0, Config::container_y, 0, Config::container_z}; }
+
+GZ float volume_of(Space s) { return (float)(s.x2 - s.x1) * (float)(s.y2 - s.y1) * (float)(s.z2 - s.z1); }
+
+GZ float volume_of_item(Env e, int item) {
+  return (float)e.items(item, 0) * (float)e.items(item, 1) * (float)e.items(item, 2);
+}
+
+// The largest spaces first, and what fits into them.
+GZ bool look(Env e) {
+  GZ_ROLLED
+  for (int k = 0; k < SPACES; ++k) e.volume[k] = e.ems_mask[k] ? volume_of(space_at(e.ems, k)) : 0.f;
+  GZ_ROLLED
+  for (int k = 0; k < SPACES; ++k) {
+    const float volume = e.volume[k];
+    int rank = 0;
+    for (int other = 0; other < SPACES; ++other)
+      rank += (int)((e.volume[other] > volume) | ((e.volume[other] == volume) & (other < k)));
+    e.sorted_ems[rank] = (i16)k;
+  }
+  u64 any = 0ull;
+  GZ_ROLLED
+  for (int k = 0; k < SEEN; ++k) {
+    const int number = e.sorted_ems[k];
+    const Space s = space_at(e.ems, number);
+    for (int w = 0; w < WORDS; ++w) {
+      u64 fits = 0ull;
+      GZ_ROLLED
+      for (int item = 64 * w; e.ems_mask[number] && item < min(ITEMS, 64 * w + 64); ++item) {
+        const bool small = (e.items(item, 0) <= s.x2 - s.x1) & (e.items(item, 1) <= s.y2 - s.y1) &
+                           (e.items(item, 2) <= s.z2 - s.z1);
+        fits |= (small & e.items_mask[item] & !e.items_placed[item]) ? bit(item) : 0ull;
+      }
+      e.fitting(k, w) = fits;
+      any |= fits;
+    }
+  }
+  return any != 0ull;
+}
+
+GZ int free_item(Env e) {
+  GZ_ROLLED
+  for (int item = 0; item < ITEMS; ++item)
+    if (!e.items_mask[item]) return item;
+  return 0;
+}
+
+// Splits an item along an axis: `from` and `to` are where a new item begins and ends.
+GZ void split_off(Env e, int item, int axis, int from, int to) {
+  const int other = free_item(e);
+  for (int k = 0; k < DIRECTIONS; ++k) e.parts(other, k) = e.parts(item, k);
+  e.parts(other, 2 * axis) = (i16)from;
+  e.parts(other, 2 * axis + 1) = (i16)to;
+  e.items_mask[other] = true;
+}
+
+GZ int drawn_item(Env e, int axis, int tried) {
+  int total = 0;
+  GZ_ROLLED
+  for (int item = 0; item < ITEMS; ++item)
+    total += e.items_mask[item] ? e.parts(item, 2 * axis + 1) - e.parts(item, 2 * axis) : 0;
+  int left = random_int(e, tried, 1, total);
+  GZ_ROLLED
+  for (int item = 0; item < ITEMS; ++item) {
+    left -= e.items_mask[item] ? e.parts(item, 2 * axis + 1) - e.parts(item, 2 * axis) : 0;
+    if (left < 0) return item;
+  }
+  return 0;
+}
+
+GZ void split(Env e, int tried) {
+  const int axis = random_int(e, tried, 0, AXES), item = drawn_item(e, axis, tried);
+  const int from = e.parts(item, 2 * axis), to = e.parts(item, 2 * axis + 1), length = to - from;
+  if (uniform(e, tried, 2, 0.f, 1.f) < e.cfg.prob_split_one_item) {
+    const int margin = (int)(e.cfg.split_eps * (float)length), span = length - 2 * margin;
+    const int at = from + margin + (span > 0 ? random_int(e, tried, 3, span) : 0);
+    split_off(e, item, axis, at, to);
+    e.parts(item, 2 * axis + 1) = (i16)at;
+  } else {
+    const int number = 1 + random_int(e, tried, 4, Config::split_num_same_items);
+    e.parts(item, 2 * axis + 1) = (i16)(from + (int)((float)length / (float)number));
+    GZ_ROLLED
+    for (int k = 1; k < number; ++k)
+      split_off(e, item, axis, from + (int)((float)(k * length) / (float)number),
+                from + (int)((float)((k + 1) * length) / (float)number));
+  }
+}
+
+GZ int count_items(Env e) {
+  int count = 0;
+  GZ_ROLLED
+  for (int item = 0; item < ITEMS; ++item) {
+    e.items_mask[item] = e.items_mask[item] && !is_empty(space_at(e.parts, item));
+    count += (int)e.items_mask[item];
+  }
+  return count;
+}
+
+// The container is divided into items.
+GZ void draw_items(Env e) {
+  GZ_ROLLED
+  for (int item = 0; item < ITEMS; ++item) {
+    put_space(e.parts, item, container());
+    e.items_mask[item] = item == 0;
+  }
+  const int enough = e.size - Config::split_num_same_items + 1;
+  GZ_ROLLED
+  for (int tried = 0; count_items(e) < enough && tried < TRIES; ++tried) split(e, tried);
+  GZ_ROLLED
+  for (int item = 0; item < ITEMS; ++item)
+    for (int axis = 0; axis < AXES; ++axis)
+      e.items(item, axis) = (i16)(e.parts(item, 2 * axis + 1) - e.parts(item, 2 * axis));
+}
+
+GZ void reset(Env e) {
+  once(e, [=] {
+    const int given = INSTANCES > 0 ? given_instance(e, 0) : 0;
+    e.size = INSTANCES > 0 ? (int)e.given_size[given] : drawn_size(e);
+    if (INSTANCES > 0) {
+      GZ_ROLLED
+      for (int item = 0; item < ITEMS; ++item) {
+        for (int axis = 0; axis < AXES; ++axis)
+          e.items(item, axis) = (i16)e.given_items[AXES * (ITEMS * given + item) + axis];
+        e.items_mask[item] = item < e.size;
+      }
+    } else {
+      draw_items(e);
+    }
+    GZ_ROLLED
+    for (int k = 0; k < SPACES; ++k) {
+      put_space(e.ems, k, k == 0 ? container() : Space{0, 0, 0, 0, 0, 0});
+      e.ems_mask[k] = k == 0;
+    }
+    GZ_ROLLED
+    for (int item = 0; item < ITEMS; ++item) {
+      e.items_placed[item] = false;
+      for (int axis = 0; axis < AXES; ++axis) e.items_location(item, axis) = 0;
+    }
+    look(e);
+  });
+}
+
+GZ int choose(Env e, int, u32 bits) {
+  const SetBit fits = chosen_bit_of<SEEN * WORDS>(e.fitting, bits);
+  return fits.word < 0 ? 0 : ITEMS * (fits.word / WORDS) + 64 * (fits.word % WORDS) + fits.place;
+}
+
+// The spaces that an item splits: `split_ems`, as many as are returned. They are free now.
+GZ int remove_split_spaces(Env e, Space item) {
+  int count = 0;
+  GZ_ROLLED
+  for (int k = 0; k < SPACES; ++k) {
+    const Space s = space_at(e.ems, k);
+    if (!e.ems_mask[k] || is_empty(common(s, item))) continue;
+    put_space(e.split_ems, count, s);
+    e.ems_mask[k] = false;
+    ++count;
+  }
+  return count;
+}
+
+// Whether another part of the split spaces holds this one, and is not the same.
+GZ bool is_within_other_part(Env e, Space s, Space item, int count) {
+  GZ_ROLLED
+  for (int k = 0; k < count; ++k) {
+    const Space whole = space_at(e.split_ems, k);
+    if (!is_within(s, whole)) continue;
+    GZ_ROLLED
+    for (int direction = 0; direction < DIRECTIONS; ++direction) {
+      const Space other = beside(whole, item, direction);
+      if (!is_empty(other) && is_within(s, other) && !is_within(other, s)) return true;
+    }
+  }
+  return false;
+}
+
+// In a free place. If there is none, it takes that of the first one.
+GZ void add_space(Env e, Space s) {
+  int place = FULL;
+  GZ_ROLLED
+  for (int k = 0; k < SPACES; ++k) {
+    if (e.ems_mask[k] && is_within(s, space_at(e.ems, k))) return;
+    place = place == FULL && !e.ems_mask[k] ? k : place;
+  }
+  place = max(place, 0);
+  put_space(e.ems, place, s);
+  e.ems_mask[place] = true;
+}
+
+GZ void pack(Env e, int number, int item) {
+  const Space ems = space_at(e.ems, number);
+  const Space placed = {ems.x1, ems.x1 + e.items(item, 0), ems.y1, ems.y1 + e.items(item, 1),
+                        ems.z1, ems.z1 + e.items(item, 2)};
+  e.items_location(item, 0) = (i16)ems.x1;
+  e.items_location(item, 1) = (i16)ems.y1;
+  e.items_location(item, 2) = (i16)ems.z1;
+  e.items_placed[item] = true;
+  const int count = remove_split_spaces(e, placed);
+  GZ_ROLLED
+  for (int direction = 0; direction < DIRECTIONS; ++direction)
+    GZ_ROLLED
+    for (int k = 0; k < count; ++k) {
+      const Space part = beside(space_at(e.split_ems, k), placed, direction);
+      if (!is_empty(part) && !is_within_other_part(e, part, placed, count)) add_space(e, part);
+    }
+}
+
+GZ float filled(Env e) {
+  float sum = 0.f;
+  GZ_ROLLED
+  for (int item = 0; item < ITEMS; ++item) sum += e.items_placed[item] ? volume_of_item(e, item) : 0.f;
+  return sum / volume_of(container());
+}
+
+GZ void step(Env e) {
+  once(e, [=] {
+    const int action = number_of(e.action), seen = action / ITEMS, item = action % ITEMS;
+    const bool legal = action >= 0 && (e.fitting(seen, item / 64) & bit(item)) != 0ull;
+    bool more = false;
+    if (legal) {
+      pack(e, e.sorted_ems[seen], item);
+      more = look(e);
+    }
+    e.terminated = !more;
+    if (Config::reward == REWARD_DENSE)
+      e.reward = legal ? volume_of_item(e, item) / volume_of(container()) : 0.f;
+    else
+      e.reward = more ? 0.f : filled(e);
+  });
+}
+
+GZ void observe(Env e) {
+  once(e, [=] {
+    const Space whole = container();
+    const bool unit = Config::normalize_dimensions;
+    const float x = unit ? (float)whole.x2 : 1.f, y = unit ? (float)whole.y2 : 1.f, z = unit ? (float)whole.z2 : 1.f;
+    GZ_ROLLED
+    for (int k = 0; k < SEEN; ++k) {
+      const int number = e.sorted_ems[k];
+      const Space s = space_at(e.ems, number);
+      Row row = e.observation + 7 * k;
+      row[0] = (float)s.x1 / x;
+      row[1] = (float)s.x2 / x;
+      row[2] = (float)s.y1 / y;
+      row[3] = (float)s.y2 / y;
+      row[4] = (float)s.z1 / z;
+      row[5] = (float)s.z2 / z;
+      row[6] = (float)(e.ems_mask[number] != 0);
+    }
+    GZ_ROLLED
+    for (int item = 0; item < ITEMS; ++item) {
+      Row row = e.observation + 7 * SEEN + 5 * item;
+      row[0] = (float)e.items(item, 0) / x;
+      row[1] = (float)e.items(item, 1) / y;
+      row[2] = (float)e.items(item, 2) / z;
+      row[3] = (float)(e.items_mask[item] != 0);
+      row[4] = (float)(e.items_placed[item] != 0);
+    }
+    allow_nothing(e);
+    GZ_ROLLED
+    for (int k = 0; k < SEEN; ++k)
+      for (int item = 0; item < ITEMS; ++item)
+        allow(e, ITEMS * k + item, (e.fitting(k, item / 64) & bit(item)) != 0ull);
+  });
+}
