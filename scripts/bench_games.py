@@ -6,7 +6,8 @@
 LIBRARY is a module of ``peers``: jaxmarl, gymnax, pgx, envpool, ... PYTHON is an interpreter in which that library is
 installed, which need not have gpuzoo; ``games_peers.py`` runs there, in a process of its own for each game. --originals
 is one with mpe2, lbforaging, rware, pettingzoo and magent2, or with overcooked-ai, which needs another NumPy, or with
-hanabi-learning-environment, or with PettingZoo 1.25 and RLCard. A library that is not given or not installed is left
+hanabi-learning-environment, or with PettingZoo 1.25 and RLCard; PYTHONPATH may name a checkout of
+sequential_social_dilemma_games. A library that is not given or not installed is left
 out, as is a game that is not registered here.
 
 Each contestant first tries its batch sizes and goes on with its best one. Then they take turns, and the best of the
@@ -72,6 +73,11 @@ def jumanji(game: str, name: str = "", **more: Any) -> Pair:
     return Pair(game, {}, {"jumanji": name or game} | more)
 
 
+def dilemma(game: str, name: str, agents: int) -> Pair:
+    config = {"num_agents": agents}
+    return Pair(game, config, {"social_dilemmas": [f"{name.lower()}:{name}Env", config]})
+
+
 def smax(scenario: str) -> Pair:
     return Pair("SMAX-v0", {"name": scenario}, {"jaxmarl": ["HeuristicEnemySMAX", {"scenario": scenario}]})
 
@@ -129,6 +135,7 @@ PAIRS = (
         {"name": "rware-tiny-4ag-v2"},
         {"gymnasium": "rware:rware-tiny-4ag-v2", "pufferlib": "rware.rware:Rware"},
     ),
+    *(dilemma(f"{name}-v0", name, agents) for name in ("Harvest", "Cleanup") for agents in (5, 9)),
     Pair("MAgentBattle-v0", {}, {"magent2": "battle_v4"}),
     Pair("MAgentBattlefield-v0", {}, {"magent2": "battlefield_v5"}),
     Pair("MAgentCombinedArms-v0", {}, {"magent2": "combined_arms_v6"}),
@@ -344,7 +351,9 @@ def number(x: float) -> str:
 
 
 def line(row: dict[str, Any]) -> str:
-    game = f"`{row['game']}`" + (f", {row['config']['name']}" if "name" in row["config"] else "")
+    config = row["config"]
+    values = [config["name"]] if "name" in config else [f"{name}={value}" for name, value in config.items()]
+    game = ", ".join([f"`{row['game']}`", *values])
     batch = f"{row['their_case'][-1]:,}" + (f" x {row['processes']}" if row["processes"] > 1 else "")
     ratio = row["ours"] / row["theirs"]
     return (

@@ -1,4 +1,4 @@
-"""Playing without learning: evaluations, and steps to draw pictures of."""
+"""Play without learning: evaluations, and steps for films."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Signs in the log that a run learns nothing, each as a sentence with what to do about it. Imports no torch."""
+"""Signs in the log that a run learns nothing. Each is a sentence that says what to do. Imports no torch."""
 
 from __future__ import annotations
 

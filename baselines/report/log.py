@@ -104,7 +104,7 @@ class Log:
             self._board.add_text("notes", text, steps)
 
     def flush(self) -> None:
-        """Brings every row into the files: to be called before a checkpoint is written.
+        """Writes all rows to the files. Call it before writing a checkpoint.
 
         Raises:
             OSError: the disk is full or the like.

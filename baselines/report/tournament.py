@@ -70,7 +70,7 @@ def tournament(
     seed: int = 0,
     max_steps: int = 10_000,
 ) -> Table:
-    """Everybody plays against everybody, all games at the same time.
+    """All players play each other, all games at the same time.
 
     Ratings are `bradley_terry`'s after one more game of each pair, a drawn one: without it, who won all games would
     have no finite rating. So two players of whom one always wins are ``400 * log10(2 * games + 1)`` points apart: to

@@ -1,4 +1,4 @@
-"""Agents that play, to look at: several envs side by side, as an animation or in a window."""
+"""Films of agents: several envs side by side, as an animation or in a window."""
 
 from __future__ import annotations
 

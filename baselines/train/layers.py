@@ -218,7 +218,7 @@ class Scale(nn.Module):
         return (self.variance + 1e-8).rsqrt()
 
     def learn(self, x: Tensor, weight: Tensor, all_reduce: Callable[[Tensor], Tensor] = lambda x: x) -> None:
-        """Lets values enter the mean and variance.
+        """Updates mean and variance by some values.
 
         Args:
             x: (members, rows, size).

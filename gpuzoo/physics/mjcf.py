@@ -70,7 +70,7 @@ def unsupported(m: Any) -> Iterator[str]:
         ("actuator", "damping of actuator", getattr(m, "actuator_damping", 0)),
         ("geom", "an ellipsoid fluid model of geom", m.geom_fluid),
     ):
-        for i in np.unique(np.nonzero(found)[0]) if np.any(found) else ():
+        for i in np.unique(np.nonzero(np.atleast_1d(found))[0]):
             yield f"{what} {getattr(m, kind)(i).name or int(i)!r}"
     if m.opt.integrator not in (EULER, RK4, IMPLICITFAST):
         yield "the integrators implicit and discrete"

@@ -169,6 +169,46 @@ def test_friction_between_bodies(arms, looped):
     assert np.mean(largest(stepped(m, qpos, qvel, ctrl)[1] - next_qvel) > 1e-3) > 0.3, "friction hardly mattered"
 
 
+WATCHED = """<mujoco><option timestep='.005'/><worldbody>
+  <geom type='plane' size='5 5 1'/><site name='mark' pos='1 2 .5'/>
+  <body name='post' pos='2 -1 0' euler='0 0 30'><geom type='capsule' size='.1 .2' pos='.1 0 .2'/>
+    <site name='top' pos='.1 0 .4'/><body name='flag' pos='0 .1 .4'/></body>
+  <body name='torso' pos='0 0 .3'><freejoint/><geom type='sphere' size='.15'/>
+    <body name='leg' pos='.1 0 0'><joint name='hip' axis='0 1 0' range='-30 30'/>
+      <geom type='capsule' fromto='0 0 0 .3 .05 -.1' size='.05'/><site name='toe' pos='.3 .05 -.1'/></body></body>
+</worldbody><actuator><motor joint='hip' gear='5' ctrlrange='-1 1'/></actuator></mujoco>"""
+
+
+def test_what_rules_read_is_mujocos():
+    """Of bodies that never move, too, while the robot is somewhere else."""
+    m = exact(mujoco.MjModel.from_xml_string(WATCHED))
+    bodies = [m.body(i).name for i in range(m.nbody)]
+    of_one = {f"{what} {name}": (what, i) for what in ("xpos", "subtree_com") for i, name in enumerate(bodies)}
+    of_one |= {f"site_xpos {m.site(i).name}": ("site_xpos", i) for i in range(m.nsite)}
+    of_one |= {"qfrc_constraint hip": ("qfrc_constraint", 6)}
+    watched = (*of_one, "cfrc_ext", "cvel", "cinert", "qfrc_actuator")
+    sim = gpuzoo.Simulator(gpuzoo.from_mjcf(WATCHED, watch=watched), 16, device="cpu", threads=1)
+    sim.reset(seed=0)
+    rng, d = np.random.default_rng(0), mujoco.MjData(m)
+    qpos, qvel = near(m, 16, rng)
+    qpos[:, :3] += rng.uniform([-3, -3, -0.1], [3, 3, 0.1], (16, 3))
+    qpos, qvel = qpos.astype(np.float32), qvel.astype(np.float32)
+    sim.set_state({"qpos": qpos, "qvel": qvel, "qacc": np.zeros_like(qvel)})
+    sim.arrays["action"][...] = 0.5
+    sim.step()
+    found = sim.state()
+    for k in range(16):
+        mujoco.mj_resetData(m, d)
+        d.qpos[:], d.qvel[:], d.ctrl[:] = qpos[k], qvel[k], 0.5
+        mujoco.mj_step(m, d)
+        mujoco.mj_rnePostConstraint(m, d)
+        for name in watched:
+            what, i = of_one.get(name, (name, slice(None)))
+            want = np.ravel(getattr(d, what)[i])
+            scale = 1 + abs(want).max()
+            np.testing.assert_allclose(found[name.replace(" ", "_")][k], want, rtol=0, atol=1e-4 * scale, err_msg=name)
+
+
 def options_of(game: str) -> list[dict[str, Any]]:
     """The options, and others of those that change observations."""
     names = {f for f in gpuzoo.get(game).Config.__dataclass_fields__ if f.startswith(("exclude", "include"))}
