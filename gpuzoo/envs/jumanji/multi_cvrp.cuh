@@ -150,16 +150,14 @@ GZ void step(Env e) {
   });
 }
 
-GZ void put_nodes(Env e, Row out) {
-  for (int k = 0; k < NODES; ++k) {
-    out[2 * k] = e.coordinates(k, 0);
-    out[2 * k + 1] = e.coordinates(k, 1);
-    out[2 * NODES + k] = (float)e.demands[k];
-    out[3 * NODES + k] = e.start[k];
-    out[4 * NODES + k] = e.end[k];
-    out[5 * NODES + k] = e.early[k];
-    out[6 * NODES + k] = e.late[k];
-  }
+GZ void put_node(Env e, int k, Row out) {
+  out[2 * k] = e.coordinates(k, 0);
+  out[2 * k + 1] = e.coordinates(k, 1);
+  out[2 * NODES + k] = (float)e.demands[k];
+  out[3 * NODES + k] = e.start[k];
+  out[4 * NODES + k] = e.end[k];
+  out[5 * NODES + k] = e.early[k];
+  out[6 * NODES + k] = e.late[k];
 }
 
 GZ void put_vehicle(Env e, int v, Row out) {
@@ -170,19 +168,16 @@ GZ void put_vehicle(Env e, int v, Row out) {
 }
 
 GZ void observe(Env e) {
-  lanes(e, AGENTS, [=](int v) {
-    const Row out = e.observation[v];
-    put_nodes(e, out);
-    put_vehicle(e, v, out + 7 * NODES);
-    for (int u = 0; u < AGENTS; ++u)
-      if (u != v) put_vehicle(e, u, out + 7 * NODES + 4 * (u + (int)(u < v)));
-    for (int k = 0; k < NODES; ++k) e.action_mask[v][k] = (i8)is_legal(e, v, k);
+  lanes(e, AGENTS, Const<NODES>(), [=](int v, int k) {
+    put_node(e, k, e.observation[v]);
+    e.action_mask[v][k] = (i8)is_legal(e, v, k);
+  });
+  lanes(e, AGENTS, AGENTS, [=](int v, int u) {
+    put_vehicle(e, u, e.observation[v] + 7 * NODES + (u == v ? 0 : 4 * (u + (int)(u < v))));
   });
 }
 
 GZ void state(Env e) {
-  once(e, [=] {
-    put_nodes(e, e.state);
-    for (int v = 0; v < AGENTS; ++v) put_vehicle(e, v, e.state + 7 * NODES + 4 * v);
-  });
+  lanes(e, NODES, [=](int k) { put_node(e, k, e.state); });
+  lanes(e, AGENTS, [=](int v) { put_vehicle(e, v, e.state + 7 * NODES + 4 * v); });
 }

@@ -91,6 +91,10 @@ class MultiCVRP(OfSizedInstances):
 
     id = "MultiCVRP-v0"
     Config = MultiCVRPConfig
+    exempt: ClassVar[Mapping[str, str]] = {
+        "rows_are_stored_in_few_sectors": "The masks of an env begin and end inside of sectors.",
+        "half_occupancy": "One thread draws the nodes of an env and adds up its costs in unrolled loops.",
+    }
     invalid_action = 0
     action_mask = True
     chooses = True
@@ -108,6 +112,9 @@ class MultiCVRP(OfSizedInstances):
 
     def agents(self, cfg: MultiCVRPConfig) -> dict[str, int]:
         return {"vehicle": cfg.num_vehicles}
+
+    def lanes(self, cfg: MultiCVRPConfig) -> int:
+        return 32
 
     @classmethod
     def parameters_of(cls, options: Mapping[str, Any]) -> Mapping[str, Any]:
