@@ -95,6 +95,12 @@ CLEAR = {
             def agents(self, cfg): return {"agent": 3}
     """,
     "base without id": "class Base(EnvDef):\n    turn = 'a'\n\nclass Game(Base):\n    id = 'Game-v0'",
+    "mixin": """
+        class Mixin:
+            def helper(self): return 3
+        class Game(Mixin, EnvDef):
+            id = "Game-v0"
+    """,
     "dotted base": "import gpuzoo.core.definition\nclass Game(gpuzoo.core.definition.EnvDef):\n    id = 'Game-v0'",
     "renamed base": "import gpuzoo as gz\nclass Game(gz.EnvDef):\n    id = 'Game-v0'",
     "no game": "import dataclasses, enum\nclass A(enum.Enum):\n    id = 1\nclass B(Exception):\n    id = 'B'",

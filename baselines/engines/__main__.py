@@ -14,11 +14,11 @@ import argparse
 import json
 from typing import Any
 
-from baselines import pretrained
-from baselines.alphazero import evaluator, load
-from baselines.report.searchers import Player, policy_player, random_player, searcher
 from gpuzoo import registry
 
+from .. import pretrained
+from ..alphazero import evaluator, load
+from ..report.searchers import Player, policy_player, random_player, searcher
 from .gnubg import GnuBackgammon
 from .gnushogi import GnuShogi
 from .gtp import Gtp

@@ -9,9 +9,9 @@ import numpy as np
 import torch
 
 import gpuzoo
-from baselines.report.searchers import Player, Score
 from gpuzoo.core.simulator import Simulator, Snapshot
 
+from ..report.searchers import Player, Score
 from .position import Engine, Position
 
 

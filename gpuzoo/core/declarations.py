@@ -153,9 +153,17 @@ class _Texts:
         bases = [self.facts(base) for base in found["bases"]]
         if all(base is None for base in bases):
             return None
-        if len(bases) > 1 or not found["plain"]:
+        (inherited, *others) = [facts for facts in bases if facts is not None]
+        mixins = [base for base, facts in zip(found["bases"], bases, strict=True) if facts is None]
+        if others or not found["plain"] or any(self._says_something(mixin) for mixin in mixins):
             raise UnclearError
-        return {**bases[0], "variants": {}, **found["facts"]}  # type: ignore[dict-item]
+        return {**inherited, "variants": {}, **found["facts"]}
+
+    def _says_something(self, name: str) -> bool:
+        """Whether a class that is no `EnvDef` may have facts for those that inherit it."""
+        module, _, label = name.partition(":")
+        found = self.outline(module).get(label) if module in self.stamps else None
+        return found is None or bool(found["facts"]) or bool(found["bases"]) or not found["plain"]
 
     def games(self, module: str) -> Iterator[Facts]:
         for label, found in self.outline(module).items():

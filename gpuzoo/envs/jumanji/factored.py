@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from gymnasium import spaces
 
-from gpuzoo.core.definition import Config, EnvDef, param
+from gpuzoo.core.definition import Config, param
 
 
 @dataclasses.dataclass(frozen=True)
@@ -20,8 +20,8 @@ class FactoredConfig(Config):
     )
 
 
-class Factored(EnvDef):
-    """A game whose actions consist of parts."""
+class Factored:
+    """What games share whose actions consist of parts."""
 
     def factors(self, cfg: Any) -> list[int]:
         """Choices of each part."""
