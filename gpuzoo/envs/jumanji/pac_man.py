@@ -194,6 +194,9 @@ class PacMan(OfMaze):
 
     id = "PacMan-v1"
     Config = PacManConfig
+    exempt: ClassVar[Mapping[str, str]] = {
+        "rows_are_stored_in_few_sectors": "A lane stores a cell in two words, one after the other.",
+    }
     max_episode_steps = 1000
     invalid_action = 4
     action_mask = True

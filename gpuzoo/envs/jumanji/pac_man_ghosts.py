@@ -50,7 +50,8 @@ class PacManGhosts(OfMaze):
     chooses = True
     interaction = "mixed"
     exempt: ClassVar[Mapping[str, str]] = {
-        "reference": "Ghosts move by themselves in Jumanji; a test compares this game with PacMan-v1."
+        "reference": "Ghosts move by themselves in Jumanji; a test compares this game with PacMan-v1.",
+        "rows_are_stored_in_few_sectors": "A lane stores a cell in two words, one after the other.",
     }
     links: ClassVar[Mapping[str, str]] = {"Jumanji": "https://instadeepai.github.io/jumanji/environments/pac_man/"}
     render_fps = 10
