@@ -40,11 +40,13 @@ GZ int given_number(Env e, int given, int block) {
   return number;
 }
 
-// Neighbours share rows and columns at even places inside of the grid, whose cells belong to either of them.
-GZ int owner(int k, int size, u32 random) {
+// Blocks share rows and columns at even places inside of the grid, which follow the one before or behind them.
+GZ int source_of(int k, int size, u32 random) {
   const bool shared = k % 2 == 0 && k > 0 && k < size - 1;
-  return shared ? k / 2 - (int)(random & 1u) : min(k / 2, (size - 1) / 2 - 1);
+  return shared ? k + 1 - 2 * (int)(random & 1u) : k;
 }
+
+GZ int block_at(int k, int size) { return min(k / 2, (size - 1) / 2 - 1); }
 
 GZ int drawn_shape(Env e, int number) {
   const int top = 2 * ((number - 1) / COLUMN_BLOCKS), left = 2 * ((number - 1) % COLUMN_BLOCKS);
@@ -58,9 +60,9 @@ GZ void draw_grid(Env e) {
   for (int row = 0; row < ROWS; ++row) {
     const u32 rows = random_bits(e, row, 0);
     for (int column = 0; column < COLUMNS; ++column) {
-      const int from = owner(row, ROWS, rows >> column);  // the row of blocks, whose middle row has this cell, too
-      const u32 columns = random_bits(e, 2 * from + 1, 1);
-      e.colour[COLUMNS * row + column] = (u8)(1 + COLUMN_BLOCKS * from + owner(column, COLUMNS, columns >> column));
+      const int from = source_of(row, ROWS, rows >> column);
+      const int to = source_of(column, COLUMNS, random_bits(e, from, 1) >> column);
+      e.colour[COLUMNS * row + column] = (u8)(1 + COLUMN_BLOCKS * block_at(from, ROWS) + block_at(to, COLUMNS));
     }
   }
 }
