@@ -21,11 +21,11 @@ if __name__ == "baselines":
 
 
 def pretrained(game: str | type[EnvDef], device: str = "cpu") -> dict[str, Policy]:
-    """Agents that were trained before, with the options of ``baselines/configs``.
+    """Pretrained agents, trained with the options of ``baselines/configs``.
 
     Args:
         game: its id. The policies are for the parameters that ``Args.of(game).config`` has.
-        device: where the policies shall be.
+        device: of the policies.
 
     Returns:
         By group, as `run.train` returns them.

@@ -154,7 +154,7 @@ class SelfPlay:
         self.args, self.games, self.moves = args, 0, 0
 
     def observation(self) -> tuple[Tensor, Tensor]:
-        """What who moves sees, (envs, ...), and who that is, int64 (envs,)."""
+        """Observations (envs, ...) of the players to move, and their indices, int64 (envs,)."""
         turn = self.envs.env.turn
         seen = self.arrays["observation"]
         mover = torch.zeros(len(seen), dtype=torch.int64, device=seen.device)
@@ -196,7 +196,7 @@ class SelfPlay:
 
 
 def evaluator(network: Network, dtype: torch.dtype = torch.float32) -> Evaluate:
-    """What a search asks: the network as it is now."""
+    """The evaluator of a search: the present network."""
     frozen = copy.deepcopy(network).to(dtype).requires_grad_(False)
 
     def evaluate(observation: Tensor, legal: Tensor) -> tuple[Tensor, Tensor]:

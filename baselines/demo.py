@@ -57,7 +57,7 @@ SIZE, TRAIL = 320, 8  # pixels of a panel of the animation, and steps that one s
 
 
 def players(policies: Mapping[str, Policy], match: str) -> dict[str, Policy | None]:
-    """Who plays in a match; None plays randomly."""
+    """The players of a match. A group whose player is None acts at random."""
     chosen = dict(zip(("tagger", "runner"), MATCHES[match], strict=True))
     return {group: policies[group] if trained else None for group, trained in chosen.items()}
 

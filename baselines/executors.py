@@ -1,4 +1,4 @@
-"""Which executor does the work of a run: the one place that chooses."""
+"""Chooses the executor of a run."""
 
 from __future__ import annotations
 

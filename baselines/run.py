@@ -1,4 +1,4 @@
-"""A whole run, whatever the algorithm: progress, log, curves, checkpoints, evaluations, and the command line."""
+"""A whole run of any algorithm: progress, log, curves, checkpoints, evaluations, and the command line."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ CHECKPOINT = "checkpoint.safetensors"
 
 @dataclasses.dataclass
 class Result:
-    """What a run leaves.
+    """The results of a run.
 
     Attributes:
         policies: by group.

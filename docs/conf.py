@@ -11,6 +11,7 @@ for folder in (DOCS, DOCS.parent, DOCS.parent / "tests"):  # tests/rotation.py s
     sys.path.insert(0, str(folder))
 
 import figures  # noqa: E402
+import gallery  # noqa: E402
 import gen_games  # noqa: E402
 import kernels  # noqa: E402
 import messages  # noqa: E402
@@ -66,6 +67,7 @@ myst_substitutions = {
     "simple_files": simple_files.files_table(),
     "messages": messages.lists(),
     "number_of_games": str(len(gpuzoo.ids())),
+    "kinds_of_games": gallery.kinds(),
     **one_step.substitutions(),
     **kernels.substitutions(),
     **figures.substitutions(),

@@ -20,8 +20,9 @@ BESIDE = "CleanRL"
 TITLES = {
     "gymnasium": "Gymnasium", "mpe2": "MPE2", "gymnax": "Gymnax", "minatar": "MinAtar", "pettingzoo": "PettingZoo",
     "jaxmarl": "JaxMARL", "pgx": "Pgx", "magent2": "MAgent2", "rlwarpdrive": "WarpDrive",
-    "gymnasiumrobotics": "Gymnasium-Robotics",
+    "gymnasiumrobotics": "Gymnasium-Robotics", "jumanji": "Jumanji", "rlcard": "RLCard",
 }  # fmt: skip
+FEW = 3  #: libraries with fewer games share a bar
 
 
 def batches() -> str:
@@ -75,7 +76,10 @@ def _exact() -> tuple[str, int]:
         name = TITLES.get(name.replace("-", ""), name)
         if name:
             counts[name] = counts.get(name, 0) + 1
-    rows = [(name, "games", float(count)) for name, count in sorted(counts.items(), key=lambda item: -item[1])]
+    few = {name for name, count in counts.items() if count < FEW}
+    merged = {name: count for name, count in counts.items() if name not in few}
+    rows = [(name, "games", float(count)) for name, count in sorted(merged.items(), key=lambda item: -item[1])]
+    rows += [(f"{len(few)} others", "games", float(sum(counts[name] for name in few)))] if few else []
     return charts.bars(rows, "Games by the library that they are compared with", "games", log=False), sum(
         counts.values()
     )

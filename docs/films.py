@@ -9,7 +9,7 @@ import hashlib
 import inspect
 import itertools
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -35,12 +35,14 @@ class Shots:
         still: the PNG file.
         trained: whether pretrained agents play in the film, and not random ones.
         aspect: width by height.
+        config: the pretrained agents' parameters that are not the game's defaults.
     """
 
     film: str
     still: str
     trained: bool
     aspect: float
+    config: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
 
 def pretrained(game: str) -> Path | None:
@@ -136,7 +138,8 @@ def shots(env: EnvDef, folder: Path) -> Shots:
     for old in folder.glob(f"{env.id}-*"):
         if old.stem != stem and re.fullmatch(re.escape(env.id) + r"-[0-9a-f]{10}", old.stem):
             old.unlink()
-    return Shots(film.name, still.name, bool(trained), env.aspect(env.Config()))
+    config = match.arrange(env.id, {}, PRETRAINED).config if trained else {}
+    return Shots(film.name, still.name, bool(trained), env.aspect(env.Config()), config)
 
 
 def all_shots(names: Iterable[str], folder: Path) -> dict[str, Shots]:

@@ -6,6 +6,7 @@ import html
 import importlib
 import inspect
 import re
+import urllib.parse
 from collections.abc import Mapping
 
 import films
@@ -116,17 +117,18 @@ def video(shot: films.Shots, name: str, classes: str) -> str:
 
 def figure(env: EnvDef, shot: films.Shots) -> str:
     """The film of a game's page, with what the game is in a line."""
-    facts = [groups_text(env), env.interaction, actions_text(env), traits(env)["observations"], family(env)]
+    facts = [groups_text(env), env.interaction, actions_text(env), traits(env)["observations"]]
+    facts += [family(env)] if family(env) not in links(env) else []
     chips = "".join(f"<li>{html.escape(fact)}</li>" for fact in facts if fact)
     found = "".join(f'<li><a href="{url}">{html.escape(name)}</a></li>' for name, url in links(env).items())
     lead = f'<ul class="chips">{chips}{found}</ul>'
     if not shot.film:
         return raw(lead)
-    who = (
-        "Pretrained agents of PPO, in the default game."
-        if shot.trained
-        else "Random actions: nobody has trained agents for this game yet."
-    )
+    given = ", ".join(f"<code>{name}={html.escape(repr(value))}</code>" for name, value in shot.config.items())
+    if not shot.trained:
+        who = "Random actions: there are no trained agents of this game yet."
+    else:
+        who = f"Pretrained agents of PPO, {f'trained with {given}' if given else 'in the default game'}."
     return raw(f'{lead}\n<figure class="film">{video(shot, env.id, "film")}<figcaption>{who}</figcaption></figure>')
 
 
@@ -137,6 +139,21 @@ def family(env: EnvDef) -> str:
     """The name of the family that a game is of."""
     text = about(type(env).source().parent.name)
     return re.split(r"[:,(]", text)[0].rstrip(".").strip() if text else ""
+
+
+def kinds() -> str:
+    """The families of games as links into the gallery, the largest first."""
+    counts: dict[str, int] = {}
+    for names in families().values():
+        for name in names:
+            shelf = family(gpuzoo.get(name))
+            if shelf:
+                counts[shelf] = counts.get(shelf, 0) + 1
+    items = [
+        f'<li><a href="games/index.html#family={urllib.parse.quote_plus(shelf)}">{html.escape(shelf)}</a> {count}</li>'
+        for shelf, count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    ]
+    return raw(f'<ul class="chips" aria-label="Families of games">{"".join(items)}</ul>')
 
 
 def _card(name: str, shot: films.Shots) -> str:

@@ -167,8 +167,9 @@ def usage(env: EnvDef) -> dict[str, str]:
     name, code = f'"{env.id}"', {}
     code["Gymnasium"] = (
         "import gymnasium\nimport gpuzoo\n\n"
-        + (f'env = gymnasium.make("gpuzoo/{env.id}")  # one env\n' if single else "")
-        + f"envs = gpuzoo.make_vec({name}, num_worlds=1024)  # a VectorEnv; a row is an agent of an env\n"
+        + (f'env = gymnasium.make("gpuzoo/{env.id}")\n' if single else "")
+        + ("" if single else "# a row is an agent of an env\n")
+        + f"envs = gpuzoo.make_vec({name}, num_worlds=1024)\n"
         "observations, infos = envs.reset(seed=0)\n"
     )
     call = "aec_env" if turns else "parallel_env"
@@ -178,7 +179,7 @@ def usage(env: EnvDef) -> dict[str, str]:
         f"env = {env.module_name()}.{'env' if turns else 'parallel_env'}()\n"
     )
     code["torch"] = (
-        f'import gpuzoo\n\nenvs = gpuzoo.make({name}, num_envs=1024, output="torch")  # by group, on the device\n'
+        f'import gpuzoo\n\n# by group, on the device\nenvs = gpuzoo.make({name}, num_envs=1024, output="torch")\n'
         "observations, infos = envs.reset(seed=0)\n"
         "observations, rewards, terminations, truncations, infos = envs.step(envs.random_actions())\n"
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -64,7 +65,8 @@ Games against tree search need `pip install open_spiel`. Without it they are lef
 
 def results(game: str) -> dict[str, dict[str, Any]]:
     """A game's results by the names of their files; empty while nobody has trained it."""
-    paths = {name: RESULTS / f"{name}.json" for name in (game, game + MAPPO)}
+    names = (game, game + MAPPO, *ways(game))
+    paths = {name: RESULTS / f"{name}.json" for name in names}
     return {name: json.loads(path.read_text()) for name, path in paths.items() if path.is_file()}
 
 
@@ -73,6 +75,23 @@ def about_game(game: str) -> dict[str, Any]:
     path = CONFIGS / f"{game}.json"
     found: dict[str, Any] = json.loads(path.read_text()) if path.is_file() else {}
     return found
+
+
+def ways(game: str) -> dict[str, dict[str, Any]]:
+    """Other settings with which the game is trained, too, by the names of their results."""
+    return {f"{game}-{name}": way for name, way in about_game(game).get("ways", {}).items()}
+
+
+def goal_of(name: str, game: str) -> dict[str, Any]:
+    """What the config says of the goal of these results; empty where nothing."""
+    found: dict[str, Any] = ways(game).get(name, about_game(game)).get("goal") or {}
+    return found
+
+
+def parameters(game: str) -> dict[str, Any]:
+    """The parameters with which the game's agents are trained, where they are not its defaults."""
+    names = {field.name for field in dataclasses.fields(gpuzoo.get(game).Config)}
+    return {name: given for name, given in about_game(game).get("config", {}).items() if name in names}
 
 
 def value(found: dict[str, Any]) -> str:
@@ -96,9 +115,9 @@ def duration(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds < 90 else f"{seconds // 60:.0f} min {seconds % 60:.0f} s"
 
 
-def lines(game: str, found: dict[str, Any]) -> list[tuple[str, str, str]]:
+def lines(game: str, found: dict[str, Any], name: str = "") -> list[tuple[str, str, str]]:
     """Name, score of random play, and score of each measure; the goal's measure comes first."""
-    goal = about_game(game).get("goal", {})
+    goal = goal_of(name, game)
     wanted = goal.get("scenario"), goal.get("measure")
     scored = sorted(_scored(found["scores"]), key=lambda line: line[:2] != wanted)
     return [(_title(scenario, measure), base, score) for scenario, measure, base, score in scored]
@@ -142,8 +161,9 @@ def page(games: Iterable[str]) -> str:
 
 
 def best(by_name: Mapping[str, Mapping[str, Any]]) -> tuple[str, Mapping[str, Any]]:
-    """Of the results of a game the one whose score of the goal is better."""
-    return max(by_name.items(), key=lambda item: (item[1]["solved"] is True, _goal_score(item[1])))
+    """Of the results of a game with its own settings the one whose score of the goal is better."""
+    own = {name: found for name, found in by_name.items() if name in (found["game"], found["game"] + MAPPO)}
+    return max(own.items(), key=lambda item: (item[1]["solved"] is True, _goal_score(item[1])))
 
 
 def _goal_score(found: Mapping[str, Any]) -> float:
@@ -161,7 +181,7 @@ def _row(game: str, by_name: Mapping[str, Mapping[str, Any]]) -> dict[str, tuple
     level = about_game(game).get("goal", {}).get("at_least", env.reward_threshold)
     mark = {True: "yes", False: "not yet"}.get(result["solved"] if result["goal"] else None, "no goal")
     mappo = " (MAPPO)" if name.endswith(MAPPO) else ""
-    agents = sum(env.agents(env.Config()).values())
+    agents = sum(env.agents(env.Config(**parameters(game))).values())
     return {
         "game": (f'<a href="{game}.html#results">{game}</a>{mappo}', game),
         "agents": (str(agents), agents),
@@ -208,6 +228,8 @@ def section(game: str, pictures: Mapping[str, str]) -> str:
         return f"Not trained yet. `python scripts/make_results.py {game}` trains and scores it."
     parts = [_one(game, name, result, pictures) for name, result in found.items()]
     note = about_game(game).get("note")
+    if given := about_game(game).get("config"):
+        parts.insert(0, f"Trained with {', '.join(f'`{name}={value!r}`' for name, value in given.items())}.")
     return "\n\n".join([*_pretrained(game), *parts, *([note] if note else [])])
 
 
@@ -231,13 +253,16 @@ def _one(game: str, name: str, found: dict[str, Any], pictures: Mapping[str, str
     machine, reference = found["machine"], found["reference"]
     where = machine["gpu"] or f"{machine['cores']} cores of {machine['cpu']}"
     parts = []
-    if name != game:
+    if name in ways(game):
+        settings = ", ".join(f"`{key}={x!r}`" for key, x in ways(game)[name].get("config", {}).items())
+        parts.append(f"### With {settings or name.removeprefix(f'{game}-')}")
+    elif name != game:
         parts.append("### With a central critic (MAPPO)")
     if name in pictures:
         parts.append(f"```{{raw}} html\n:file: {pictures[name]}\n```")
     head = ["what is scored", "random play", "PPO"]
     parts += [
-        table(head, lines(game, found)),
+        table(head, lines(game, found, name)),
         f"{_solved(found).capitalize()}." + (f" The goal is {found['goal']}." if found["goal"] else ""),
     ]
     if reference:
@@ -285,11 +310,11 @@ def draw(games: Iterable[str], folder: Path) -> dict[str, str]:
 
 def _levels(name: str) -> dict[str, float]:
     """Lines in a learning curve: random play, and the goal where it is about what the curve shows."""
-    scores = results(name.removesuffix(MAPPO))[name]["scores"]
+    found = json.loads((RESULTS / f"{name}.json").read_text())
+    game, scores = found["game"], found["scores"]
     random = scores.get("random play", {})
     levels = {"random play": next(iter(random.values()))["mean"]} if len(random) == 1 else {}
-    game = name.removesuffix(MAPPO)
-    goal = {"scenario": "trained", "at_least": gpuzoo.get(game).reward_threshold} | about_game(game).get("goal", {})
+    goal = {"scenario": "trained", "at_least": gpuzoo.get(game).reward_threshold} | goal_of(name, game)
     if len(random) == 1 and goal["scenario"] == "trained" and goal["at_least"] is not None:
         levels["solved at"] = goal["at_least"]
     return levels
@@ -297,5 +322,5 @@ def _levels(name: str) -> dict[str, float]:
 
 def _digest(name: str) -> str:
     """Of the curves and of the code that draws them."""
-    sources = (RESULTS / f"{name}.csv", RESULTS / f"{name.removesuffix(MAPPO)}.json", Path(charts.__file__))
+    sources = (RESULTS / f"{name}.csv", RESULTS / f"{name}.json", Path(charts.__file__))
     return hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:10]

@@ -6,6 +6,7 @@ what the other registries want to know comes from its text (see `core.declaratio
 
 from __future__ import annotations
 
+import difflib
 import functools
 import importlib
 import re
@@ -14,7 +15,7 @@ from pathlib import Path
 import gymnasium
 
 from gpuzoo.core.declarations import Facts, games_of, read
-from gpuzoo.core.definition import EnvDef, check_class, configured, unknown
+from gpuzoo.core.definition import EnvDef, check_class, configured
 
 #: id -> the game, or the name of the module that declares it
 _REGISTRY: dict[str, type[EnvDef] | str] = {}
@@ -118,7 +119,7 @@ def get(env: str | EnvDef | type[EnvDef]) -> EnvDef:
     )
     if versions and base == name:
         return _imported(versions[-1])()
-    if versions:
+    if versions and not any(name == facts.original for facts in _FACTS.values()):
         raise ValueError(f"there is no version {name!r} of {base}; use {versions[-1]!r}.")
     return _known_elsewhere(name)
 
@@ -129,6 +130,7 @@ def _known_elsewhere(name: str) -> EnvDef:
     Raises:
         ValueError: there is none, or several; the message names what comes near.
     """
+    given, name = name, _without_library(name)
     plain, versioned = _plain(name), bool(_VERSION.search(name))
     exact = [i for i, facts in _FACTS.items() if name == facts.original or _matches(facts.aliases, name)]
     alike = [i for i in _FACTS if _plain(i) == plain]
@@ -139,11 +141,31 @@ def _known_elsewhere(name: str) -> EnvDef:
         return _configured(game, name)() if changes else game()  # type: ignore[arg-type]
     near = found or alike or [i for i, facts in _FACTS.items() if _matches(facts.similar, name)]
     if near:
-        raise ValueError(f"there is no game {name!r}; perhaps you want {' or '.join(map(repr, sorted(near)))}.")
-    raise ValueError(unknown("there is no game", name, _REGISTRY))
+        raise ValueError(f"there is no game {given!r}; perhaps you want {' or '.join(map(repr, sorted(near)))}.")
+    close = _close(plain)
+    hint = f"did you mean {' or '.join(map(repr, close))}?" if close else "`gpuzoo list` shows all."
+    raise ValueError(f"there is no game {given!r}; {hint}")
 
 
-_VERSION = re.compile(r"[-_]v\d+$")
+def _without_library(name: str) -> str:
+    """A name without the module that Gymnasium imports for it (``rware:``), and as EPyMARL writes those of MPE2."""
+    name = re.sub(r"^[A-Za-z_][\w.]*:", "", name)
+    epymarl = re.fullmatch(r"pz-mpe-([-\w]+)", name)
+    return epymarl[1].replace("-", "_") if epymarl else name
+
+
+def _close(plain: str) -> list[str]:
+    """Games with nearly this name, the nearest first."""
+    names = {i: _plain(i) for i in _REGISTRY}
+    inside = [
+        i for i, other in names.items() if len(other) > 3 and len(plain) > 3 and (other in plain or plain in other)
+    ]
+    ratio = {i: difflib.SequenceMatcher(None, plain, other).ratio() + (i in inside) for i, other in names.items()}
+    best = sorted(names, key=lambda i: -ratio[i])[:3]
+    return [i for i in best if ratio[i] >= 0.6 and ratio[i] > 0.7 * ratio[best[0]]]
+
+
+_VERSION = re.compile(r"[-_]v\d+$|/\d+$")
 
 
 def _plain(name: str) -> str:

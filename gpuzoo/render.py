@@ -20,6 +20,7 @@ import json
 import math
 import os
 import string
+import sys
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Sequence
@@ -261,6 +262,9 @@ class Canvas:
     are centred on the edge elsewhere. Lines with a NaN or absurdly distant point are skipped. The
     same calls always give the same pixels.
 
+    Attributes:
+        seat: index of the agent who looks at the picture, or None: then everything is shown. See `hides`.
+
     Raises:
         ImportError: Pillow is not installed.
         ValueError: A size or ``supersample`` is not positive.
@@ -274,6 +278,7 @@ class Canvas:
         from PIL import Image
 
         self.width_px, self.height_px, self._ss = width_px, height_px, supersample
+        self.seat: int | None = None
         self._pt = min(width_px, height_px) * supersample / 400
         self._strip_pt = min(width_px, 1.5 * height_px) * supersample / 400  # wide pictures have a legible strip, too
         self._fine = (width_px * supersample, height_px * supersample)
@@ -293,7 +298,8 @@ class Canvas:
         self.clear()
 
     def clear(self) -> None:
-        """Make the canvas white, with the unit square in view."""
+        """Make the canvas white, with the unit square in view, for everybody's eyes."""
+        self.seat = None
         self.background("white")
         self.view(0.0, 0.0, 1.0, 1.0)
 
@@ -329,10 +335,19 @@ class Canvas:
         ys = [(side - self._oy) / self._sy for side in (0, height)]
         return min(xs), min(ys), max(xs), max(ys)
 
+    @property
+    def window(self) -> tuple[float, float, float, float]:
+        """The view: x0, y0, x1 and y1."""
+        return self._window
+
     def at(self, across: float, down: float) -> tuple[float, float]:
         """The world point at a place of the picture: from 0 to 1 rightwards and downwards."""
         width, height = self._fine
         return (across * width - self._ox) / self._sx, (down * height - self._oy) / self._sy
+
+    def hides(self, owner: int) -> bool:
+        """Whether an agent's secrets, such as the cards in its hand, are to be drawn face down: others look."""
+        return self.seat is not None and self.seat != owner
 
     def cached(self, draw: Callable[..., None], *arguments: Hashable) -> None:
         """Call ``draw(canvas, *arguments)``, or repeat what it drew when this view last saw the same call.
@@ -894,11 +909,13 @@ def need_display() -> ModuleType:
         RuntimeError: There is no display. A driver that shows nothing is accepted where SDL_VIDEODRIVER names it.
     """
     pygame = _need("pygame", "A window", "pygame: pip install 'gpuzoo[render]'")
-    problem = ""
+    problem, screens = "", ("DISPLAY", "WAYLAND_DISPLAY")
+    asked = os.environ.get("SDL_VIDEODRIVER") or os.environ.get("SDL_VIDEO_DRIVER") or ""
     try:
+        if sys.platform == "linux" and not asked and not any(os.environ.get(name) for name in screens):
+            raise pygame.error("DISPLAY and WAYLAND_DISPLAY name no screen")  # SDL would write a line of its own
         pygame.display.init()
         driver = pygame.display.get_driver()
-        asked = os.environ.get("SDL_VIDEODRIVER") or os.environ.get("SDL_VIDEO_DRIVER") or ""
         if driver in ("offscreen", "dummy") and driver not in asked.split(","):
             pygame.display.quit()
             problem = "DISPLAY and WAYLAND_DISPLAY name no screen"
@@ -916,6 +933,7 @@ class Window:
     """A pygame window, opened by the first `show`; the constructor does nothing else.
 
     Attributes:
+        title: its title, which may change.
         closed: whether it was closed, by its button, by Escape or by `close`.
         held: keys that are pressed, the latest first, by their names in browsers: ``"ArrowLeft"``, ``" "``, ``"a"``.
         struck: keys that were pressed since they were last taken from this list.
@@ -954,6 +972,7 @@ class Window:
         size = (frame.shape[1], frame.shape[0])
         if self._screen is None or self._screen.get_size() != size:
             self._screen = self._pygame.display.set_mode(size)
+        if self._pygame.display.get_caption()[0] != self.title:
             self._pygame.display.set_caption(self.title)
         if not self._listen():
             self.close()

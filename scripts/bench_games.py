@@ -6,7 +6,8 @@
 LIBRARY is a module of ``peers``: jaxmarl, gymnax, pgx, envpool, ... PYTHON is an interpreter in which that library is
 installed, which need not have gpuzoo; ``games_peers.py`` runs there, in a process of its own for each game. --originals
 is one with mpe2, lbforaging, rware, pettingzoo and magent2, or with overcooked-ai, which needs another NumPy, or with
-hanabi-learning-environment, or with PettingZoo 1.25 and RLCard. A library that is not given or not installed is left
+hanabi-learning-environment, or with PettingZoo 1.25 and RLCard; PYTHONPATH may name a checkout of
+sequential_social_dilemma_games. A library that is not given or not installed is left
 out, as is a game that is not registered here.
 
 Each contestant first tries its batch sizes and goes on with its best one. Then they take turns, and the best of the
@@ -68,8 +69,13 @@ def turns(game: str, name: str) -> Pair:
     return Pair(game, {}, {"pettingzoo_turns": f"pettingzoo.classic.rlcard_envs.{name}"})
 
 
-def jumanji(game: str) -> Pair:
-    return Pair(game, {}, {"jumanji": game})
+def jumanji(game: str, name: str = "", **more: Any) -> Pair:
+    return Pair(game, {}, {"jumanji": name or game} | more)
+
+
+def dilemma(game: str, name: str, agents: int) -> Pair:
+    config = {"num_agents": agents}
+    return Pair(game, config, {"social_dilemmas": [f"{name.lower()}:{name}Env", config]})
 
 
 def smax(scenario: str) -> Pair:
@@ -129,6 +135,7 @@ PAIRS = (
         {"name": "rware-tiny-4ag-v2"},
         {"gymnasium": "rware:rware-tiny-4ag-v2", "pufferlib": "rware.rware:Rware"},
     ),
+    *(dilemma(f"{name}-v0", name, agents) for name in ("Harvest", "Cleanup") for agents in (5, 9)),
     Pair("MAgentBattle-v0", {}, {"magent2": "battle_v4"}),
     Pair("MAgentBattlefield-v0", {}, {"magent2": "battlefield_v5"}),
     Pair("MAgentCombinedArms-v0", {}, {"magent2": "combined_arms_v6"}),
@@ -190,6 +197,12 @@ PAIRS = (
     jumanji("RubiksCube-partly-scrambled-v0"),
     jumanji("JobShop-v0"),
     jumanji("Sudoku-v0"),
+    jumanji("Connector-v3", envpool="Jumanji/Connector-v2"),
+    jumanji("LevelBasedForaging-jumanji-v0", "LevelBasedForaging-v0", envpool="Jumanji/LevelBasedForaging-v0"),
+    jumanji("RobotWarehouse-jumanji-v0", "RobotWarehouse-v0", envpool="Jumanji/RobotWarehouse-v0"),
+    jumanji("PacMan-v1", envpool="Jumanji/PacMan-v1"),
+    jumanji("MultiCVRP-v0", envpool="Jumanji/MultiCVRP-v0"),
+    jumanji("SearchAndRescue-v0", envpool="Jumanji/SearchAndRescue-v0"),
 )
 
 
@@ -338,7 +351,9 @@ def number(x: float) -> str:
 
 
 def line(row: dict[str, Any]) -> str:
-    game = f"`{row['game']}`" + (f", {row['config']['name']}" if "name" in row["config"] else "")
+    config = row["config"]
+    values = [config["name"]] if "name" in config else [f"{name}={value}" for name, value in config.items()]
+    game = ", ".join([f"`{row['game']}`", *values])
     batch = f"{row['their_case'][-1]:,}" + (f" x {row['processes']}" if row["processes"] > 1 else "")
     ratio = row["ours"] / row["theirs"]
     return (

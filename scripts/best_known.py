@@ -157,9 +157,9 @@ GAMES: dict[str, tuple[tuple[str, ...], Player, Solver]] = {
 
 def trained(env_id: str, file: str) -> Player:
     """The likeliest actions of a policy."""
-    import torch
-
     from baselines.report import match
+
+    import torch  # isort: skip
 
     policy = next(iter(match.arrange(env_id, {}, file).players.values()))
     assert policy is not None

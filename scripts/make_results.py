@@ -2,6 +2,7 @@
 
     python scripts/make_results.py                                # all games, five seeds each
     python scripts/make_results.py CartPole-v1 --seeds 3 --out my_results
+    python scripts/make_results.py Overcooked-v0-coordination_ring  # one of several variants
     python scripts/make_results.py --quick                        # a trial of a few seconds per game, to out/results
     python scripts/make_results.py Humanoid-v5 --runs out/pretrained  # a run for each seed, which goes on if killed
 
@@ -9,7 +10,9 @@ For each game: ``<ID>.json`` with the command, the hyper-parameters and the scor
 learning curves, which the documentation draws. What is trained, and what it is compared with, stands in
 ``baselines/configs/<ID>.json``, if there is one; its keys ``reference``, ``goal``, ``mappo`` and ``open_spiel`` are
 read here only. Its ``note``, which says what hinders a weak result, is read by the documentation only. With ``mappo``,
-the options that differ for a central critic (``{}`` if none), that is trained as well, to ``<ID>-MAPPO.*``. ``lessons``
+the options that differ for a central critic (``{}`` if none), that is trained as well, to ``<ID>-MAPPO.*``. ``ways``
+are other settings of the game, such as further maps: each has a name, options that differ, and a goal of its own if it
+has one, and is trained to ``<ID>-<NAME>.*``. ``lessons``
 is a list of such options for runs that follow each other: each begins with the policies that learned before. With
 ``past_selves`` the policies also play against those of each lesson before the last one. Seeds learn as one population.
 With ``--runs`` each has a run of its own in a folder, named ``<ID>-<seed>``, which goes on where it was: for long
@@ -40,6 +43,7 @@ from baselines import run
 from baselines.ppo import PPO, Args
 from baselines.report import curves, match
 from baselines.report.evaluation import evaluate
+from baselines.train.config_files import RESULTS_ONLY
 from baselines.train.networks import Policy
 from gpuzoo import registry
 from gpuzoo.core.backend import make_backend
@@ -85,14 +89,33 @@ class Trained:
 def variants(game: str) -> dict[str, dict[str, Any]]:
     """What is trained, by the ends of the names of its files: options beside those of the game's config."""
     about = about_game(game)
-    return {"": {}} | ({"-MAPPO": {"critic": "central"} | about["mappo"]} if "mappo" in about else {})
+    central = {"-MAPPO": {"critic": "central"} | about["mappo"]} if "mappo" in about else {}
+    ways = {
+        f"-{name}": {key: value for key, value in way.items() if key not in RESULTS_ONLY}
+        for name, way in about.get("ways", {}).items()
+    }
+    return {"": {}} | central | ways
 
 
-def about_game(game: str) -> dict[str, Any]:
-    """The game's config."""
+def runs_of(name: str) -> list[tuple[str, str]]:
+    """Games and variants: all of a game, or the one of which a file of results has the name.
+
+    Raises:
+        ValueError: no such game.
+    """
+    for game in registry.ids():
+        if name.startswith(f"{game}-") and name.removeprefix(game) in variants(game):
+            return [(game, name.removeprefix(game))]
+    game = type(registry.get(name)).id
+    return [(game, variant) for variant in variants(game)]
+
+
+def about_game(game: str, variant: str = "") -> dict[str, Any]:
+    """The game's config; that of one of its ways has the way's own reference, goal and note instead."""
     path = CONFIGS / f"{type(registry.get(game)).id}.json"
     found: dict[str, Any] = json.loads(path.read_text()) if path.is_file() else {}
-    return found
+    way = found.get("ways", {}).get(variant.removeprefix("-"))
+    return found if way is None else found | {key: way.get(key) for key in ("reference", "goal", "note")}
 
 
 def arguments(game: str, seeds: int, quick: bool = False, apart: bool = False, **options: Any) -> list[Args]:
@@ -206,7 +229,7 @@ def train(runs: Sequence[Args], quiet: bool, **options: Any) -> Trained:
 
 
 def scenarios(policies: Mapping[str, Policy]) -> dict[str, dict[str, Policy]]:
-    """Who plays whom, by a name for it; those who are not named play randomly."""
+    """The players of each kind of match, by its name. Agents without a player act at random."""
     if len(policies) == 1:
         return {"trained": dict(policies), "random play": {}}
     one = {f"{group} trained, others random": {group: policy} for group, policy in policies.items()}
@@ -221,7 +244,7 @@ def score(args: Args, policies: Mapping[str, Policy], episodes: int, seed: int) 
 
     Returns:
         By scenario: the mean return of an agent of each group; in turn-based games instead how often each seat wins
-        against the others, who play randomly, and its score, where a draw is half a win. What is called ``random ...``
+        against random players, and its score, where a draw is half a win. What is called ``random ...``
         is the same with nobody trained.
     """
     env, out = registry.get(args.game), {}
@@ -352,7 +375,7 @@ def make(
     Returns:
         What the JSON file says.
     """
-    env, about, options = registry.get(game), about_game(game), variants(game)[variant]
+    env, about, options = registry.get(game), about_game(game, variant), variants(game)[variant]
     runs, episodes = arguments(game, seeds, quick, bool(folder), **options), QUICK_EPISODES if quick else EPISODES
     numbers, name = list(range(1, seeds + 1)), f"{game}{variant}"
     with tempfile.TemporaryDirectory() as passing:
@@ -388,7 +411,7 @@ def make(
 def main(argv: Sequence[str] | None = None) -> None:
     """Makes the results of the games that are named, or of all."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0], allow_abbrev=False)
-    parser.add_argument("games", nargs="*", metavar="ID", help="games (default: all that are registered)")
+    parser.add_argument("games", nargs="*", metavar="ID", help="games, or files of results (default: all)")
     parser.add_argument("--seeds", type=int, default=5, help="how many seeds (default: 5)")
     parser.add_argument("--quick", action="store_true", help="a trial: few steps, few episodes")
     parser.add_argument(
@@ -400,7 +423,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         parser.error(f"--seeds must be positive, not {chosen.seeds}.")
     out = chosen.out or (Path("out/results") if chosen.quick else RESULTS)
     try:
-        runs = [(type(registry.get(name)).id, v) for name in chosen.games or registry.ids() for v in variants(name)]
+        runs = [run for name in chosen.games or registry.ids() for run in runs_of(name)]
     except (ValueError, TypeError) as error:
         parser.error(str(error))
     for game, variant in runs:

@@ -33,7 +33,7 @@ def play(
     Args:
         game: id of the game.
         spiel_name: what OpenSpiel calls it.
-        policy: takes the likeliest moves; None plays randomly.
+        policy: takes the likeliest moves; None acts at random.
         seat: of the policy, 0 or 1.
         games: how many, played side by side.
         simulations: of the search, for each move.

@@ -316,6 +316,10 @@ def test_every_game_of_pettingzoo_is_in_the_table():
         for name in (module.name for module in pkgutil.iter_modules(package.__path__)):
             if re.fullmatch(r"\w+_v\d+", name):
                 assert f"`{name}`" in table, name
+    consoles = [m.name for m in pkgutil.iter_modules(importlib.import_module("pettingzoo.atari").__path__)]
+    consoles = [name for name in consoles if re.fullmatch(r"\w+_v\d+", name)]
+    named = [name for name in consoles if f"`{name}`" in table]
+    assert f"and the other {len(consoles) - len(named)} of Atari" in table
     for row in re.findall(r"^\| `(\w+)`[^|]*\| `([\w-]+)`", table, re.MULTILINE):
         theirs, ours = row
         assert ours in gpuzoo.ids()

@@ -39,7 +39,7 @@ CASES = {
     "unknown id": (lambda: gpuzoo.make("CartPol-v1"), ValueError, "there is no game 'CartPol-v1'; did you mean 'CartPole-v1'"),
     "unknown version": (lambda: gpuzoo.get("CartPole-v99"), ValueError, "there is no version 'CartPole-v99' of CartPole; use 'CartPole-v1'"),
     "an id for a declaration": (lambda: Simulator("CartPole-v1", device="cpu"), TypeError, "a game must be an EnvDef .* not 'CartPole-v1': gpuzoo.get gives"),
-    "nothing like it": (lambda: gpuzoo.get("zzzzzzz"), ValueError, "there are: .*CartPole-v1"),
+    "nothing like it": (lambda: gpuzoo.get("zzzzzzz"), ValueError, "there is no game 'zzzzzzz'; `gpuzoo list` shows all"),
     "no id": (lambda: gpuzoo.get(3), TypeError, "a game is given by its id or its EnvDef, not by 3"),
     "device": (lambda: make(device="tpu"), ValueError, "device must be 'cpu', 'cuda', 'cuda:<index>' or 'auto', not 'tpu'"),
     "mode": (lambda: make(autoreset_mode="later"), ValueError, "autoreset_mode must be .* not 'later'"),

@@ -60,6 +60,37 @@ def test_a_game_of_connect_four_is_won_against_somebody_who_does_nothing(monkeyp
     assert max(seen) == 7  # four moves of the person and three answers: it waited for each
 
 
+def test_any_legal_action_is_chosen_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tab goes on to the next one, and Enter takes it; keys alone reach nine of gin rummy's 110 actions."""
+    game = Live("GinRummy-v0")
+    titles: list[str] = []
+
+    def typist(k: int) -> list[Any]:
+        titles.append(pygame.display.get_caption()[0])
+        if k > 200 or game.steps > 12:
+            return [key(pygame.K_ESCAPE)]
+        return [key(pygame.K_TAB)] if k % 3 < 2 else [key(pygame.K_RETURN)]
+
+    typed(monkeypatch, typist)
+    try:
+        human.play(game, "player_0", 64)
+        assert game.steps > 12
+        assert "GinRummy-v0: you are player_0" in titles
+        assert any("Enter: discard the " in title for title in titles)
+    finally:
+        game.close()
+
+
+def test_a_game_of_many_choices_is_for_the_viewer(monkeypatch: pytest.MonkeyPatch) -> None:
+    game = Live("JobShop-v0")
+    typed(monkeypatch, lambda k: [])
+    try:
+        with pytest.raises(ValueError, match="JobShop-v0: an action has 10 choices, too many for keys: play it in"):
+            human.play(game, "agent_0", 64)
+    finally:
+        game.close()
+
+
 def test_a_game_that_waits_does_not_move_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     game = Live("CartPole-v1")
     typed(monkeypatch, lambda k: [] if k < 20 else [key(pygame.K_ESCAPE)])

@@ -93,6 +93,9 @@ def test_what_does_not_fit_is_named():
         ({"observe": ("qpos[2:]",)}, r"'qpos\[2:\]' has no numbers: qpos has 2"),
         ({"watch": ("xquat pole",)}, "'xquat pole' cannot be watched: xpos, "),
         ({"watch": ("xpos leg",)}, "the model has no body 'leg'; there are: world, cart, pole"),
+        ({"fields": {"qpos": 2}}, "fields cannot be called 'qpos': every model has one of that name"),
+        ({"parameters": {"mass_scale": 1.0}}, "parameters cannot be called 'mass_scale': every model has one"),
+        ({"frame_skip": 0}, "frame_skip must be at least 1, not 0"),
         ({"qpos": [0.0]}, r"qpos has the shape \(1,\), but the model has 2 positions"),
     ):
         with pytest.raises(ValueError, match=message):

@@ -60,6 +60,20 @@ def test_the_name_of_its_reference(registered_game):
         ("rware-small-4ag-hard-v2", "RobotWarehouse-v0", {"n_agents": 4, "request_queue_size": 2, "shelf_rows": 2}),
         ("2s3z", "SMAX-v0", {"scenario": "2s3z"}),
         ("HeuristicEnemySMAX", "SMAX-v0", {"scenario": "5m"}),
+        ("rware:rware-tiny-2ag-v2", "RobotWarehouse-v0", {"n_agents": 2}),
+        ("pz-mpe-simple-speaker-listener-v4", "SimpleSpeakerListener-v0", {}),
+        ("minatar-space_invaders", "SpaceInvaders-MinAtar-v1", {}),
+        ("MinAtar/Breakout-v1", "Breakout-MinAtar-v1", {}),
+        ("go_9x9", "Go-v0", {"size": 9}),
+        ("go_19x19", "Go-v0", {"size": 19}),
+        ("bridge_bidding", "BridgeBidding-v0", {}),
+        ("texas_holdem_v4", "TexasHoldem-v0", {}),
+        ("texas_holdem_no_limit_v6", "TexasHoldemNoLimit-v0", {}),
+        ("gin_rummy_v4", "GinRummy-v0", {}),
+        ("hanabi_v5", "Hanabi-v0", {}),
+        ("battle_v4", "MAgentBattle-v0", {}),
+        ("storm", "Storm-v0", {}),
+        ("TSP-v1", "TSP-v1", {}),
         (
             "Foraging-2s-10x12-3p-4f-coop-v3",
             "LevelBasedForaging-v3",
@@ -84,6 +98,12 @@ def test_names_of_other_libraries(name, id_, config):
         ("mamujoco_v1", "'MaAnt-4x2-v1' or .*'MaHopper-3x1-v1'"),
         ("rware-huge-v2", "'rware-huge-v2' is no id of rware"),
         ("SimpelSpread-v0", "did you mean 'SimpleSpread-v0'"),
+        ("leduc_holdem_v4", "perhaps you want 'LeducHoldem-v0'"),  # other rules
+        ("go_v5", "perhaps you want 'Go-v0'"),
+        ("ALE/Breakout-v5", "perhaps you want 'Breakout-MinAtar-v1'"),
+        ("corridor", "perhaps you want 'SMAX-v0'"),
+        ("ant_4x2", "did you mean 'MaAnt-4x2-v1'"),
+        ("no_such_thing_v9", "no game 'no_such_thing_v9'; `gpuzoo list` shows all"),
     ],
 )
 def test_names_that_come_near(name, answer):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import sys
 from pathlib import Path
@@ -18,7 +19,8 @@ pytest.importorskip("matplotlib")
 import gpuzoo
 from baselines import run
 from baselines.ppo import Args
-from baselines.report import curves
+from baselines.report import curves, match
+from baselines.report.evaluation import evaluate
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "baselines" / "results"
@@ -33,7 +35,7 @@ def maker(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 NAMES = sorted(path.stem for path in RESULTS.glob("*.json"))
-RUNS = [pytest.param(name.removesuffix("-MAPPO"), name[len(name.removesuffix("-MAPPO")) :], id=name) for name in NAMES]
+RUNS = [pytest.param(*re.findall(r"^(.+?-v\d+)(.*)$", name)[0], id=name) for name in NAMES]
 
 
 def result(name: str) -> dict[str, Any]:
@@ -67,7 +69,7 @@ def test_command_trains_what_was_trained(env_id: str, variant: str, maker: Any) 
 
 @pytest.mark.parametrize(("env_id", "variant"), RUNS)
 def test_result_says_what_its_config_says(env_id: str, variant: str, maker: Any) -> None:
-    found, about = result(env_id + variant), maker.about_game(env_id)
+    found, about = result(env_id + variant), maker.about_game(env_id, variant)
     assert found["reference"] == about.get("reference")
     assert found["reference"] is None or found["reference"].keys() == {"score", "what", "source"}
     assert [found["solved"], found["goal"]] == list(maker.verdict(gpuzoo.get(env_id), about, found["scores"]))
@@ -178,7 +180,7 @@ def test_lessons_follow_each_other(maker: Any, tmp_path: Path, monkeypatch: pyte
     easier = {"total_steps": 2_000_000, "freeze": ["adversary"], "config": {"max_episode_steps": 10}}
     last = {"total_steps": 1_000_000, "random_opponents": {"agent": 0.5}}
     about = maker.about_game("SimplePush-v0") | {"lessons": [easier, last]}
-    monkeypatch.setattr(maker, "about_game", lambda game: about)
+    monkeypatch.setattr(maker, "about_game", lambda game, variant="": about)
     found = maker.make("SimplePush-v0", 1, tmp_path, quick=True, quiet=True, folder=tmp_path)
     folder = "out/SimplePush-v0-lesson-1"
     assert found["commands"][0].endswith(
@@ -193,6 +195,28 @@ def test_lessons_follow_each_other(maker: Any, tmp_path: Path, monkeypatch: pyte
     assert first["total_steps"] == 2 * then["total_steps"]
     assert found["steps_per_seed"] == 3 * then["total_steps"]
     assert curves.read(tmp_path / "SimplePush-v0.csv")[0][0] > first["total_steps"]
+
+
+def test_policies_meet_their_past_selves(maker: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With ``past_selves`` each group plays as in the end, and the others as after each lesson before the last one."""
+    about = maker.about_game("SimplePush-v0") | {"lessons": [{}, {}, {}], "past_selves": True}
+    monkeypatch.setattr(maker, "about_game", lambda game, variant="": about)
+    found = maker.make("SimplePush-v0", 1, tmp_path, quick=True, quiet=True, folder=tmp_path)
+
+    def players(end: str) -> dict[str, Any]:
+        return match.arrange("SimplePush-v0", {}, str(tmp_path / f"SimplePush-v0-1{end}" / run.CHECKPOINT)).players
+
+    last = players("")
+    for lesson in (1, 2):
+        then = players(f"-lesson-{lesson}")
+        assert any((last[group].flat != then[group].flat).any() for group in last), "something was learned"
+        for group in ("adversary", "agent"):
+            met = {**then, group: last[group]}
+            returns = evaluate("SimplePush-v0", met, maker.QUICK_EPISODES, 1).returns
+            scores = found["scores"].pop(f"{group} trained, others as after lesson {lesson}")
+            for side, values in returns.items():
+                assert scores[side]["seeds"] == [maker.rounded(float(values.mean(dtype=np.float64)))]
+    assert not [scenario for scenario in found["scores"] if "lesson" in scenario]
 
 
 # The gradients of a population's parameters lie apart from each other, so that those of a member are neighbours.

@@ -114,6 +114,19 @@ def test_twin_critics_are_two_networks(module):
         assert torch.allclose(found[k], x.squeeze(1), atol=1e-5)
 
 
+def test_observations_are_normalized_by_what_was_seen():
+    torch.manual_seed(0)
+    actor, seen = sac.Actor(3, 2, 16, normalize=True), 5 + 2 * torch.randn(4, 50, 3)
+    for part in seen:
+        actor.moments.update(part)
+    found = actor.seen(seen.flatten(0, 1))
+    assert torch.allclose(found.mean(0), torch.zeros(3), atol=1e-5)
+    assert torch.allclose(found.std(0, correction=0), torch.ones(3), atol=1e-5)
+    assert {"moments.mean", "moments.var"} <= actor.state_dict().keys()
+    plain = sac.Actor(3, 2, 16)
+    assert torch.equal(plain.seen(seen[0]), seen[0])
+
+
 @pytest.mark.parametrize("module", [sac, td3], ids=name)
 def test_actions_are_scaled_to_their_bounds(module):
     space = spaces.Box(np.float32([[-2, 0]]), np.float32([[2, 0.5]]))
@@ -173,7 +186,18 @@ def test_options_that_cannot_work_are_refused(module, options, message):
 SMALL: dict[Any, dict[str, Any]] = {
     dqn: {"total_steps": 240, "num_envs": 16, "learning_starts": 64, "updates": 1, "dueling": True},
     pqn: {"total_steps": 512, "num_envs": 16, "num_steps": 8, "minibatches": 4},
-    sac: {"total_steps": 240, "num_envs": 16, "learning_starts": 64, "updates": 1, "n_step": 3},
+    sac: {
+        "total_steps": 240,
+        "num_envs": 16,
+        "learning_starts": 64,
+        "updates": 2,
+        "n_step": 3,
+        "policy_delay": 2,
+        "layer_norm": True,
+        "normalize_observations": True,
+        "reward_scale": 0.1,
+        "alpha": 0.2,
+    },
     td3: {"total_steps": 240, "num_envs": 16, "learning_starts": 64, "updates": 1, "n_step": 3},
     es: {"total_steps": 400, "num_envs": 16, "population": 8},
 }

@@ -6,6 +6,7 @@ import contextlib
 import http.client
 import json
 import operator
+import re
 import threading
 import urllib.parse
 from collections.abc import Iterator
@@ -312,11 +313,14 @@ def test_a_message_that_is_no_json_is_refused(page: Client) -> None:
 def test_a_person_plays_and_the_game_waits(page: Client) -> None:
     page.ask("game", do="open", game="ConnectFour-v0", envs=1)
     page.ask("person", do="person", agent="player_0", waits=True)
+    page.paused()  # so that no state of the game before is still on its way
     page.ask("state", do="reset", seed=0)
+    page.connection.send(json.dumps({"do": "play"}))
     state = page.ask("state", do="act", values=[3], go=True)
     while not (state["my_turn"] and state["step"] == 2):
         state = page.next("state")
-    assert state["actions"][0] == [3]
+    assert state["actions"][0] is None  # the policy moved last
+    assert len(state["actions"][1]) == 1
     assert sum(state["observation"][0::2]) == 1  # own discs
     assert sum(state["observation"][1::2]) == 1  # those of the policy, which answered
     assert page.paused()["step"] == 2  # and waits again
@@ -503,6 +507,26 @@ def test_the_page_in_a_browser(url: str, tmp_path: Any) -> None:
         assert page.value("document.querySelectorAll('#pad button').length") == 0  # cells are pressed
         page.click(*page.value(f"(box => [box.left + box.width / 2, box.top + 0.53 * box.height])({place})"))
         page.wait("/^step 2 .*your move/.test(document.querySelector('#clock').textContent)")
+
+        pick = "(e => {{ e.value = {}; e.dispatchEvent(new Event({})) }})(document.querySelector({}))"
+        buttons = "[...document.querySelectorAll('#pad button:not([hidden])')].filter(b => !b.disabled)"
+        for name, words in (
+            ("TexasHoldemNoLimit-v0", "fold|check|raise|all in"),
+            ("GinRummy-v0", "draw|pick up|discard|the|knock|gin|declare"),
+        ):
+            page.value(pick.format(json.dumps(name), "'input'", "'#filter'"))
+            page.value(
+                f"[...document.querySelectorAll('#games button')].find(b => b.innerText.startsWith('{name}')).click()"
+            )
+            page.wait(f"document.querySelector('#title').textContent === {json.dumps(name)}")
+            page.value(pick.format("'player_0'", "'change'", "'#person'"))
+            page.wait("document.querySelector('#clock').textContent.includes('your move')")
+            shown = page.wait(f"{buttons}.map(b => b.firstChild.textContent)")
+            assert 1 <= len({*shown}) == len(shown) < 30
+            assert all(re.match(words, text) for text in shown), shown
+            before = page.value("document.querySelector('#clock').textContent")
+            page.value(f"{buttons}[0].click()")
+            page.wait(f"document.querySelector('#clock').textContent !== {json.dumps(before)}")
 
         page.size(390, 844)
         assert page.value("document.documentElement.scrollWidth") <= 390

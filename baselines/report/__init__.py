@@ -1,1 +1,1 @@
-"""What is told of a run and kept of it: log, plots, films, evaluations, checkpoints and matches."""
+"""The records of a run: log, plots, films, evaluations, checkpoints and matches."""

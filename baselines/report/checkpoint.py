@@ -1,4 +1,4 @@
-"""Checkpoints: the tensors of a run in a .safetensors file, with what is to be known about them as JSON."""
+"""Checkpoints: the tensors of a run in a .safetensors file, with metadata as JSON."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def load(path: str | os.PathLike[str], device: torch.device | str = "cpu") -> tu
 
     Args:
         path: of the file.
-        device: where the tensors shall be.
+        device: of the tensors.
 
     Returns:
         The tensors and ``about``, as they were given to `save`.
@@ -95,7 +95,7 @@ def load(path: str | os.PathLike[str], device: torch.device | str = "cpu") -> tu
 
 
 def _metadata(file: BinaryIO) -> Any:
-    """What the header says about the run.
+    """The run's description in the header.
 
     It refuses a length that a small file, or any checkpoint, cannot have, before anybody allocates it.
     """
@@ -147,7 +147,7 @@ def load_run(path: str | os.PathLike[str]) -> tuple[dict[str, Tensor], dict[str,
 
 
 def _faults(found: Any, form: Any, name: str) -> Iterator[str]:
-    """What of a JSON value has not the form that it must have."""
+    """The part of a JSON value that does not have the required form."""
     if isinstance(form, tuple):
         kind, holds = form
         if type(found) is not kind or not holds(found):
@@ -169,7 +169,7 @@ def _faults(found: Any, form: Any, name: str) -> Iterator[str]:
 
 
 def check_tensors(found: Mapping[str, Tensor], expected: Mapping[str, Tensor], path: str | os.PathLike[str]) -> None:
-    """Refuses tensors that have not the names, shapes and dtypes of others.
+    """Refuses tensors whose names, shapes or dtypes differ from those of others.
 
     Raises:
         ValueError: they have not; the message names the first.
@@ -184,7 +184,7 @@ def check_tensors(found: Mapping[str, Tensor], expected: Mapping[str, Tensor], p
 
 
 def check(about: Mapping[str, Any], expected: Mapping[str, Any], path: str | os.PathLike[str]) -> None:
-    """Refuses a checkpoint that is not about the same as the run.
+    """Refuses a checkpoint of another kind of run.
 
     Args:
         about: of the checkpoint, from `load`.
@@ -218,7 +218,7 @@ def latest(folder: str | os.PathLike[str]) -> Path | None:
 
 
 def _differences(have: Any, want: Any, words: str = "") -> Iterator[tuple[str, str]]:
-    """Where two JSON values differ: what each of them has there, in words."""
+    """The first difference between two JSON values, in words."""
     if isinstance(have, dict) and isinstance(want, dict):
         for key in {**want, **have}:
             inner = f"{words} {key.replace('_', ' ')}".lstrip()

@@ -1,4 +1,4 @@
-"""Playing without learning: evaluations, and steps to draw pictures of."""
+"""Play without learning: evaluations, and steps for films."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def play(
 
     Args:
         env: made with ``output="torch"``.
-        players: who plays a group (``"tagger"``) or one agent (``"tagger_0"``); those left out, or None, play randomly.
+        players: the player of a group (``"tagger"``) or of one agent (``"tagger_0"``). The others act at random.
         seed: of the envs and of the actions.
         greedy: take the likeliest actions.
         member: who of a population plays.
@@ -83,7 +83,7 @@ def play(
 
 @dataclasses.dataclass
 class Evaluation:
-    """What happened in some episodes: by group, arrays (episodes, agents of the group).
+    """Results of some episodes: by group, arrays (episodes, agents of the group).
 
     Attributes:
         returns: of each agent.

@@ -1,4 +1,4 @@
-"""Signs in the log that a run learns nothing, each as a sentence with what to do about it. Imports no torch."""
+"""Signs in the log that a run learns nothing. Each is a sentence that says what to do. Imports no torch."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LOOKS = 40  # so many times in a run the log is looked at
 
 @dataclasses.dataclass(frozen=True)
 class Facts:
-    """What a log does not say about its run.
+    """Warnings about a run that its log does not show.
 
     Args:
         iterations: of the whole run.
@@ -136,7 +136,7 @@ def column(rows: Rows, name: str) -> NDArray[np.float64]:
 
 
 def facts_of(trainer: Any) -> Facts:
-    """What `Health` needs to know of a trainer."""
+    """The attributes of a trainer that `Health` reads."""
     from gpuzoo.core.definition import choices
 
     sim, args, learners = trainer.simulator, trainer.args, trainer.learners

@@ -104,7 +104,7 @@ class Log:
             self._board.add_text("notes", text, steps)
 
     def flush(self) -> None:
-        """Brings every row into the files: to be called before a checkpoint is written.
+        """Writes all rows to the files. Call it before writing a checkpoint.
 
         Raises:
             OSError: the disk is full or the like.
@@ -176,7 +176,7 @@ def read(folder: Path, steps: int) -> list[dict[str, float]]:
 
 
 def _notes(folder: Path, steps: int) -> list[tuple[int, str]]:
-    """What `Log.note` noted up to so many steps."""
+    """The events that `Log.note` recorded up to a number of steps."""
     path = folder / "notes.txt"
     lines = path.read_text(encoding="utf-8").split("\n")[:-1] if path.is_file() else []
     parts = [line.partition(" steps: ") for line in lines]

@@ -1,4 +1,4 @@
-"""Who plays whom, with policies from checkpoints, and how well."""
+"""Matches between policies from checkpoints, and their scores."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Match:
     Attributes:
         game: its id.
         config: its parameters, as far as they are not the defaults.
-        players: who plays a group, or each agent of it; None plays randomly.
+        players: the player of each group or agent. Where it is None, the agents act at random.
         sides: what a table tells apart: by name, the group, its agents, and the file that plays them, ``"random"`` or
             ``"pretrained"``.
     """
@@ -111,7 +111,7 @@ def _group(env: EnvDef, lay: Layout, name: str) -> str:
 
 
 def summary(match: Match, seen: Evaluation) -> dict[str, dict[str, Any]]:
-    """What an evaluation says about each side of a match, as JSON.
+    """The scores of each side of a match, as JSON.
 
     An episode counts as one observation: the mean over the agents of the side. The standard error is the deviation of
     the episodes over the root of their number; None for a single one.

@@ -1,4 +1,4 @@
-"""Agents that were trained before: for many games a small checkpoint in ``baselines/pretrained``.
+"""Pretrained agents: for many games a small checkpoint in ``baselines/pretrained``.
 
 Such a file is a checkpoint with the policies' weights alone, in half precision where that keeps the returns. It has the
 returns that they had when it was written, too. As every checkpoint it has a checksum, and reading it runs no code.
@@ -22,12 +22,12 @@ ASIDE = ("device", "out", "resume", "threads", "track", "video")
 def write(
     source: Path, target: Path, returns: Mapping[str, Any] | None = None, dtype: torch.dtype = torch.float16
 ) -> None:
-    """Writes what of a run's checkpoint its agents need to play.
+    """Writes the part of a run's checkpoint that its agents need to play.
 
     Args:
         source: the checkpoint of a run without a population.
         target: the small file.
-        returns: what there is to say about how well they play.
+        returns: their scores.
         dtype: of the matrices. Biases and running statistics keep theirs.
 
     Raises:

@@ -1,4 +1,4 @@
-"""What one sees of a run: a bar in a terminal, and in a file or pipe a line every few seconds."""
+"""Progress of a run: a bar in a terminal, and a line every few seconds in a file or a pipe."""
 
 from __future__ import annotations
 

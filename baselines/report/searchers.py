@@ -33,7 +33,7 @@ def random_player(envs: Simulator) -> Tensor:
 def searcher(
     rule: Rule, simulations: int, evaluate: Evaluate | None = None, threads: int | None = None, seed: int = 0
 ) -> Player:
-    """A player that searches, without noise: the strongest that it can do.
+    """A player that searches without noise, at its strongest.
 
     Args:
         rule: of `gpuzoo.search.Search`.
@@ -129,7 +129,7 @@ def match(
 
 
 def league(game: str, players: Mapping[str, Player], **options: Any) -> Table:
-    """Everybody against everybody; ratings as in `tournament`, the last player's is 0.
+    """All players play each other; ratings as in `tournament`, the last player's is 0.
 
     Args:
         game: its id.

@@ -25,7 +25,7 @@ from . import plots
 
 @dataclasses.dataclass
 class Table:
-    """What a tournament says about its players, of which the last one plays randomly.
+    """The ratings of a tournament's players. The last player acts at random.
 
     Attributes:
         names: of the players.
@@ -70,7 +70,7 @@ def tournament(
     seed: int = 0,
     max_steps: int = 10_000,
 ) -> Table:
-    """Everybody plays against everybody, all games at the same time.
+    """All players play each other, all games at the same time.
 
     Ratings are `bradley_terry`'s after one more game of each pair, a drawn one: without it, who won all games would
     have no finite rating. So two players of whom one always wins are ``400 * log10(2 * games + 1)`` points apart: to
@@ -78,7 +78,7 @@ def tournament(
 
     Args:
         game: turn-based, of two agents that the policy can both play.
-        policy: its members are players; one more plays randomly.
+        policy: its members are the players; one more player acts at random.
         iterations: of the run, from which the members come; none: they are called by their numbers.
         games: of each pair, one half with either of them in the first seat.
         config: parameters of the game.

@@ -1,4 +1,4 @@
-"""Agents that play, to look at: several envs side by side, as an animation or in a window."""
+"""Films of agents: several envs side by side, as an animation or in a window."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def pictures(
 
     Args:
         game: its id.
-        players: who plays a group or an agent; those left out, or None, play randomly.
+        players: the player of a group or of an agent. The others act at random.
         config: parameters of the game.
         device: where to play.
         envs: how many, tiled.

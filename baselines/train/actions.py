@@ -1,4 +1,4 @@
-"""What the outputs of a policy's network mean: distributions over discrete, multi-discrete and Box actions."""
+"""Distributions over discrete, multi-discrete and Box actions, from the outputs of a policy's network."""
 
 from __future__ import annotations
 

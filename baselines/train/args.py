@@ -29,7 +29,7 @@ def option(default: Any, doc: str, *, sweep: bool = False) -> Any:
 
 @dataclasses.dataclass
 class Args:
-    """Everything that a run depends on, whatever the algorithm."""
+    """The options that all algorithms share."""
 
     algorithm: ClassVar[str]
 
@@ -123,11 +123,11 @@ class Args:
         return self.total_steps // (self.num_envs * distributed.world_size() * self.num_steps)
 
     def minibatch_count(self) -> int:
-        """Into how many minibatches a rollout is divided."""
+        """Number of minibatches of a rollout."""
         return 1
 
     def check(self) -> tuple[Layout, dict[str, list[str]]]:
-        """Refuses what cannot work, before anything is compiled.
+        """Refuses options that cannot work, before anything is compiled.
 
         Returns:
             The layout of the game, and the groups of each policy.
@@ -264,7 +264,7 @@ class Args:
                 raise ValueError(f"random opponents are for actions that are choices, not {space}.")
 
     def about(self) -> dict[str, Any]:
-        """What a checkpoint says of the run, as JSON."""
+        """The run's description in a checkpoint, as JSON."""
         found = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
         found = {k: list(v) if isinstance(v, tuple) else v for k, v in found.items()}
         return found | {"game": registry.get(self.game).id, "algorithm": self.algorithm}

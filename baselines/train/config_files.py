@@ -14,11 +14,11 @@ from gpuzoo.core.definition import EnvDef, unknown
 
 CONFIGS = Path(__file__).parents[1] / "configs"
 #: Keys that `scripts/make_results.py` and the documentation read. A copy of one of these files may keep them.
-RESULTS_ONLY = ("reference", "goal", "mappo", "open_spiel", "lessons", "past_selves", "note")
+RESULTS_ONLY = ("reference", "goal", "mappo", "open_spiel", "lessons", "past_selves", "ways", "note")
 
 
 def of_game(kind: type[Any], game: str | type[EnvDef]) -> dict[str, Any]:
-    """What ``baselines/configs`` says about a game, as far as the algorithm has such options; empty without a file."""
+    """The options of a game's file in ``baselines/configs`` that the algorithm has; empty without a file."""
     path = CONFIGS / f"{type(registry.get(game)).id}.json"
     if not path.is_file():
         return {}

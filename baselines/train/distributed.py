@@ -59,7 +59,7 @@ def all_reduce(x: Tensor) -> Tensor:
 
 
 def any_of(flag: bool) -> bool:
-    """Whether it is true in any process: so they all do the same."""
+    """Whether a condition holds in any process, so that all processes do the same."""
     if world_size() == 1:
         return flag
     import torch
@@ -68,7 +68,7 @@ def any_of(flag: bool) -> bool:
 
 
 def gather(x: Any) -> list[Any]:
-    """What each process has, for the first one; the others get nothing."""
+    """The values of all processes, for the first one; the others get nothing."""
     if world_size() == 1:
         return [x]
     from torch import distributed as dist

@@ -1,4 +1,4 @@
-"""Which encoder ``encoder="auto"`` stands for. Imports no torch, so that the help of a command line can say it."""
+"""Chooses the encoder for ``encoder="auto"``. Imports no torch, so the help of a command line can use it."""
 
 from __future__ import annotations
 

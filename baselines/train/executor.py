@@ -1,4 +1,4 @@
-"""How a trainer's work is done: the `Executor` protocol, and `Plain`, which does it in plain torch.
+"""The `Executor` protocol, which does a trainer's work, and `Plain`, which does it in plain torch.
 
 `Plain` is what training means, and serves every policy and every loss. Another executor may do the same faster, and
 gives the same numbers up to rounding; only its random numbers may be others.
@@ -45,7 +45,7 @@ class Executor(Protocol):
         """Prepares for the rollout and the learners of a trainer, before its first iteration."""
 
     def describe(self) -> str:
-        """For people: which executor this is, and what it leaves to plain torch."""
+        """A line for people: the executor's name, and the work that it leaves to plain torch."""
 
     def play(self, rollout: Rollout) -> None:
         """Plays a rollout, going on from the last one."""
@@ -99,13 +99,13 @@ class Executor(Protocol):
         """
 
     def capture(self, function: Callable[[], Any]) -> Callable[[], Any]:
-        """A function that does the same as this one at each call."""
+        """A function that repeats this one at each call."""
 
     def state(self) -> dict[str, Tensor]:
         """The state of the random numbers of this process, by name; for checkpoints."""
 
     def check(self, found: Mapping[str, Tensor]) -> None:
-        """Refuses what `state` cannot have given.
+        """Refuses a state that `state` cannot have returned.
 
         Raises:
             ValueError: it cannot.

@@ -1,4 +1,4 @@
-"""What an algorithm of one's own keeps in checkpoints: tensors, modules, optimisers and generators, by name."""
+"""Extra state of your own algorithm in checkpoints: tensors, modules, optimisers and generators, by name."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _of(name: str, extra: Extra) -> Iterator[tuple[str, Tensor]]:
 
 
 def expected(extras: Mapping[str, Extra], found: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """What a checkpoint must have of them: as `tensors`, but an optimiser may be further than this one.
+    """The tensors that a checkpoint must have: as `tensors`, but an optimiser may be further than this one.
 
     Optimisers make their state at their first step, so what there is of it is taken as the checkpoint has it, if each
     tensor is a number or of its parameter's shape.

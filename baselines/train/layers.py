@@ -1,4 +1,4 @@
-"""What policies are made of: networks and scales of a population, with the member as the first axis of everything."""
+"""The parts of policies: networks and scales of a population. The first axis of everything is the member."""
 
 from __future__ import annotations
 
@@ -218,7 +218,7 @@ class Scale(nn.Module):
         return (self.variance + 1e-8).rsqrt()
 
     def learn(self, x: Tensor, weight: Tensor, all_reduce: Callable[[Tensor], Tensor] = lambda x: x) -> None:
-        """Lets values enter the mean and variance.
+        """Updates mean and variance by some values.
 
         Args:
             x: (members, rows, size).

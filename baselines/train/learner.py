@@ -103,7 +103,7 @@ class Learner:
     # ---- the rollout ----
 
     def collect(self) -> None:
-        """Takes what was played from the rollout."""
+        """Takes the transitions from the rollout."""
         rollout, player = self.rollout, self.player
         self.reward, self.columns = player.rows(rollout.reward), {}
         self.rewards = {name: torch.zeros_like(self.reward) for name in self.heads}
@@ -182,7 +182,7 @@ class Learner:
             self._places = rows.new_zeros(len(flags), numbers + 1).scatter_(1, place, rows)
 
     def learn_scale(self) -> None:
-        """Lets what was seen in the rollout enter the policy's normalisation."""
+        """Updates the policy's normalisation by the rollout's observations."""
         if not self.policy.normalize:
             return
         weight = self.valid.transpose(0, 1).flatten(1)
@@ -268,7 +268,7 @@ class Learner:
         return {"momentum": self.momentum, "square": self.square, "count": self.count}
 
     def state_dict(self) -> dict[str, Tensor]:
-        """What it has learnt, by name."""
+        """The learnt state, by name."""
         found: dict[str, Any] = {f"weights/{k}": v for k, v in self.policy.state_dict().items()}
         found |= {f"adam/{k}": v for k, v in self._moments().items()}
         return found | self.normalization.state_dict()

@@ -1,4 +1,4 @@
-"""What a loss is given and what it returns: rows of a minibatch, hyper-parameters, and numbers for the log."""
+"""Arguments and results of a loss: rows of a minibatch, hyper-parameters, and numbers for the log."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ Loss = Callable[[Row, Hyper], tuple[Tensor, dict[str, Tensor]]]
 
 
 class Numbers(Mapping[str, Tensor]):
-    """What a loss noted about a minibatch: by name, the mean over the rows (members,). Computed when first read.
+    """Numbers that a loss returns: by name, the mean over the minibatch (members,). Computed when first read.
 
     Args:
         names: of the numbers.

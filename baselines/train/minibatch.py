@@ -20,7 +20,7 @@ def share_of(weight: Tensor, all_reduce: Callable[[Tensor], Tensor]) -> Tensor:
 
 @dataclasses.dataclass
 class Sequences:
-    """What a recurrent policy needs besides the rows of a minibatch, which are sequences of steps.
+    """Extra inputs of a recurrent policy. The rows of its minibatch are sequences of steps.
 
     Attributes:
         count: of sequences; a member's rows are (steps, count), flattened.
@@ -75,7 +75,7 @@ class Minibatch:
 
     @property
     def columns(self) -> dict[str, Tensor]:
-        """What the rollout knows about the transitions, by name: views of `packed`."""
+        """The rollout's data of the transitions, by name: views of `packed`."""
         return dict(zip(self.names, self.packed.unbind(-1), strict=True))
 
     def mean(self, x: Tensor) -> Tensor:
@@ -102,7 +102,7 @@ class Minibatch:
             return out.transpose(0, 1).flatten(1, 2).float(), value.transpose(0, 1).flatten(1, 2).float()
 
     def row(self, out: Tensor, value: Tensor) -> Row:
-        """What a loss is given, from what `forward` returned."""
+        """The arguments of a loss, from the results of `forward`."""
         log_prob, entropy = self.policy.actions.evaluate(out, self.policy.log_std, self.mask, self.action)
         values = {"value": value}
         if self.policy.heads:

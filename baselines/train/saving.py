@@ -52,7 +52,7 @@ def tensors(trainer: Trainer, each: Sequence[Mapping[str, np.ndarray[Any, Any]]]
 
 
 def own_state(trainer: Trainer) -> dict[str, np.ndarray[Any, Any]]:
-    """What differs between processes: the envs, what their agents remember, and random numbers."""
+    """The state that differs between processes: the envs, the memories of their agents, and random numbers."""
     tensors = {f"memory/{n}": p.memory[-1] for n, p in trainer.rollout.players.items()}
     tensors |= {f"running_return/{n}": x.normalization.running_return for n, x in trainer.learners.items()}
     tensors |= {f"random/{n}": x for n, x in trainer.executor.state().items()}
@@ -62,7 +62,7 @@ def own_state(trainer: Trainer) -> dict[str, np.ndarray[Any, Any]]:
 
 
 def expected(trainer: Trainer) -> dict[str, Any]:
-    """What a run that goes on cannot change."""
+    """Options that cannot change when a run continues."""
     names = ("algorithm", "num_envs", "num_steps", "population", "seed", "sweep", "pool")
     about = trainer.args.about()
     run = {name: about[name] for name in names}

@@ -15,7 +15,7 @@ import itertools
 import math
 import re
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -285,15 +285,18 @@ class EnvDef:
     def render(self, cfg: Any, state: Mapping[str, NDArray[Any]], canvas: Any) -> None:
         """Draws one env onto a `gpuzoo.render.Canvas`.
 
-        ``state`` holds the env's fields, ``elapsed_steps`` and ``alive``.
+        ``state`` holds the env's fields, ``elapsed_steps`` and ``alive``. Where agents have secrets, ``canvas.hides``
+        says whose are not to be seen.
         """
         raise NotImplementedError(f"{type(self).__name__} does not draw itself")
 
-    def presses(self, cfg: Any, state: Mapping[str, NDArray[Any]], action: int) -> list[tuple[float, float]]:
+    def presses(self, cfg: Any, state: Mapping[str, NDArray[Any]], action: int) -> Sequence[tuple[float, float] | str]:
         """Where a person presses on the picture of a board game for an action, in coordinates of the canvas' view.
 
-        One point, or several in turn: a piece, and where it goes. Nothing for an action that has no place, such as a
-        pass. Cells are one unit wide. Legal actions only are pressed, but any is asked for.
+        One point, or several in turn: a piece, and where it goes. A word at the end tells actions apart that have the
+        same points, such as ``"queen"`` and ``"knight"``; the person is asked which one. Nothing for an action that has
+        no place, such as a pass. A press means the nearest place within half a unit, which is half a cell of a board.
+        Legal actions only are pressed, but any is asked for.
         """
         return []
 

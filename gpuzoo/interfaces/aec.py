@@ -21,7 +21,7 @@ class TurnBasedEnv(ViewedEnv, AECEnv[str, Any, Any]):
         super().__init__(view, parallelizable=False)
 
     def observe(self, agent: str) -> Any:
-        """What an agent sees now."""
+        """The agent's present observation."""
         return self._view.observations([agent])[agent]
 
     def _to_move(self) -> str:

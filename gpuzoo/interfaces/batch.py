@@ -80,16 +80,19 @@ def state_of(simulator: Simulator, index: int) -> dict[str, np.ndarray[Any, Any]
     return {name: simulator.backend.to_numpy(array)[0] for name, array in simulator.state(index).items()}
 
 
-def drawn(simulator: Simulator, index: int, side: int | None = None, aspect: float | None = None) -> Canvas:
+def drawn(
+    simulator: Simulator, index: int, side: int | None = None, aspect: float | None = None, seat: int | None = None
+) -> Canvas:
     """One env on a canvas, which the thread's next picture of this size writes over; the rest as `draw`."""
     env, cfg = simulator.env, simulator.cfg
     canvas = _canvas(picture_size(aspect or env.aspect(cfg), env.side(cfg) if side is None else side))
+    canvas.seat = seat
     env.render(simulator.config(index), state_of(simulator, index), canvas)
     return canvas
 
 
 def draw(
-    simulator: Simulator, index: int, side: int | None = None, aspect: float | None = None
+    simulator: Simulator, index: int, side: int | None = None, aspect: float | None = None, seat: int | None = None
 ) -> np.ndarray[Any, Any]:
     """A picture of one env, (height, width, 3) uint8.
 
@@ -98,12 +101,13 @@ def draw(
         index: of the env.
         side: pixels of the longer side; the game's own by default, which is 480 in most games.
         aspect: width by height; the game's own by default. In another one the drawing is centred.
+        seat: index of the agent whose eyes the picture is for: cards of others are face down. By default all is shown.
 
     Raises:
         ValueError: ``aspect`` is not between 1/16 and 16.
         NotImplementedError: the game does not draw itself.
     """
-    return drawn(simulator, index, side, aspect).array()
+    return drawn(simulator, index, side, aspect, seat).array()
 
 
 def draw_or_show(simulator: Simulator, window: Window | None) -> np.ndarray[Any, Any] | None:
@@ -384,13 +388,25 @@ class BatchEnv(Interface):
         is_own = self.simulator.layout.state_space is None and not self._brings  # new, and the caller's
         return found if is_own else self._out(found)
 
-    def render(self, index: int = 0, side: int | None = None, aspect: float | None = None) -> np.ndarray[Any, Any]:
-        """A picture of env ``index``, (height, width, 3) uint8.
+    def render(
+        self, index: int = 0, side: int | None = None, aspect: float | None = None, seat: str | None = None
+    ) -> np.ndarray[Any, Any]:
+        """A picture of one env, (height, width, 3) uint8.
 
-        ``side`` is the length of its longer side in pixels. ``aspect`` is width divided by height, by default the
-        game's own.
+        Args:
+            index: of the env.
+            side: pixels of the longer side.
+            aspect: width divided by height, by default the game's own.
+            seat: the agent whose eyes the picture is for, such as ``"player_0"``. Cards that this agent does not see
+                are face down. By default everything is shown.
+
+        Raises:
+            ValueError: there is no such agent.
         """
-        return draw(self.simulator, index, side, aspect)
+        agents = self.simulator.layout.agent_names()
+        if seat is not None and seat not in agents:
+            raise ValueError(unknown(f"{self.simulator.env.id} has no agent", str(seat), agents))
+        return draw(self.simulator, index, side, aspect, None if seat is None else agents.index(seat))
 
     def close(self) -> None:
         """Frees the arrays. May be called again."""

@@ -1,4 +1,4 @@
-"""What a game itself puts into infos: numbers that its declaration computes from the state, where somebody asks."""
+"""The infos of a game's own: numbers that its declaration computes from the state, on request."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ class Interface:
         )
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: a picture of the envs, and a table of what they are."""
+        """The HTML that a notebook shows: a picture of the envs, and a table of facts about them."""
         from gpuzoo.notebook import summary
 
         return summary(self)

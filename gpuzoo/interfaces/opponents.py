@@ -1,4 +1,4 @@
-"""Who plays the agents that are no rows of a `gpuzoo.VectorEnv`."""
+"""Opponents: policies for the agents that are no rows of a `gpuzoo.VectorEnv`."""
 
 from __future__ import annotations
 

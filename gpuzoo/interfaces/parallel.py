@@ -144,7 +144,7 @@ class AgentView(OneEnv):
 
 
 class ViewedEnv(OneEnv):
-    """What PettingZoo's two kinds of env have in common, over an `AgentView`."""
+    """The common base of PettingZoo's two kinds of env, over an `AgentView`."""
 
     def __init__(self, view: AgentView, parallelizable: bool) -> None:
         self._view = view

@@ -40,7 +40,7 @@ _INT32 = np.dtype(np.int32)
 
 @dataclasses.dataclass(frozen=True)
 class PoolSpec:
-    """What is known of a pool without stepping it, as EnvPool's ``spec``.
+    """Facts about a pool that need no step, as EnvPool's ``spec``.
 
     Attributes:
         id: the game.

@@ -17,7 +17,7 @@ def with_mask(space: spaces.Space[Any], action_space: spaces.Space[Any]) -> spac
 
 
 def agent_observation_space(layout: Layout, group: str) -> spaces.Space[Any]:
-    """What one agent of a group observes, with its mask if the game has masks."""
+    """The observation space of one agent of a group, with its mask if the game has masks."""
     space = layout.observation_spaces[group]
     return with_mask(space, layout.action_spaces[group]) if layout.mask_size else space
 

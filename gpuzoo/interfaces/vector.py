@@ -192,7 +192,7 @@ class VectorEnv(BatchAttributes, gymnasium.vector.VectorEnv[Any, Any, Any]):
         )
 
     def _described(self) -> str:
-        """What the rows are, for messages."""
+        """The rows in words, for messages."""
         if self._count == 1:
             return f"{self.num_envs} envs"
         return f"{self.num_envs} rows ({self.num_worlds} envs of {self._count} agents)"
@@ -395,7 +395,7 @@ class VectorEnv(BatchAttributes, gymnasium.vector.VectorEnv[Any, Any, Any]):
         self._opponents.after_step()
 
     def _infos_of_rows(self) -> dict[str, Any]:
-        """What is known of every row at any time."""
+        """Infos that every row has at any time."""
         infos: dict[str, Any] = {}
         if self._multi:
             infos["alive"], infos["_alive"] = self._kept("alive"), self._all_rows()

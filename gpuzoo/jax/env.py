@@ -180,14 +180,14 @@ class JaxEnv:
     # ---- what else a state tells ----
 
     def final_obs(self, state: State) -> Any:
-        """What was seen last of the episode that ended last, shaped as an observation; zeros before the first end.
+        """The final observation of the last episode that ended, shaped as an observation; zeros before the first end.
 
         After a step with ``done`` it is what the step led to, from which a truncated episode's value is bootstrapped.
         """
         return self._out(self._observed(self._rows(state)["final_observation"]))
 
     def action_mask(self, state: State) -> Any:
-        """Which actions are legal, int8 as Gymnasium has it, shaped as ``action_spaces`` say.
+        """Action masks, int8 as Gymnasium has them, shaped as ``action_spaces`` say.
 
         Raises:
             ValueError: the game has no masks.
@@ -199,7 +199,7 @@ class JaxEnv:
         return self._out({g: self._of(mask, g)[..., :size] for g, size in sizes.items()})
 
     def alive(self, state: State) -> Any:
-        """Which agents act in the next step, bool."""
+        """The agents that act in the next step, as bools."""
         return self._of_agents(self._rows(state)["alive"])
 
     def random_actions(self, state: State) -> Any:
@@ -300,7 +300,7 @@ class JaxEnv:
         return {g: self._shaped(self._of(array, g), found[g]) for g in self.groups}
 
     def _out(self, by_group: Arrays) -> Any:
-        """What a caller gets: of one agent its arrays, otherwise a dictionary by group."""
+        """The form for the caller: arrays if there is one agent, otherwise a dictionary by group."""
         if self._single:
             (only,) = by_group.values()
             return self._squeezed(only.reshape(only.shape[0], *only.shape[2:]))

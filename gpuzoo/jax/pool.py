@@ -54,7 +54,7 @@ def xla(pool: EnvPool) -> tuple[Handle, Callable[..., Any], Callable[..., Any], 
         return {name: out[name] for name in handle}
 
     def recv(handle: Handle) -> tuple[Handle, tuple[Any, Any, Any, Any, Arrays]]:
-        """What the last step of each env told, as `EnvPool.recv` has it."""
+        """Results of the last step of each env, in the form of `EnvPool.recv`."""
         size, envs = flat_size(plain), jnp.arange(n, dtype=jnp.int32)
         seen: Any = handle["observation"][..., :size].reshape(n * lay.agents, *(plain.shape or ()))
         if lay.mask_size:

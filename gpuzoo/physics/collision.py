@@ -18,7 +18,7 @@ from gpuzoo.physics.model import BOX, CAPSULE, CYLINDER, PLANE, SPHERE, Model
 from gpuzoo.physics.shapes import PARTS, Nearest, Place
 from gpuzoo.physics.spatial import constant_rotation
 
-_MINMU = 1e-5  # mjMINMU
+_MINMU, _MINVAL = 1e-5, 1e-15  # mjMINMU, mjMINVAL
 _NAMES = {PLANE: "plane", SPHERE: "sphere", CAPSULE: "capsule", CYLINDER: "cylinder", BOX: "box"}
 
 
@@ -118,10 +118,18 @@ def touches(m: Model) -> Iterator[Touch]:
         }
         same = common.pop("numbers")
         parts = PARTS.get(shapes)
+        names = " and ".join(
+            f"{_NAMES[s]} {m.called('geom', x)} of body {m.called('body', b)}"
+            for s, x, b in zip(shapes, (f, g), bodies, strict=True)
+        )
         if parts is None or (shapes[0] == PLANE and bodies[0]):
-            names = " and ".join(f"{_NAMES[s]} {m.geom_names[x]!r}" for s, x in zip(shapes, (f, g), strict=True))
             raise ValueError(f"not supported: contacts of {names}.")
         if common["condim"] == 1 and shapes[0] == PLANE and not any(_lifts(k, m, f, bodies[1]) for k in sampled):
             continue
+        if m.body_invweight0[list(bodies), 0].sum() < _MINVAL:
+            raise ValueError(
+                f"not supported: contacts of {names}, as only turns about its centre of mass move it: MuJoCo finds no "
+                "weight for them. Shapes with contype='0' conaffinity='0' do not touch."
+            )
         for nearest, alike, numbers in parts(m, f, g):
             yield Touch(nearest=nearest, alike=alike, numbers=numbers | same, **common)

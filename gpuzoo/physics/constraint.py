@@ -159,7 +159,7 @@ def limits(t: Trace, m: Model, qpos: list[Number], qvel: list[Number]) -> list[L
             continue
         (low, high), margin = map(float, m.jnt_range[j]), float(m.jnt_margin[j])
         if m.jnt_type[j] not in (SLIDE, HINGE) or high - low < 2.0 * margin:
-            raise ValueError(f"not supported: the limit of joint {m.jnt_names[j]!r}.")
+            raise ValueError(f"not supported: the limit of joint {m.called('jnt', j)}.")
         d, x = int(m.jnt_dofadr[j]), qpos[m.jnt_qposadr[j]]
         above, below = x - low, high - x
         depth, sign = margin - t.min(above, below), t.select(t.less(above, below), 1.0, -1.0)

@@ -197,6 +197,11 @@ class Detection:
         self.depth: Number = 0.0
 
     @property
+    def touch(self) -> Touch:
+        """What all of them have in common, but for the numbers."""
+        return self._members[0]
+
+    @property
     def origin(self) -> Array:
         """See `shapes.Place`."""
         return self._contacts.kinematics.origin

@@ -103,7 +103,7 @@ class Group:
 
     def constrain(self, place: Detection, found: Nearest, hit: Expr) -> None:
         """Writes the constants of a contact's constraints, which it puts on the list."""
-        t, m, touch = self.trace, self.contacts.model, self.touch
+        t, m, touch = self.trace, self.contacts.model, place.touch
         if self.looped:
             t.write(f"const int slot = {self.end}++;")
             self.index = "slot"
@@ -145,9 +145,9 @@ class Group:
     # ---- what one part of the code leaves for another ----
 
     def store(self, name: str, x: Number) -> None:
-        """Keeps a number of each contact."""
-        if isinstance(x, Expr):
-            self._kept[name] = self.contacts.array(name, x.type)
+        """Keeps a number of each contact. One that is known is not kept if all members have it."""
+        if isinstance(x, Expr) or (len(self.parts) > 1 and {x} != {touch.numbers.get(name) for touch in self.members}):
+            self._kept[name] = self.contacts.array(name, x.type if isinstance(x, Expr) else "Vec")
             self.trace.write(f"{self._kept[name]}[{self.index}] = {self.trace.name(x)};")
         else:
             self._kept[name] = x

@@ -23,7 +23,7 @@ class Kinematics:
 
     Attributes:
         origin: where spatial vectors are taken about, in the world.
-        xpos: position, from the origin.
+        xpos: position, from the origin; of what never moves, in the world.
         xmat: orientation.
         cdof: motion axis of each degree of freedom.
         cvel: spatial velocity.
@@ -38,9 +38,14 @@ class Kinematics:
     cacc: list[Array]
 
     def point(self, body: int, local: Array) -> Array:
-        """Where a point of a body's frame is, from the origin."""
+        """Where a point of a body's frame is, from the origin; of what never moves, in the world."""
         out: Array = self.xpos[body] + self.xmat[body] @ constants(local)
         return out
+
+    def in_world(self, m: Model, body: int, local: Array) -> Array:
+        """Where a point of a body's frame is in the world."""
+        out: Array = self.point(body, local)
+        return self.origin + out if m.body_weldid[body] else out
 
 
 def moving_root(m: Model) -> int | None:

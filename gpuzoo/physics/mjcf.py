@@ -34,46 +34,61 @@ from gpuzoo.physics.model import (
 _NAMED = {"body": "nbody", "jnt": "njnt", "geom": "ngeom", "site": "nsite", "actuator": "nu"}
 
 
+def _of_joints(m: Any, name: str) -> Any:
+    """What is given for each degree of freedom, for each joint."""
+    found = np.zeros(m.njnt, bool)
+    found[m.dof_jntid[np.unique(np.nonzero(getattr(m, name, np.zeros(m.nv)))[0])]] = True
+    return found
+
+
 def unsupported(m: Any) -> Iterator[str]:
     """What of an ``MjModel`` the generator cannot do, in words."""
+    import mujoco
+
     for count, what in {
-        "neq": "equality constraints",
         "nflex": "flexes",
-        "na": "actuators with states",
-        "nmocap": "mocap bodies",
         "nplugin": "plugins",
         "npair": "contact pairs given one by one",
         "nexclude": "excluded pairs of bodies",
-        "ngravcomp": "gravity compensation",
     }.items():
         if getattr(m, count, 0):
             yield what
-    for name, what in {
-        "dof_dampingpoly": "polynomial damping",
-        "jnt_stiffnesspoly": "polynomial springs",
-        "jnt_actfrclimited": "limits of actuator forces at joints",
-        "tendon_limited": "tendon limits",
-        "tendon_stiffness": "tendon springs",
-        "tendon_damping": "tendon dampers",
-        "tendon_frictionloss": "friction loss of tendons",
-        "tendon_armature": "armature of tendons",
-        "actuator_armature": "armature of actuators",
-        "actuator_damping": "damping of actuators",
-        "geom_fluid": "ellipsoid fluid models",
-    }.items():
-        if np.any(getattr(m, name, 0)):
-            yield what
+    for kind, what, found in (
+        ("equality", "equality constraint", m.eq_type >= 0),
+        ("actuator", "the state of actuator", m.actuator_dyntype > 0),
+        ("body", "mocap body", m.body_mocapid >= 0),
+        ("body", "gravity compensation of body", m.body_gravcomp),
+        ("joint", "polynomial damping of joint", _of_joints(m, "dof_dampingpoly")),
+        ("joint", "a polynomial spring of joint", getattr(m, "jnt_stiffnesspoly", 0)),
+        ("joint", "a limit of actuator forces at joint", m.jnt_actfrclimited),
+        ("tendon", "a limit of tendon", m.tendon_limited),
+        ("tendon", "a spring of tendon", m.tendon_stiffness),
+        ("tendon", "a damper of tendon", m.tendon_damping),
+        ("tendon", "friction loss of tendon", m.tendon_frictionloss),
+        ("tendon", "armature of tendon", getattr(m, "tendon_armature", 0)),
+        ("actuator", "armature of actuator", getattr(m, "actuator_armature", 0)),
+        ("actuator", "damping of actuator", getattr(m, "actuator_damping", 0)),
+        ("geom", "an ellipsoid fluid model of geom", m.geom_fluid),
+    ):
+        for i in np.unique(np.nonzero(np.atleast_1d(found))[0]):
+            yield f"{what} {getattr(m, kind)(i).name or int(i)!r}"
     if m.opt.integrator not in (EULER, RK4, IMPLICITFAST):
         yield "the integrators implicit and discrete"
     if m.opt.cone != 0:
         yield "elliptic friction cones"
-    if m.opt.disableflags or m.opt.enableflags:
-        yield "flags of <option>"
+    for flags, names in ((m.opt.disableflags, mujoco.mjtDisableBit), (m.opt.enableflags, mujoco.mjtEnableBit)):
+        for bit in names.__members__.values():
+            if bit.name.startswith(("mjDSBL_", "mjENBL_")) and flags & int(bit):
+                yield f"the flag {bit.name[7:].lower()} of <option>"
+    if m.opt.noslip_iterations:
+        yield "noslip iterations"
+    if m.opt.disableactuator:
+        yield "groups of actuators that are disabled"
     for j in range(m.njnt):
         if m.jnt_type[j] not in (FREE, BALL, SLIDE, HINGE) or (m.jnt_type[j] == BALL and m.jnt_limited[j]):
-            yield f"the type or limit of joint {m.joint(j).name!r}"
+            yield f"the type or limit of joint {m.joint(j).name or j!r}"
     for i in range(m.nu):
-        name = m.actuator(i).name
+        name = m.actuator(i).name or i
         if m.actuator_trntype[i] != 0 or m.jnt_type[m.actuator_trnid[i, 0]] not in (SLIDE, HINGE):
             yield f"actuator {name!r}, which does not act on a hinge or slide"
         if m.actuator_gaintype[i] != 0 or m.actuator_biastype[i] not in (NO_BIAS, AFFINE_BIAS):
@@ -81,7 +96,11 @@ def unsupported(m: Any) -> Iterator[str]:
     for g in range(m.ngeom):
         collides = m.geom_contype[g] or m.geom_conaffinity[g]
         if collides and m.geom_type[g] not in (PLANE, SPHERE, CAPSULE, CYLINDER, BOX):
-            yield f"contacts of geom {m.geom(g).name!r}: it is no plane, sphere, capsule, cylinder or box"
+            body = m.body(m.geom_bodyid[g]).name or int(m.geom_bodyid[g])
+            yield (
+                f"contacts of geom {m.geom(g).name or g!r} of body {body!r}, which is no plane, sphere, capsule, "
+                "cylinder or box (contype='0' conaffinity='0' makes it one that is only seen)"
+            )
 
 
 def extract(m: Any, source: str) -> Model:

@@ -218,6 +218,10 @@ class Model:
             )
         return int(names.index(name))
 
+    def called(self, kind: str, index: int) -> str:
+        """An element's name, quoted, or its number where it has none."""
+        return repr(getattr(self, f"{kind}_names")[index] or int(index))
+
     def to_json(self) -> str:
         """The text of a model's file."""
         values = {

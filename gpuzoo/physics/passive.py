@@ -27,7 +27,7 @@ def passive_forces(t: Trace, m: Model, k: Kinematics, qpos: list[Number], qvel: 
         if stiffness == 0.0:
             continue
         if m.jnt_type[j] not in (SLIDE, HINGE):
-            raise ValueError(f"not supported: the spring of the ball or free joint {m.jnt_names[j]!r}.")
+            raise ValueError(f"not supported: the spring of the ball or free joint {m.called('jnt', j)}.")
         d, a = int(m.jnt_dofadr[j]), int(m.jnt_qposadr[j])
         out[d] = out[d] - float(stiffness) * (qpos[a] - float(m.qpos_spring[a]))
     if m.opt_density > 0.0 or m.opt_viscosity > 0.0:

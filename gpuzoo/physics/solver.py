@@ -79,8 +79,8 @@ class Solver:
         self._live = sorted({i for pair in self.entries for i in pair})
         #: bodies that may touch the ground
         self._grounded = sorted({x.bodies[1] for g in problem.contacts.groups if g.grounded for x in g.members})
-        #: contacts between moving bodies, in loops
-        self._joined = [g for g in problem.contacts.groups if g.looped and not g.grounded]
+        #: whether contacts between moving bodies are in loops
+        self._joined = any(g.looped and not g.grounded for g in problem.contacts.groups)
         #: whether contacts spin or roll: their edges are nearly parallel, so float32 leaves an error in a step, which
         #: one more takes away.
         self._rolls = any(x.condim > 3 for group in problem.contacts.groups for x in group.members)
@@ -352,7 +352,7 @@ class Solver:
         t.write(f"Symmetric<{nv}> hessian;")
         t.write(f"for (int d = 0; d < {nv}; ++d) hessian.columns[d] = {contacts.table('tree', tree, 'u32')}[d];")
         for group in contacts.each():
-            if group in self._joined:
+            if not group.grounded:
                 t.write("u32 before = 0;")
                 for dof in group.dofs():
                     t.write(f"hessian.columns[{dof.index}] |= before;")

@@ -64,10 +64,10 @@ def place(m: Model, k: Kinematics, words: str) -> Array | None:
     """Where a body or a site is; None for other quantities."""
     kind, _, name = words.partition(" ")
     if kind == "xpos":
-        return np.asarray(k.origin + k.xpos[m.index("body", name)])
+        return k.in_world(m, m.index("body", name), np.zeros(3))
     if kind == "site_xpos":
         site = m.index("site", name)
-        return np.asarray(k.origin + k.point(int(m.site_bodyid[site]), m.site_pos[site]))
+        return k.in_world(m, int(m.site_bodyid[site]), m.site_pos[site])
     return None
 
 
@@ -77,7 +77,10 @@ def _values(m: Model, words: str, found: Evaluation) -> list[Number]:
     if (there := place(m, k, words)) is not None:
         return [*there]
     if kind == "subtree_com":
-        return [*(k.origin + _centre(m, k, m.index("body", name)))]
+        body = m.index("body", name)
+        if body == 0:
+            return [*_centre_of_all(m, k)]
+        return [*(_centre(m, k, body) + (k.origin if m.body_weldid[body] else 0.0))]
     if kind == "qfrc_constraint":
         return [found.solver.force[m.jnt_dofadr[m.index("jnt", name)]]]
     if kind == "qfrc_actuator":
@@ -107,7 +110,17 @@ def _centre(m: Model, k: Kinematics, body: int) -> Array:
     total = body_inertia(m, k, body)
     for b in below[1:]:
         total = total + body_inertia(m, k, b)
+    if total.mass == 0.0:
+        return k.point(body, m.body_ipos[body])
     return total.moment * (1.0 / total.mass)
+
+
+def _centre_of_all(m: Model, k: Kinematics) -> Array:
+    """The centre of all mass, in the world."""
+    total = float(m.body_mass.sum())
+    return sum(
+        (k.in_world(m, b, m.body_ipos[b]) * (float(m.body_mass[b]) / total) for b in range(m.nbody)), start=zeros(3)
+    )
 
 
 def _about(inertia: Inertia, centre: Array) -> list[Number]:

@@ -1,4 +1,4 @@
-"""What a search found."""
+"""The results of a search."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gpuzoo.search.tree import Tree
 
 @dataclasses.dataclass(frozen=True)
 class Result:
-    """What a search found, for each of the R roots.
+    """The result of a search, for each of the R roots.
 
     Attributes:
         action: int64 (R,): the best action: by the improved policy's argmax with ``"gumbel"``, by visits otherwise.
@@ -32,7 +32,7 @@ class Result:
 
 
 def result_of(tree: Tree) -> Result:
-    """What is known at the roots.
+    """Statistics at the roots.
 
     With ``"gumbel"`` the action is the best by noise, prior and completed value among those with the most visits, and
     the policy is the improved one (Danihelka et al. 2022, sections 2 and 4).

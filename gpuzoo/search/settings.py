@@ -1,4 +1,4 @@
-"""How actions are selected."""
+"""Settings of a search: how it selects actions."""
 
 from __future__ import annotations
 

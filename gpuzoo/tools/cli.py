@@ -690,7 +690,7 @@ def dotted(words: list[str]) -> list[str]:
 
 
 def players(words: list[str]) -> dict[str, str]:
-    """Who plays whom, from ``name=file`` words.
+    """The players of a match, from ``name=file`` words.
 
     Raises:
         ValueError: a word without a name or a file.

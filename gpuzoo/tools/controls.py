@@ -136,6 +136,13 @@ def controls(env: EnvDef, cfg: Any, group: str, space: spaces.Space[Any]) -> lis
     names = _names(named, size) if named else [f"part {k}" for k in range(size)]
     if isinstance(space, spaces.MultiDiscrete):
         sizes = choices(space)
+        if env.action_mask:  # the person sees what is legal, and sends all choices together
+            return [
+                dataclasses.replace(
+                    _choice([f"{k}" for k in range(n)], name, arrows=False), held=False, still=None, keys={}
+                )
+                for name, n in zip(names, sizes, strict=True)
+            ]
         return [
             _level(name, n, pair) if n > 3 else _choice([f"{k}" for k in range(n)], name, arrows=False)
             for name, n, pair in zip(names, sizes, _pairs(names), strict=True)
@@ -217,4 +224,6 @@ def legend(parts: Sequence[Part]) -> str:
         for key, value in part.keys.items():
             shown.setdefault(value, arrows.get(key, key))
         said += [f"{key}: {part.labels[int(v)] if part.labels else f'{part.name} {v:g}'}" for v, key in shown.items()]
+    if len(parts) == 1 and parts[0].still is None and len(parts[0].labels) > len({*parts[0].keys.values()}):
+        said.append("Tab: the next legal action, Enter: take it")
     return "; ".join(said)

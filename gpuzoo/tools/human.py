@@ -16,7 +16,8 @@ _IDLE = 30.0  #: pictures per second while the game waits
 def play(live: Live, agent: str, size: int = 640) -> list[dict[str, float]]:
     """Lets a person play one agent until the window is closed.
 
-    A game that has no action for doing nothing waits for each key; others go on at their own speed.
+    A game that has no action for doing nothing waits for each key; others go on at their own speed. There the Tab key
+    goes through the legal actions, whose names are in the title of the window, and Enter takes one.
 
     Args:
         live: one env, with the policies of the other agents.
@@ -27,7 +28,7 @@ def play(live: Live, agent: str, size: int = 640) -> list[dict[str, float]]:
         The return of each agent, for each episode that came to its end.
 
     Raises:
-        ValueError: no such agent.
+        ValueError: no such agent, or a game whose action has more choices than keys can make.
         ImportError: pygame is not installed.
         RuntimeError: there is no display.
     """
@@ -35,8 +36,13 @@ def play(live: Live, agent: str, size: int = 640) -> list[dict[str, float]]:
     live.play(agent)
     parts = live.controls[live.group(agent)]
     waits = any(part.still is None for part in parts)
+    if len(parts) > 1 and not any(part.keys for part in parts):
+        raise ValueError(
+            f"{live.env.id}: an action has {len(parts)} choices, too many for keys: play it in `gpuzoo view`."
+        )
     returns: list[dict[str, float]] = []
-    with contextlib.closing(Window(f"{live.env.id}: you are {agent}")) as window:
+    title, offered = f"{live.env.id}: you are {agent}", -1
+    with contextlib.closing(Window(title)) as window:
         picture, due = live.picture(size), time.monotonic()
         while window.show(picture):
             held = [*window.held, *(controls.pointed(parts, *window.pointer) if window.pointer else ())]
@@ -44,6 +50,13 @@ def play(live: Live, agent: str, size: int = 640) -> list[dict[str, float]]:
             clicked, window.clicked = window.clicked, []
             moved = any([live.press(*place) for place in clicked])
             mine = live.my_turn
+            if waits and mine and "tab" in struck:
+                legal = live.legal()
+                offered = next((action for action in legal if action > offered), legal[0] if legal else -1)
+                window.title = f"{title}   Enter: {parts[0].labels[offered]}" if legal else title
+            elif waits and mine and "return" in struck and offered in live.legal():
+                live.choose([offered])
+                moved = True
             now = [key for key in struck if key] or held if struck else [] if waits else held
             ready = (
                 moved or any(key in part.keys for part in parts for key in now)
@@ -58,6 +71,7 @@ def play(live: Live, agent: str, size: int = 640) -> list[dict[str, float]]:
             if not moved:
                 live.choose(controls.pressed(parts, now, live.choice))
             live.step()
+            offered, window.title = -1, title
             picture, due = live.picture(size), time.monotonic() + 1 / live.env.render_fps
             if live.over:
                 due += _HOLD

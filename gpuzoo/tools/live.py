@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -87,6 +87,7 @@ class Live:
         envs: the batch.
         players: who plays, by group.
         rewards: (num_envs, agents) of the last step.
+        movers: (num_envs,) of a turn-based game: index of the agent who moved in the last step; None before it.
         person: the agent that a person plays in env 0, or None.
         choice: what the person does, a value for each part of an action.
         board: whether the person moves by pressing on the picture.
@@ -120,6 +121,7 @@ class Live:
         self.choice: list[float] = []
         self.board = board.has_places(self.env)
         self._presses = board.Presses()
+        self.movers: Array | None = None
         self._size: tuple[int | None, float | None] = (None, None)  # of the last picture
         try:
             for group, player in (players or {}).items():
@@ -231,6 +233,17 @@ class Live:
         controls.action(self.layout.action_spaces[group], self.controls[group], values)
         self.choice = list(values)
 
+    def legal(self) -> list[int]:
+        """The legal actions of the person, where an action is one choice; otherwise nothing."""
+        if self.person is None or len(self.choice) != 1:
+            return []
+        group = self.group(self.person)
+        part, mask = self.controls[group][0], self.seen(group)[1]
+        if not part.labels:
+            return []
+        member = self.agents.index(self.person) - self.layout.first[group]
+        return [k for k in range(len(part.labels)) if mask is None or mask[0, member, k]]
+
     def group(self, agent: str) -> str:
         """The group of an agent."""
         index = self.agents.index(agent)
@@ -257,7 +270,7 @@ class Live:
         """Begins new episodes, with other seeds or the next ones."""
         self._presses.done.clear()
         self._observations, _ = self.envs.reset(seed=seed)
-        self.steps = 0
+        self.steps, self.movers = 0, None
         self.rewards = np.zeros((self.num_envs, self.layout.agents), np.float32)
 
     def step(self) -> None:
@@ -274,6 +287,7 @@ class Live:
             target = actions[group][0, self.agents.index(self.person) - self.layout.first[group]]
             actions[group][0, self.agents.index(self.person) - self.layout.first[group]] = mine.reshape(target.shape)
         self._presses.done.clear()
+        self.movers = None if self.env.turn is None else self._host(self.env.turn).copy()
         self._observations, rewards, *_ = self.envs.step(actions)
         self.rewards = np.concatenate([np.array(rewards[g]) for g in self.envs.groups], axis=1)
         self.steps += 1
@@ -294,14 +308,23 @@ class Live:
         return found
 
     def picture(self, side: int, aspect: float | None = None) -> Array:
-        """All envs, tiled, (height, width, 3) uint8; each as `interfaces.batch.draw` makes it."""
+        """All envs, tiled, (height, width, 3) uint8; each as `interfaces.batch.draw` makes it.
+
+        Env 0 is drawn for the eyes of the person who plays in it.
+        """
         if self.num_envs == 1:
-            canvas, self._size = drawn(self.simulator, 0, side, aspect), (side, aspect)
+            canvas, self._size = drawn(self.simulator, 0, side, aspect, self._seat_taken()), (side, aspect)
             if self._presses.done:
                 self._presses.draw(canvas, self._ways())
             return canvas.array()
-        frames = [draw(self.simulator, k, side, aspect) for k in range(self.num_envs)]
+        frames = [
+            draw(self.simulator, k, side, aspect, None if k else self._seat_taken()) for k in range(self.num_envs)
+        ]
         return tile(frames)
+
+    def _seat_taken(self) -> int | None:
+        """Index of the agent that a person plays."""
+        return None if self.person is None else self.agents.index(self.person)
 
     # ---- boards ----
 
@@ -317,20 +340,16 @@ class Live:
         """
         if not self.board or not self.my_turn or self.num_envs > 1:
             return False
-        found = self._presses.press(drawn(self.simulator, 0, *self._size).at(across, down), self._ways())
+        canvas = drawn(self.simulator, 0, *self._size, self._seat_taken())
+        found = self._presses.press(canvas, canvas.at(across, down), self._ways())
         if found is not None:
             self.choice = [found]
         return found is not None
 
-    def _ways(self) -> dict[int, list[board.Point]]:
+    def _ways(self) -> dict[int, Sequence[board.Press]]:
         """The places of each legal action of the person."""
-        assert self.person is not None
-        group = self.group(self.person)
-        mask = self.seen(group)[1]
-        legal = None if mask is None else mask[0, self.agents.index(self.person) - self.layout.first[group]]
-        count = int(self.controls[group][0].high) + 1
         state, cfg = state_of(self.simulator, 0), self.simulator.config(0)
-        return {k: self.env.presses(cfg, state, k) for k in range(count) if legal is None or legal[k]}
+        return {k: self.env.presses(cfg, state, k) for k in self.legal()}
 
     def close(self) -> None:
         """Frees the envs. May be called again."""

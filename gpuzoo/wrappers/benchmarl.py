@@ -73,7 +73,7 @@ class GpuZooTask(TaskClass):
     def get_env_fun(
         self, num_envs: int, continuous_actions: bool, seed: int | None, device: Any
     ) -> Callable[[], GpuZooEnv]:
-        """What makes a batch of ``num_envs`` envs, whose actions are as the game has them."""
+        """A function that makes a batch of ``num_envs`` envs. Actions keep the form that the game gives them."""
         name, config = self.name, dict(self.config)
 
         def make() -> GpuZooEnv:
@@ -84,7 +84,7 @@ class GpuZooTask(TaskClass):
         return make
 
     def get_env_transforms(self, env: Any) -> list[Any]:
-        """What brings observations and actions into the form of BenchMARL's models."""
+        """The transform that gives observations and actions the form that BenchMARL's models expect."""
         out: list[Any] = []
         if (state := env.simulator.layout.state_space) is not None:
             if state.dtype != np.float32:

@@ -89,11 +89,11 @@ class RLGamesVecEnv(IVecEnv):
         self._mask: torch.Tensor | None = None
 
     def get_number_of_agents(self) -> int:
-        """How many rows an env has."""
+        """Number of rows of an env."""
         return self.envs.num_envs // self.envs.num_worlds
 
     def get_env_info(self) -> dict[str, Any]:
-        """What rl-games asks before it makes networks and buffers."""
+        """The spaces that rl-games reads before it makes networks and buffers."""
         info = {
             "observation_space": self._observation_space,
             "action_space": self._action_space,
@@ -158,7 +158,7 @@ class RLGamesVecEnv(IVecEnv):
         return self._masked
 
     def get_action_masks(self) -> torch.Tensor:
-        """Which actions are legal now, bool (rows, choices).
+        """The legal actions, bool (rows, choices).
 
         Raises:
             ValueError: the game has no masks.

@@ -1,6 +1,6 @@
 """RLlib's new API stack: batches of any game for its env runners, alone or on a Ray cluster.
 
-RLlib has unlike interfaces for one agent and for several, and for one env and for many; all of them are in this file.
+RLlib has different interfaces for one agent and for several, and for one env and for many. This file has all of them.
 """
 
 from __future__ import annotations

@@ -147,7 +147,7 @@ class SkrlMultiAgentEnv(MultiAgentEnvWrapper):
         return dict.fromkeys(self._places, self._env.state().reshape(self.num_envs, -1).float())
 
     def action_mask(self) -> Tensors:
-        """Which actions are legal now, bool ``(num_envs, choices)`` by agent. skrl's models are not given them.
+        """The legal actions by agent, bool ``(num_envs, choices)``. skrl does not pass them to its models.
 
         Raises:
             ValueError: the game has no masks.

@@ -153,7 +153,7 @@ class GpuZooEnv(EnvBase):
         self.full_done_spec_unbatched = done
 
     def _read(self, *, stepped: bool) -> Any:
-        """What a step or a reset returns, in tensors that nobody else has."""
+        """The results of a step or a reset, in tensors that belong to the caller."""
         lay, n = self.simulator.layout, self.simulator.num_envs
         now = {name: view.clone() for name, view in self._views.items()}
         alive, truncated = now["alive"], now["truncated"]
@@ -231,7 +231,7 @@ class GpuZooEnv(EnvBase):
         return self
 
     def extra_repr(self) -> str:
-        """What ``repr`` shows."""
+        """The text of ``repr``."""
         return f"{self.simulator.env.id}, num_envs={self.simulator.num_envs}, device={self.device}"
 
     def render(self, mode: str = "rgb_array", index: int = 0) -> np.ndarray[Any, Any]:
@@ -252,7 +252,7 @@ class GpuZooEnv(EnvBase):
 
 
 def _key(group: str) -> str:
-    """Where a group's values lie."""
+    """The keys under which a group's values lie."""
     return f"{group}s" if group in _TAKEN else group
 
 

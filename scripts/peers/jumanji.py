@@ -23,6 +23,8 @@ def peer(game: Game) -> Peer:
     sizes = np.asarray(getattr(spec, "num_values", 0))
 
     def action(key: Any, observation: Any) -> Any:
+        if not hasattr(observation, "action_mask") and jnp.issubdtype(spec.dtype, jnp.floating):
+            return jax.random.uniform(key, spec.shape, minval=spec.minimum, maxval=spec.maximum)
         if not hasattr(observation, "action_mask"):
             return jax.random.randint(key, sizes.shape, 0, jnp.asarray(sizes))
         chances = jnp.where(observation.action_mask, 0.0, -jnp.inf)

@@ -158,11 +158,7 @@ def record(file: str, models: Iterable[str], n: int) -> None:
         # What a float32 holds, so that both precisions begin alike.
         qpos, qvel, ctrl = (x.astype(np.float32).astype(float) for x in (qpos, qvel, ctrl))
         names = ("qpos", "qvel", "ctrl", "next_qpos", "next_qvel")
-        if nearest.searched(m):
-            *after, beside = nearest.stepped(m, qpos, qvel, ctrl)
-            assert not beside.any()
-        else:
-            after = [*stepped(m, qpos, qvel, ctrl)]
+        after = (nearest.stepped if nearest.searched(m) else stepped)(m, qpos, qvel, ctrl)
         arrays = zip(names, (qpos, qvel, ctrl, *after), strict=True)
         out |= {f"{name}_{key}": x for key, x in arrays}
         if name == VARIED:

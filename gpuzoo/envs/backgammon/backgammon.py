@@ -148,17 +148,26 @@ class Backgammon(EnvDef):
             right=f"player_{mover} ({COLOURS[mover]}) to move",
         )
 
+    def presses(
+        self, cfg: BackgammonConfig, state: Mapping[str, NDArray[Any]], action: int
+    ) -> list[tuple[float, float] | str]:
+        (source, die), player = divmod(action, SIDES), int(state["to_move"])
+        if source < 1:
+            return []
+        board, begin, end = seen_by_white(state["board"], player), _start(source, player), _goal(source, die, player)
+        held = max(0, board[end] if player == 0 else -board[end])
+        points = [_stack(begin, max(1, abs(board[begin])))[-1], _stack(end, held + 1)[-1]]
+        return [*points, f"with {die + 1}"] if end >= OFF else [*points]
+
     def _moved(self, state: Mapping[str, NDArray[Any]], board: list[int]) -> list[tuple[float, float]]:
         """Where the checker lies that moved last."""
         source, die = divmod(int(state["last_move"]), SIDES)
         if source < 1:
             return []
         begins = int(sum(state["dice"])) == (4 if state["rolled"][0] == state["rolled"][1] else 2)
-        player = int(state["to_move"]) ^ int(begins)
-        point = min(source - 1 + die if source > 1 else die, POINTS)
-        if point == POINTS:
+        place = _goal(source, die, int(state["to_move"]) ^ int(begins))
+        if place >= OFF:
             return []
-        place = point if player == 0 else POINTS - 1 - point
         return _stack(place, min(abs(board[place]), 5))[-1:]
 
 
@@ -168,6 +177,21 @@ def seen_by_white(board: NDArray[Any], to_move: int) -> list[int]:
     if to_move == 0:
         return seen
     return [-count for part in (seen[:24], seen[24:26], seen[26:]) for count in reversed(part)]
+
+
+def _start(source: int, player: int) -> int:
+    """The place where a move of a player begins."""
+    if source == 1:
+        return BAR + player
+    return source - 2 if player == 0 else POINTS + 1 - source
+
+
+def _goal(source: int, die: int, player: int) -> int:
+    """The place where it ends; `die` is one less than the number of the die."""
+    point = source - 1 + die if source > 1 else die
+    if point >= POINTS:
+        return OFF + player
+    return point if player == 0 else POINTS - 1 - point
 
 
 def _pips(board: list[int], sign: int) -> int:

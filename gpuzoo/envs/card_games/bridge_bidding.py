@@ -182,9 +182,11 @@ class BridgeBidding(EnvDef):
         vulnerable = int(state["vulnerable"])
         for seat, (x, y) in enumerate(((3.1, 0.25), (6.0, 3.55), (3.1, 6.85), (0.25, 3.55))):
             red, moves = bool(vulnerable >> seat % 2 & 1), seat == mover and not over
-            canvas.cached(_hand, x, y, seat, int(state["hand"][seat]), red, moves, seat == int(state["dealer"]))
+            hand = 0 if canvas.hides(seat) and not over else int(state["hand"][seat])
+            canvas.cached(_hand, x, y, seat, hand, red, moves, seat == int(state["dealer"]))
         _auction(canvas, calls(state), int(state["dealer"]), -1 if over else mover)
-        _results(canvas, [int(x) for x in state["tricks"]])
+        if canvas.seat is None or over:
+            _results(canvas, [int(x) for x in state["tricks"]])
         bid = int(state["last_bid"])
         contract = "no bid" if bid < 0 else name_of_bid(bid) + ("", ", doubled", ", redoubled")[int(state["doubled"])]
         canvas.hud(left=f"Bridge   {contract}", right="over" if over else f"player_{mover} ({NAMES[mover]}) to move")
@@ -236,7 +238,7 @@ def calls(state: Mapping[str, NDArray[Any]]) -> list[int]:
 
 
 def _hand(canvas: Canvas, x: float, y: float, seat: int, hand: int, vulnerable: bool, moves: bool, deals: bool) -> None:
-    """Cards by suits, spades on top; a red corner is for a vulnerable side."""
+    """Cards by suits, spades on top, or the back of a hand; a red corner is for a vulnerable side."""
     width, height = 4.0, 3.2
     canvas.rect(x, y, x + width, y + height, radius=0.2, fill="#fdfcf8", outline="#ffd75e" if moves else "#b9b4a6",
                 width=3 if moves else 1)  # fmt: skip
@@ -244,6 +246,9 @@ def _hand(canvas: Canvas, x: float, y: float, seat: int, hand: int, vulnerable: 
     canvas.rect(x + 0.12, y + 0.12, x + width - 0.12, y + 0.68, radius=0.12, fill=fill)
     canvas.text(x + 0.3, y + 0.4, NAMES[seat].capitalize(), height=0.4, colour="white", anchor="lm", bold=True)
     canvas.text(x + width - 0.3, y + 0.4, "dealer" if deals else "", height=0.34, colour="white", anchor="rm")
+    if not hand:
+        canvas.rect(x + 0.12, y + 0.8, x + width - 0.12, y + height - 0.12, radius=0.12, fill="#7a4a86")
+        return
     for row in range(4):
         suit, ink = 3 - row, cards.INKS[row]
         held = [RANKS[r] for r in reversed(range(13)) if hand >> 4 * r + suit & 1]

@@ -20,6 +20,7 @@ PLANES = ("own hand", "top of the discard pile", "discard pile below the top", "
 SIMPLE = ("count player_0's hand", "count player_1's hand", "draw", "pick up", "declare the hand dead", "gin")
 BEGIN_TURN, THROW, COUNT_0, COUNT_1, OVER = range(5)
 WIDTH, HEIGHT = 14.0, 9.6
+GOLD = "#ffd75e"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -104,7 +105,9 @@ class GinRummy(EnvDef):
         return dict.fromkeys((*PLANES, *["cards that may be drawn or be held"] * cfg.opponents_hand_visible), 1)
 
     def action_names(self, cfg: GinRummyConfig, group: str) -> dict[str, int]:
-        return dict.fromkeys(SIMPLE, 1) | cards.names("discard") | cards.names("knock with")
+        return {name: 1 for name in SIMPLE} | {
+            f"{what} the {cards.name(card)}": 1 for what in ("discard", "knock with") for card in range(CARDS)
+        }
 
     def fields(self, cfg: GinRummyConfig) -> dict[str, Field]:
         return {
@@ -137,19 +140,19 @@ class GinRummy(EnvDef):
         canvas.view(0, 0, WIDTH, HEIGHT, y_down=True, hud=True)
         for p, y in ((0, HEIGHT - 1.35), (1, 1.65)):
             moves = p == numbers["to_move"] and numbers["phase"] < OVER
-            self._hand(canvas, p, int(state["hand"][p]), int(state["known"][p]), y, moves)
+            hand, known = int(state["hand"][p]), int(state["known"][p])
+            if canvas.hides(p) and numbers["phase"] < COUNT_0:
+                _hidden_hand(canvas, p, hand, known, y, moves)
+            else:
+                self._hand(canvas, p, hand, known, y, moves)
         self._piles(canvas, state, numbers)
         canvas.hud(left="Gin rummy   " + self._last_move(numbers), right=self._result(numbers))
 
     def _hand(self, canvas: Canvas, p: int, hand: int, known: int, y: float, moves: bool) -> None:
         melds, left = best_melds(hand)
-        y_name = y - 1.35 if p else y - 1.3
-        gold = "#ffd75e"
+        _player(canvas, p, y, moves)
         canvas.text(
-            0.4, y_name, f"player_{p}", height=0.38, anchor="lm", colour=gold if moves else "#eef3ee", bold=moves
-        )
-        canvas.text(
-            WIDTH - 0.4, y_name, f"deadwood {sum(map(points, left))}", height=0.38, anchor="rm", colour="#cfe6d9"
+            WIDTH - 0.4, y - 1.32, f"deadwood {sum(map(points, left))}", height=0.38, anchor="rm", colour="#cfe6d9"
         )
         groups = [*melds, left] if left else melds
         step = 1.12
@@ -157,7 +160,7 @@ class GinRummy(EnvDef):
         x = (WIDTH - width) / 2 + 0.7
         for k, group in enumerate(groups):
             if k < len(melds):
-                canvas.rect(x - 0.62, y + 0.92, x + step * (len(group) - 1) + 0.62, y + 1.02, radius=0.05, fill=gold)
+                canvas.rect(x - 0.62, y + 0.92, x + step * (len(group) - 1) + 0.62, y + 1.02, radius=0.05, fill=GOLD)
             for card in group:
                 canvas.cached(cards.draw_card, x, y, 1.55, card)
                 if known >> card & 1:
@@ -195,6 +198,23 @@ class GinRummy(EnvDef):
         if numbers["went_out"] < 0:
             return "dead hand"
         return f"player_{numbers['went_out']} {'goes gin' if numbers['gin'] else 'knocks'}"
+
+
+def _player(canvas: Canvas, p: int, y: float, moves: bool) -> None:
+    canvas.text(0.4, y - 1.32, f"player_{p}", height=0.38, anchor="lm", colour=GOLD if moves else "#eef3ee", bold=moves)
+
+
+def _hidden_hand(canvas: Canvas, p: int, hand: int, known: int, y: float, moves: bool) -> None:
+    """A hand as the opponent sees it: the cards that the player has picked up, and the backs of the others."""
+    _player(canvas, p, y, moves)
+    seen, count = cards.of_set(known), hand.bit_count()
+    step = 1.12
+    for k in range(count):
+        x = WIDTH / 2 + step * (k - (count - 1) / 2)
+        if k < len(seen):
+            canvas.cached(cards.draw_card, x, y, 1.55, seen[k])
+        else:
+            canvas.cached(cards.draw_back, x, y, 1.55)
 
 
 def points(card: int) -> int:

@@ -99,14 +99,16 @@ class Poker(EnvDef):
     def _seat(
         self, canvas: Canvas, state: Mapping[str, NDArray[Any]], p: int, x: float, y: float, size: float, moves: bool
     ) -> None:
-        gone = bool(int(state["folded"]) >> p & 1)
+        folded = int(state["folded"])
+        gone = bool(folded >> p & 1)
+        shown = int(state["round"]) == len(STAGES) - 1 and len(state["hand"]) - folded.bit_count() > 1
         half = 0.42 * size * 2
         if moves:
             canvas.rect(x - half - 0.12, y - 0.58 * size - 0.06, x + half + 0.12, y + 0.62 * size, radius=0.2,
                         outline="#ffd75e", width=2.4)  # fmt: skip
         for k, card in enumerate(cards.of_set(int(state["hand"][p]))):
             place = (x + 0.78 * size * (k - 0.5), y, size)
-            if gone:
+            if gone or (canvas.hides(p) and not shown):
                 canvas.cached(cards.draw_back, *place)
             else:
                 canvas.cached(cards.draw_card, *place, card)

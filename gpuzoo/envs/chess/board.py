@@ -20,6 +20,7 @@ HISTORY, RING = 8, 128
 DIRECTIONS = ((-1, 0), (1, 0), (0, -1), (0, 1), (-1, -1), (1, 1), (1, -1), (-1, 1))
 KNIGHT = ((-1, -2), (1, -2), (-2, -1), (2, -1), (-1, 2), (1, 2), (-2, 1), (2, 1))
 PROMOTIONS = ((1, 0), (1, 1), (1, -1))
+PROMOTED = ("rook", "bishop", "knight")
 COLOURS = ("white", "black")
 #: what the rules find out about each direction
 LOOKS = {
@@ -202,9 +203,14 @@ class Board(EnvDef):
             right=f"player_{position.to_move} ({COLOURS[position.to_move]}) to move",
         )
 
-    def presses(self, cfg: Any, state: Mapping[str, NDArray[Any]], action: int) -> list[tuple[float, float]]:
-        cells = self._squares(action, int(state["to_move"]))
-        return [(cell % self.size + 0.5, self.size - cell // self.size - 0.5) for cell in cells]
+    def presses(self, cfg: Any, state: Mapping[str, NDArray[Any]], action: int) -> list[tuple[float, float] | str]:
+        begin, end = self._squares(action, int(state["to_move"]))
+        points = [(cell % self.size + 0.5, self.size - cell // self.size - 0.5) for cell in (begin, end)]
+        pawn = PIECES[int(state["board"][int(state["moves"]) % HISTORY][begin])] in "Pp"
+        if not pawn or end // self.size not in (0, self.size - 1):
+            return [*points]
+        plane = action % (8 * (self.size - 1) + 17)
+        return [*points, PROMOTED[plane // len(PROMOTIONS)] if plane < 9 else "queen"]
 
     def _moved(self, state: Mapping[str, NDArray[Any]]) -> list[int]:
         """Where the last move began and ended."""

@@ -47,7 +47,10 @@ def draw(canvas: Canvas, cfg: Any, state: Mapping[str, Any]) -> None:
                 continue
             told = p == target and bool(numbers["last_hinted"] >> 8 * slot & 1)
             x = LEFT + slot * BLOCK * unit
-            canvas.cached(_card, x, y, unit, color.bit_length() - 1, rank.bit_length(), told)
+            if canvas.seat == p:  # a player's own cards are those that it does not see
+                canvas.cached(_back, x, y, unit, told)
+            else:
+                canvas.cached(_card, x, y, unit, color.bit_length() - 1, rank.bit_length(), told)
             canvas.cached(_knowledge, x + 0.95 * unit, y, unit, cfg.colors, cfg.ranks, colors, ranks)
     _discards(canvas, cfg, numbers)
     lives, score = numbers["life_tokens"], numbers["fireworks"].bit_count()
@@ -129,6 +132,13 @@ def _name(canvas: Canvas, p: int, y: float, room: float, moves: bool) -> None:
 
 def _card(canvas: Canvas, x: float, y: float, unit: float, color: int, rank: int, told: bool) -> None:
     _face(canvas, x, y - 0.58 * unit, 0.84 * unit, 1.16 * unit, color, rank, told)
+
+
+def _back(canvas: Canvas, x: float, y: float, unit: float, told: bool) -> None:
+    """The back of a card."""
+    top, right, bottom = y - 0.58 * unit, x + 0.84 * unit, y + 0.58 * unit
+    canvas.rect(x, top, right, bottom, radius=0.1 * unit, fill="#5a6ba8", outline=GOLD if told else BRIGHT, width=2.4)
+    canvas.text((x + right) / 2, y, "?", colour=BRIGHT, bold=True, height=0.6 * unit)
 
 
 def _knowledge(

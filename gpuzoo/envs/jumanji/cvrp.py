@@ -154,3 +154,7 @@ class CVRP(OfSizedInstances):
         canvas.circle(float(x), float(y), 0.012, fill="white", outline="red", width=2.5)
         carries = f"load {int(state['capacity'])} of {cfg.max_capacity}"
         canvas.hud(left=f"{int((~left[1:]).sum())} of {size} customers   {carries}", right=f"length {length:.2f}")
+
+    def presses(self, cfg: CVRPConfig, state: Mapping[str, NDArray[Any]], action: int) -> list[tuple[float, float]]:
+        x, y = np.asarray(state["coordinates"])[action].tolist()
+        return [(x, y)]

@@ -121,3 +121,6 @@ class Knapsack(OfSizedInstances):
                 canvas.rect(at, 1.07, end, 1.15, fill="green", outline="white", width=0.8)
                 at = end
         canvas.hud(left=f"value {values[packed].sum():.2f}", right=f"weight {used:.2f} of {whole:.2f}")
+
+    def presses(self, cfg: KnapsackConfig, state: Mapping[str, NDArray[Any]], action: int) -> list[tuple[float, float]]:
+        return [(float(state["weights"][action]), float(state["values"][action]))]

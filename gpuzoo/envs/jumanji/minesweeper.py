@@ -115,6 +115,11 @@ class Minesweeper(OfInstances):
         left = f"{int((board >= 0).sum())} of {rows * columns - cfg.num_mines} cells"
         canvas.hud(left=left, right=f"{cfg.num_mines} mines")
 
+    def presses(
+        self, cfg: MinesweeperConfig, state: Mapping[str, NDArray[Any]], action: int
+    ) -> list[tuple[float, float]]:
+        return [(action % cfg.num_cols + 0.5, action // cfg.num_cols + 0.5)]
+
 
 def _cell(canvas: Canvas, x: int, y: int, number: int, mine: bool) -> None:
     """A cell."""

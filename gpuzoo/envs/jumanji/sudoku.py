@@ -126,6 +126,12 @@ class Sudoku(OfInstances):
                     canvas.cached(_digit, column, row, digit)
         canvas.hud(left=f"{int((board >= 0).sum())} of 81 cells", right=f"step {int(state['elapsed_steps'])}")
 
+    def presses(
+        self, cfg: SudokuConfig, state: Mapping[str, NDArray[Any]], action: int
+    ) -> list[tuple[float, float] | str]:
+        row, column, digit = action // SIDE**2, action // SIDE % SIDE, action % SIDE
+        return [(column + 0.5, row + 0.5), str(digit + 1)]
+
 
 def _grid(canvas: Canvas) -> None:
     """The empty board."""

@@ -113,7 +113,7 @@ class Tetris(EnvDef):
         return {"filled": 1}
 
     def action_names(self, cfg: TetrisConfig, group: str) -> dict[str, int]:
-        return {f"rotation {k}": cfg.num_cols for k in range(ROTATIONS)}
+        return {f"column {column}, rotation {k}": 1 for k in range(ROTATIONS) for column in range(cfg.num_cols)}
 
     def fields(self, cfg: TetrisConfig) -> dict[str, Field]:
         return {

@@ -111,3 +111,7 @@ class TSP(OfSizedInstances):
             canvas.circle(float(tour[-1, 0]), float(tour[-1, 1]), 1.5 * radius, fill="orange")
         length = float(np.hypot(*np.diff(whole, axis=0).T).sum())
         canvas.hud(left=f"city {visited} of {size}", right=f"length {length:.2f}")
+
+    def presses(self, cfg: TSPConfig, state: Mapping[str, NDArray[Any]], action: int) -> list[tuple[float, float]]:
+        x, y = np.asarray(state["coordinates"])[action].tolist()
+        return [(x, y)]

@@ -83,12 +83,15 @@ class KuhnPoker(EnvDef):
 
     def render(self, cfg: KuhnPokerConfig, state: Mapping[str, NDArray[Any]], canvas: Canvas) -> None:
         last, mover = int(state["last_action"]), int(state["to_move"])
+        shown = not np.any(state["alive"]) and state["bet"][0] == state["bet"][1]
         canvas.background("#2f7d57")
         canvas.view(0, 0, 4, 4, y_down=True, hud=True)
         for a in range(2):
             x, y = (1.2, 2.8) if a == 0 else (2.8, 1.2)
             canvas.rect(x - 0.55, y - 0.75, x + 0.55, y + 0.75, radius=0.12, fill="white", outline="line")
-            canvas.text(x, y, "JQK"[int(state["card"][a])], colour=("red", "blue")[a], size=34)
+            hidden = canvas.hides(a) and not shown
+            card, colour = ("?", "slate") if hidden else ("JQK"[int(state["card"][a])], ("red", "blue")[a])
+            canvas.text(x, y, card, colour=colour, size=34)
             for k in range(1 + int(state["bet"][a])):
                 side = 1 - 2 * a
                 canvas.circle(2 + side * (0.2 + 0.35 * k), 2 + side * 0.6, 0.15, fill=("red", "blue")[a])

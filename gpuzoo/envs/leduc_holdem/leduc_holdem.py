@@ -98,7 +98,8 @@ class LeducHoldem(EnvDef):
         _card(canvas, 2.2, 2.2, "JQK"[int(state["public_card"])] if int(state["round"]) else "?", "slate")
         for a in range(2):
             x, y, colour = (0.9, 3.3, "red") if a == 0 else (3.5, 1.1, "blue")
-            _card(canvas, x, y, "JQK"[int(state["card"][a])], colour)
+            hidden = canvas.hides(a) and int(state["round"]) < 2
+            _card(canvas, x, y, "?" if hidden else "JQK"[int(state["card"][a])], "slate" if hidden else colour)
             for k in range(int(state["chips"][a])):
                 canvas.circle(
                     1.75 + 0.19 * (k % 7) if a == 0 else 2.65 - 0.19 * (k % 7),

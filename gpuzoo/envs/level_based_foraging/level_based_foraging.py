@@ -205,32 +205,49 @@ class LevelBasedForaging(EnvDef):
 
     def render(self, cfg: LevelBasedForagingConfig, state: Mapping[str, NDArray[Any]], canvas: Canvas) -> None:
         position, level, food = (np.asarray(state[name], int) for name in ("position", "level", "food"))
-        canvas.background("paper")
-        canvas.view(0, 0, cfg.cols, cfg.rows, y_down=True, pad=8, hud=True)
-        canvas.rect(0, 0, cfg.cols, cfg.rows, fill="grass")
-        for row in range(cfg.rows + 1):
-            canvas.line(0, row, cfg.cols, row, colour="white", width=1.0)
-        for col in range(cfg.cols + 1):
-            canvas.line(col, 0, col, cfg.rows, colour="white", width=1.0)
-        for row, col, strength in food:
-            x, y = col + 0.5, row + 0.5
-            if strength:
-                canvas.line(x, y - 0.25, x + 0.08, y - 0.42, colour="brown", width=1.5)
-                canvas.circle(x, y + 0.03, 0.32, fill="red")
-                canvas.text(x, y + 0.03, str(strength), colour="white", height=0.32, bold=True)
-            elif row:
-                canvas.circle(x, y, 0.1, fill=fade("brown", 0.5))
-        for a, (row, col) in enumerate(position):
-            mates = np.flatnonzero((position == position[a]).all(axis=1))
-            x = col + 0.5 + 0.16 * (2 * int(np.searchsorted(mates, a)) - len(mates) + 1)
-            y, colour = row + 0.5, CYCLE[a % len(CYCLE)]
-            beside = (np.abs(food[:, :2] - position[a]).sum(axis=1) == 1) & (food[:, 2] > 0)
-            for k in np.flatnonzero(beside):
-                canvas.line(x, y, food[k, 1] + 0.5, food[k, 0] + 0.5, colour=fade(colour, 0.6), width=3.0)
-            canvas.rect(x - 0.3, y - 0.3, x + 0.3, y + 0.3, fill=colour, outline="white", radius=0.12)
-            canvas.text(x, y, str(level[a]), colour="white", height=0.32, bold=True)
-        spawned, left = int((food[:, 0] > 0).sum()), int((food[:, 2] > 0).sum())
-        canvas.hud(
-            left="Level-Based Foraging",
-            right=f"food {spawned - left} of {spawned}   step {int(state['elapsed_steps'])}",
-        )
+        draw_field(canvas, cfg.rows, cfg.cols, position, level, food, int(state["elapsed_steps"]))
+
+
+def draw_field(
+    canvas: Canvas, rows: int, cols: int, position: NDArray[Any], level: NDArray[Any], food: NDArray[Any], step: int
+) -> None:
+    """A picture of the field.
+
+    Args:
+        canvas: what is drawn on.
+        rows: of the field.
+        cols: columns of the field.
+        position: (players, 2), row and column.
+        level: (players,).
+        food: (foods, 3), row, column and level; of level 0 if it is gone, in row 0 if there never was any.
+        step: number of steps.
+    """
+    canvas.background("paper")
+    canvas.view(0, 0, cols, rows, y_down=True, pad=8, hud=True)
+    canvas.rect(0, 0, cols, rows, fill="grass")
+    for row in range(rows + 1):
+        canvas.line(0, row, cols, row, colour="white", width=1.0)
+    for col in range(cols + 1):
+        canvas.line(col, 0, col, rows, colour="white", width=1.0)
+    for row, col, strength in food:
+        x, y = col + 0.5, row + 0.5
+        if strength:
+            canvas.line(x, y - 0.25, x + 0.08, y - 0.42, colour="brown", width=1.5)
+            canvas.circle(x, y + 0.03, 0.32, fill="red")
+            canvas.text(x, y + 0.03, str(strength), colour="white", height=0.32, bold=True)
+        elif row:
+            canvas.circle(x, y, 0.1, fill=fade("brown", 0.5))
+    for a, (row, col) in enumerate(position):
+        mates = np.flatnonzero((position == position[a]).all(axis=1))
+        x = col + 0.5 + 0.16 * (2 * int(np.searchsorted(mates, a)) - len(mates) + 1)
+        y, colour = row + 0.5, CYCLE[a % len(CYCLE)]
+        beside = (np.abs(food[:, :2] - position[a]).sum(axis=1) == 1) & (food[:, 2] > 0)
+        for k in np.flatnonzero(beside):
+            canvas.line(x, y, food[k, 1] + 0.5, food[k, 0] + 0.5, colour=fade(colour, 0.6), width=3.0)
+        canvas.rect(x - 0.3, y - 0.3, x + 0.3, y + 0.3, fill=colour, outline="white", radius=0.12)
+        canvas.text(x, y, str(level[a]), colour="white", height=0.32, bold=True)
+    spawned, left = int((food[:, 0] > 0).sum()), int((food[:, 2] > 0).sum())
+    canvas.hud(
+        left="Level-Based Foraging",
+        right=f"food {spawned - left} of {spawned}   step {step}",
+    )

@@ -222,7 +222,17 @@ GZ void count_bodies(Env e) {
     for (int v = 0; v < VIEWERS; ++v)
       scatter_add(e.count[v * MINIMAP_SIZE + part_of(e, b, FIRST_VIEWER + v) * GROUPS + g], 1);
   });
-  lanes(e, VIEWERS * MINIMAP_SIZE, [=](int k) { e.share[k] = (float)e.count[k] / (float)e.present[k % GROUPS]; });
+}
+
+// The minimap of each group as its agents' observations have it, and one of zeros, for those who are gone.
+GZ void draw_minimaps(Env e) {
+  lanes(e, (VIEWERS + 1) * PARTS * CHANNELS, [=](int k) { e.share[k] = 0.f; });
+  lanes(e, VIEWERS, PARTS, [=](int v, int part) {
+    const int first = (v * PARTS + part) * CHANNELS;
+    for (int g = 0; g < GROUPS; ++g)
+      e.share[first + channel_of(FIRST_VIEWER + v, g) + 2] =
+          (float)e.count[v * MINIMAP_SIZE + part * GROUPS + g] / (float)e.present[g];
+  });
 }
 
 GZ float feature(Env e, int a, int k) {
@@ -236,13 +246,6 @@ GZ float feature(Env e, int a, int k) {
   return (float)(k == 0 ? x_of(e.cell[a]) : y_of(e.cell[a])) / (float)MAP;
 }
 
-GZ void add_minimap(Env e, int a, Row out, int part) {
-  const int own = e.group[a];
-  const float here = part == e.part[a] ? 1.f : 0.f;
-  for (int g = 0; g < GROUPS; ++g)
-    out[channel_of(own, g) + 2] = e.share[(own - FIRST_VIEWER) * MINIMAP_SIZE + part * GROUPS + g] + here;
-}
-
 // Rows of a group's view: a constant where all are the same.
 GZ int rows_of(Env e, int g) { return SAME_ROWS ? MOST_ROWS : e.rows[g]; }
 
@@ -251,7 +254,10 @@ GZ void aim(Env e, int a) {
   const int g = e.group[a];
   e.corner[a] = ((g - FIRST_VIEWER) * CELLS + e.cell[a] + e.view_corner[g]) * CHANNELS;
   e.mask[a] = (e.life[a] == GONE ? (int)GROUPS : g) * MASK_STRIDE;
-  if constexpr (Config::minimap_mode) e.part[a] = part_of(e, a, g);
+  if constexpr (Config::minimap_mode) {
+    e.part[a] = part_of(e, a, g);
+    e.minimap[a] = (e.life[a] == GONE ? (int)VIEWERS : g - FIRST_VIEWER) * PARTS * CHANNELS;
+  }
   for (int k = 0; k < MOST_FEATURES; ++k) e.told(a, k) = k < e.features[g] && e.life[a] != GONE ? feature(e, a, k) : 0.f;
 }
 
@@ -263,12 +269,21 @@ GZ void observe_row(Env e, int a, int row) {
     GZ_ROLLED
     for (int k = 0; k < rows * CHANNELS; ++k) out[k] = e.painted[from + k] * e.visible[mask + k];
   } else {
-    const bool gone = e.life[a] == GONE;
-    for (int col = 0; col < rows; ++col, out += CHANNELS + features) {
+    const int minimap = Config::minimap_mode ? e.minimap[a] + row * rows * CHANNELS : 0;
+    for (int col = 0; col < rows; ++col) {
       const int first = col * CHANNELS;
-      for (int c = 0; c < CHANNELS; ++c) out[c] = e.painted[from + first + c] * e.visible[mask + first + c];
-      if (Config::minimap_mode && !gone) add_minimap(e, a, out, row * rows + col);
-      for (int k = 0; k < features; ++k) out[CHANNELS + k] = e.told(a, k);
+      const Row cell = out + col * (CHANNELS + features);
+      float seen[CHANNELS];
+      for (int c = 0; c < CHANNELS; ++c) seen[c] = e.painted[from + first + c] * e.visible[mask + first + c];
+      if constexpr (Config::minimap_mode)
+        for (int c = 0; c < CHANNELS; ++c) seen[c] += e.share[minimap + first + c];
+      for (int c = 0; c < CHANNELS; ++c) cell[c] = seen[c];
+      for (int k = 0; k < features; ++k) cell[CHANNELS + k] = e.told(a, k);
+    }
+    if constexpr (Config::minimap_mode) {
+      const int col = e.part[a] - row * rows;
+      if ((col < 0) | (col >= rows) | (e.life[a] == GONE)) return;
+      for (int h = 0; h < GROUPS; ++h) out[col * (CHANNELS + features) + channel_of(g, h) + 2] += 1.f;
     }
   }
 }
@@ -278,7 +293,10 @@ GZ void observe(Env e) {
   lanes(e, VIEWERS, BUILT, [=](int v, int w) { paint_wall(e, v, e.wall[w]); });
   lanes(e, VIEWERS, WALLS, [=](int v, int w) { paint_wall(e, v, e.cell[BODIES + w]); });
   lanes(e, VIEWERS, BODIES, [=](int v, int b) { paint(e, v, b); });
-  if constexpr (Config::minimap_mode) count_bodies(e);
+  if constexpr (Config::minimap_mode) {
+    count_bodies(e);
+    draw_minimaps(e);
+  }
   lanes(e, AGENTS, [=](int a) { aim(e, a); });
   lanes(e, AGENTS, ROWS, [=](int a, int row) {
     if (SAME_ROWS || row < e.rows[e.group[a]]) observe_row(e, a, row);

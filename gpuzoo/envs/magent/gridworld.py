@@ -226,6 +226,8 @@ class GridWorld(EnvDef):
             "PAINTED": len(agents) * (cfg.map_size + 2 * margin) ** 2 * self.channels(cfg),
             "MINIMAP_SIZE": far * far * len(units),
             "COUNTS": len(agents) * far * far * len(units) if cfg.minimap_mode else 1,
+            "PARTS": far * far,
+            "SHARES": (len(agents) + 1) * far * far * self.channels(cfg) if cfg.minimap_mode else 1,
             "MOST_FEATURES": max(self.feature_size(cfg, unit) for unit in units),
             "TOLD": max(1, max(self.feature_size(cfg, unit) for unit in units)),
             "HAS_FEATURES": int(cfg.extra_features or cfg.minimap_mode),
@@ -307,7 +309,8 @@ class GridWorld(EnvDef):
             "painted": Field("float32", ("PAINTED",), "the whole map as each group sees it", scratch=True),
             "count": Field("int32", ("COUNTS",), "minimap: bodies of each group in each part of the map", scratch=True),
             "part": Field("int32", ("agents",), "minimap: part of the map that it is in", scratch=True),
-            "share": Field("float32", ("COUNTS",), "minimap: what share of each group that is", scratch=True),
+            "share": Field("float32", ("SHARES",), "minimap: what share of each group that is", scratch=True),
+            "minimap": Field("int32", ("agents",), "minimap: where that begins which it sees", scratch=True),
             "told": Field("float32", ("agents", "TOLD"), "features of each agent", scratch=True),
             "present": Field("int32", ("GROUPS",), "minimap: bodies of each group", scratch=True),
         }

@@ -48,6 +48,8 @@ class Asterix(MinAtar):
     id = "Asterix-MinAtar-v1"
     Config = RampingConfig
     reference = "minatar 1.0.15 asterix"
+    aliases = (r"minatar-asterix", r"MinAtar/Asterix-v1")
+    similar = (r"(ALE/)?Asterix(NoFrameskip)?-v\d",)
     title = "Asterix"
     channels = ("player", "enemy", "trail", "gold")
     buttons = ("noop", "left", "up", "right", "down")

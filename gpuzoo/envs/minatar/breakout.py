@@ -49,6 +49,8 @@ class Breakout(MinAtar):
     id = "Breakout-MinAtar-v1"
     Config = MinAtarConfig
     reference = "minatar 1.0.15 breakout"
+    aliases = (r"minatar-breakout", r"MinAtar/Breakout-v1")
+    similar = (r"(ALE/)?Breakout(NoFrameskip)?-v\d",)
     title = "Breakout"
     channels = ("paddle", "ball", "trail", "brick")
     buttons = ("noop", "left", "right")

@@ -48,6 +48,8 @@ class Freeway(MinAtar):
     id = "Freeway-MinAtar-v1"
     Config = MinAtarConfig
     reference = "minatar 1.0.15 freeway"
+    aliases = (r"minatar-freeway", r"MinAtar/Freeway-v1")
+    similar = (r"(ALE/)?Freeway(NoFrameskip)?-v\d",)
     title = "Freeway"
     channels = ("chicken", "car", "speed1", "speed2", "speed3", "speed4", "speed5")
     buttons = ("noop", "up", "down")

@@ -69,6 +69,8 @@ class Seaquest(MinAtar):
     id = "Seaquest-MinAtar-v1"
     Config = RampingConfig
     reference = "minatar 1.0.15 seaquest"
+    aliases = (r"minatar-seaquest", r"MinAtar/Seaquest-v1")
+    similar = (r"(ALE/)?Seaquest(NoFrameskip)?-v\d",)
     title = "Seaquest"
     channels = (
         "sub_front", "sub_back", "friendly_bullet", "trail", "enemy_bullet",

@@ -55,6 +55,8 @@ class SpaceInvaders(MinAtar):
     id = "SpaceInvaders-MinAtar-v1"
     Config = RampingConfig
     reference = "minatar 1.0.15 space_invaders"
+    aliases = (r"minatar-space_invaders", r"MinAtar/SpaceInvaders-v1")
+    similar = (r"(ALE/)?SpaceInvaders(NoFrameskip)?-v\d",)
     title = "Space Invaders"
     channels = ("cannon", "alien", "alien_left", "alien_right", "friendly_bullet", "enemy_bullet")
     buttons = ("noop", "left", "right", "fire")

@@ -75,6 +75,7 @@ class SimpleTag(World):
     Config = SimpleTagConfig
     reference = "mpe2 simple_tag_v3"
     aliases = ("MPE_simple_tag_v3",)
+    similar = (r"MPE_simple_facmac.*", r".*predator_prey.*")
     interaction = "competitive"
     links: ClassVar[Mapping[str, str]] = {"MPE2": "https://mpe2.farama.org/environments/simple_tag/"}
     benchmarks = {"32 hunt 8": {"num_adversaries": 32, "num_good": 8, "num_obstacles": 8}}

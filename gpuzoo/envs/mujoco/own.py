@@ -50,6 +50,10 @@ template <class E> GZ void see(const E &e) {
 """
 
 
+#: fields of every robot's state
+_STATE = {"qpos", "qvel", "qacc", "diverged"}
+
+
 @dataclasses.dataclass(frozen=True)
 class OwnConfig(ModelConfig):
     """Options that every model has."""
@@ -192,6 +196,13 @@ def from_mjcf(
     )
     check_actuators(found)
     sizes = sizes_of(found)
+    taken = {"fields": _STATE, "parameters": {f.name for f in dataclasses.fields(OwnConfig)}}
+    for what, given in (("fields", fields or {}), ("parameters", parameters or {})):
+        for name in given:
+            if name in taken[what]:
+                raise ValueError(f"{what} cannot be called {name!r}: every model has one of that name.")
+    if frame_skip < 1:
+        raise ValueError(f"frame_skip must be at least 1, not {frame_skip}.")
     own = {name: Field("float32", (count,), "of the rules") for name, count in (fields or {}).items()}
     wanted = [m["what"] for m in map(_CHOSEN.fullmatch, observe) if m]
     watched = [words for words in (*wanted, *watch) if words.split()[0] in sizes]

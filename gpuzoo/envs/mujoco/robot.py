@@ -67,9 +67,11 @@ def check_actuators(m: Model) -> None:
     Raises:
         ValueError: it has no actuators, or one without bounds.
     """
-    for name, limited in zip(m.actuator_names, m.actuator_ctrllimited, strict=True):
+    for i, limited in enumerate(m.actuator_ctrllimited):
         if not limited:
-            raise ValueError(f"actuator {name!r} has no ctrlrange, so actions have no bounds: give it one.")
+            raise ValueError(
+                f"actuator {m.called('actuator', i)} has no ctrlrange, so actions have no bounds: give it one."
+            )
     if not m.nu:
         raise ValueError("the model has no actuators, so there are no actions: add one.")
 

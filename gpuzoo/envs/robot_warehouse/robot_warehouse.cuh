@@ -117,15 +117,14 @@ GZ bool is_first(Env e, int a) {
   return first;
 }
 
-// Whether no robot stands on the cell that a robot wants, and no other one wants it.
-GZ bool has_free_way(Env e, int a) {
-  bool free = e.ahead[a] == NOBODY;
-  for (int b = 0; b < AGENTS; ++b) free &= (b == a) | (e.target[b] != e.target[a]);
-  return free;
+// Whether a robot stands on the cell that this one wants, or an earlier one wants it, too.
+GZ bool meets(Env e, int a) {
+  bool meets = e.ahead[a] != NOBODY;
+  for (int b = 0; b < a; ++b) meets |= e.target[b] == e.target[a];
+  return meets;
 }
 
 GZ bool advances(Env e, int a) {
-  if (has_free_way(e, a)) return e.target[a] != e.here[a];
   bool first = true;
   int robot = a;
   for (int length = 1; length <= AGENTS; ++length) {
@@ -174,8 +173,9 @@ GZ void reward_delivery(Env e, int robot) {
 
 GZ void step(Env e) {
   lanes(e, AGENTS, [=](int a) { choose_target(e, a); });
-  measure_queues(e);
-  lanes(e, AGENTS, [=](int a) { act(e, a, advances(e, a)); });
+  const bool meet = lane_any(e, AGENTS, [=](int a) { return meets(e, a); });
+  if (meet) measure_queues(e);
+  lanes(e, AGENTS, [=](int a) { act(e, a, meet ? advances(e, a) : e.target[a] != e.here[a]); });
   lanes(e, AGENTS, [=](int a) { put_down(e, a); });
   once(e, [=] {
     int deliveries = 0;

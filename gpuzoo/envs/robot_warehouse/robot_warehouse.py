@@ -48,6 +48,24 @@ class RobotWarehouseConfig(Config):
     transposed_layers: bool = param(False, doc="x and y exchanged in two layers of an image, the bug of the original")
 
 
+def blocks(shelf_rows: int, shelf_columns: int, column_height: int) -> NDArray[np.uint8]:
+    """The plan of a warehouse with blocks of shelves, as `floor_plan` returns it.
+
+    Raises:
+        ValueError: an even number of blocks side by side.
+    """
+    if shelf_columns % 2 == 0:
+        raise ValueError("RobotWarehouse: shelf_columns must be odd.")
+    rows, cols = (column_height + 1) * shelf_rows + 2, 3 * shelf_columns + 1
+    y, x = np.indices((rows, cols))
+    middle = (x == cols // 2 - 1) | (x == cols // 2)
+    queue = middle & (y > rows - column_height - 3)
+    highway = (x % 3 == 0) | (y % (column_height + 1) == 0) | (y == rows - 1) | queue
+    plan = np.where(highway, HIGHWAY, SHELF).astype(np.uint8)
+    plan[(y == rows - 1) & middle] |= GOAL
+    return plan
+
+
 @functools.cache
 def floor_plan(cfg: RobotWarehouseConfig) -> NDArray[np.uint8]:
     """What stands where at the beginning: SHELF or HIGHWAY, the latter with GOAL or not, of shape (rows, columns).
@@ -66,15 +84,7 @@ def floor_plan(cfg: RobotWarehouseConfig) -> NDArray[np.uint8]:
         code = {"x": SHELF, ".": HIGHWAY, "g": HIGHWAY | GOAL}
         plan = np.array([[code[c] for c in line] for line in lines], np.uint8)
     else:
-        if cfg.shelf_columns % 2 == 0:
-            raise ValueError("RobotWarehouse: shelf_columns must be odd.")
-        rows, cols = (cfg.column_height + 1) * cfg.shelf_rows + 2, 3 * cfg.shelf_columns + 1
-        y, x = np.indices((rows, cols))
-        middle = (x == cols // 2 - 1) | (x == cols // 2)
-        queue = middle & (y > rows - cfg.column_height - 3)
-        highway = (x % 3 == 0) | (y % (cfg.column_height + 1) == 0) | (y == rows - 1) | queue
-        plan = np.where(highway, HIGHWAY, SHELF).astype(np.uint8)
-        plan[(y == rows - 1) & middle] |= GOAL
+        plan = blocks(cfg.shelf_rows, cfg.shelf_columns, cfg.column_height)
     if max(plan.shape) > 127:
         raise ValueError(f"RobotWarehouse: at most 127 rows and columns, not {plan.shape[0]} x {plan.shape[1]}.")
     return plan
@@ -324,40 +334,55 @@ class RobotWarehouse(EnvDef):
         }
 
     def render(self, cfg: RobotWarehouseConfig, state: Mapping[str, NDArray[Any]], canvas: Canvas) -> None:
-        plan, margin = floor_plan(cfg), max(1, cfg.sensor_range)
-        rows, cols = plan.shape
+        margin = max(1, cfg.sensor_range)
         cells = np.asarray(state["cells"])[margin:-margin, margin:-margin]
-        canvas.background("mist")
-        canvas.view(0, 0, cols, rows, y_down=True, pad=10, hud=True)
-        canvas.rect(0, 0, cols, rows, fill="white", radius=0.2)
-        for row, col in np.argwhere(plan & SHELF):
-            canvas.rect(col, row, col + 1, row + 1, fill="sand")
-        for row in range(rows + 1):
-            canvas.line(0, row, cols, row, colour="line", width=0.6)
-        for col in range(cols + 1):
-            canvas.line(col, 0, col, rows, colour="line", width=0.6)
-        for row, col in np.argwhere(plan & GOAL):
-            canvas.rect(col + 0.04, row + 0.04, col + 0.96, row + 0.96, fill=fade("green", 0.3), radius=0.15)
-            for radius in (0.36, 0.2):
-                canvas.circle(col + 0.5, row + 0.5, radius, outline="green", width=1.4)
-        for row, col in np.argwhere(cells & SHELF):
-            colour = "red" if cells[row, col] & REQUESTED else "brown"
-            canvas.rect(col + 0.1, row + 0.1, col + 0.9, row + 0.9, fill=colour, radius=0.1)
-            for k in (0.3, 0.5, 0.7):
-                light = mix(colour, "white", 0.45)
-                canvas.line(col + 0.2, row + k, col + 0.8, row + k, colour=light, width=1.2)
-        for a in range(cfg.n_agents):
-            x, y = float(state["x"][a]) + 0.5, float(state["y"][a]) + 0.5
-            colour = COLOURS[a % len(COLOURS)]
-            angle = (-np.pi / 2, np.pi / 2, np.pi, 0.0)[int(state["direction"][a])]
-            size = 0.27 if state["carrying"][a] else 0.34
-            if state["carrying"][a]:
-                width = 26 / max(rows, cols)
-                canvas.rect(x - 0.47, y - 0.47, x + 0.47, y + 0.47, outline=colour, width=width, radius=0.14)
-            canvas.circle(x, y, size + 0.04, fill="white")
-            canvas.circle(x, y, size, fill=colour)
-            canvas.dart(x, y, angle, 0.72 * size, fill="white")
-        loaded = int(np.asarray(state["carrying"]).sum())
-        canvas.hud(
-            left=f"Robot Warehouse   {loaded} of {cfg.n_agents} loaded", right=f"step {int(state['elapsed_steps'])}"
-        )
+        x, y, direction, carrying = (np.asarray(state[name]).tolist() for name in ("x", "y", "direction", "carrying"))
+        robots = list(zip(x, y, direction, map(bool, carrying), strict=True))
+        draw_warehouse(canvas, floor_plan(cfg), cells, robots, int(state["elapsed_steps"]))
+
+
+def draw_warehouse(
+    canvas: Canvas, plan: NDArray[Any], cells: NDArray[Any], robots: list[tuple[int, int, int, bool]], step: int
+) -> None:
+    """A picture of a warehouse.
+
+    Args:
+        canvas: what is drawn on.
+        plan: as `floor_plan` returns it.
+        cells: (rows, columns), with the bits SHELF and REQUESTED.
+        robots: column, row, direction (0 up, 1 down, 2 left, 3 right) and whether it is loaded, of each.
+        step: number of steps.
+    """
+    rows, cols = plan.shape
+    canvas.background("mist")
+    canvas.view(0, 0, cols, rows, y_down=True, pad=10, hud=True)
+    canvas.rect(0, 0, cols, rows, fill="white", radius=0.2)
+    for row, col in np.argwhere(plan & SHELF):
+        canvas.rect(col, row, col + 1, row + 1, fill="sand")
+    for row in range(rows + 1):
+        canvas.line(0, row, cols, row, colour="line", width=0.6)
+    for col in range(cols + 1):
+        canvas.line(col, 0, col, rows, colour="line", width=0.6)
+    for row, col in np.argwhere(plan & GOAL):
+        canvas.rect(col + 0.04, row + 0.04, col + 0.96, row + 0.96, fill=fade("green", 0.3), radius=0.15)
+        for radius in (0.36, 0.2):
+            canvas.circle(col + 0.5, row + 0.5, radius, outline="green", width=1.4)
+    for row, col in np.argwhere(cells & SHELF):
+        colour = "red" if cells[row, col] & REQUESTED else "brown"
+        canvas.rect(col + 0.1, row + 0.1, col + 0.9, row + 0.9, fill=colour, radius=0.1)
+        for k in (0.3, 0.5, 0.7):
+            light = mix(colour, "white", 0.45)
+            canvas.line(col + 0.2, row + k, col + 0.8, row + k, colour=light, width=1.2)
+    for a, (col, row, direction, carries) in enumerate(robots):
+        x, y = col + 0.5, row + 0.5
+        colour = COLOURS[a % len(COLOURS)]
+        angle = (-np.pi / 2, np.pi / 2, np.pi, 0.0)[direction]
+        size = 0.27 if carries else 0.34
+        if carries:
+            width = 26 / max(rows, cols)
+            canvas.rect(x - 0.47, y - 0.47, x + 0.47, y + 0.47, outline=colour, width=width, radius=0.14)
+        canvas.circle(x, y, size + 0.04, fill="white")
+        canvas.circle(x, y, size, fill=colour)
+        canvas.dart(x, y, angle, 0.72 * size, fill="white")
+    loaded = sum(robot[3] for robot in robots)
+    canvas.hud(left=f"Robot Warehouse   {loaded} of {len(robots)} loaded", right=f"step {step}")

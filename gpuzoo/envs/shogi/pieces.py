@@ -9,6 +9,7 @@ from gpuzoo.render import Canvas
 
 WIDTH, HEIGHT, LEFT, TOP = 13.4, 10.4, 2.2, 0.7
 WOOD, LINE, TILE, EDGE, INK, PROMOTED = "#e3b567", "#6e4f22", "#f7e3b4", "#8a6a35", "#2a2118", "#b3261e"
+STAND = (5, 4, 6, 3, 2, 1, 0)  # kinds in the order in which they are held
 _TILE = np.array([(0.0, -0.43), (0.26, -0.32), (0.36, 0.40), (-0.36, 0.40), (-0.26, -0.32)])
 
 
@@ -30,6 +31,16 @@ def table(canvas: Canvas) -> None:
         canvas.rect(x, y, x + 1.4, y + 8.2 - 0.6, fill="#c98f43", radius=0.1)
 
 
+def middle(column: int, row: int) -> tuple[float, float]:
+    """The middle of a cell."""
+    return LEFT + 8.5 - column, TOP + row + 0.5
+
+
+def stand(k: int, owner: int) -> tuple[float, float]:
+    """Where the k-th kind lies that a player holds: black's stand is on the right, white's on the left."""
+    return (LEFT + 10.2, TOP + 9.0 - k) if owner == 0 else (0.65, TOP - 0.1 + k)
+
+
 def tile(canvas: Canvas, x: float, y: float, kind: int, owner: int) -> None:
     """A tile points to the opponent. A promoted piece is red, with a +."""
     sign = 1 if owner == 0 else -1
@@ -44,15 +55,15 @@ def tile(canvas: Canvas, x: float, y: float, kind: int, owner: int) -> None:
 
 def on_board(canvas: Canvas, column: int, row: int, kind: int, owner: int) -> None:
     """A tile in a cell."""
-    tile(canvas, LEFT + 8.5 - column, TOP + row + 0.5, kind, owner)
+    tile(canvas, *middle(column, row), kind, owner)
 
 
 def in_hand(canvas: Canvas, k: int, kind: int, owner: int, count: int) -> None:
-    """The k-th kind that a player holds: black's stand is on the right, white's on the left."""
-    x, y = (LEFT + 10.2, TOP + 9.0 - k) if owner == 0 else (0.65, TOP - 0.1 + k)
+    """The k-th kind that a player holds."""
+    x, y = stand(k, owner)
     tile(canvas, x, y, kind, owner)
     if count > 1:
-        canvas.text(x + 0.55, y + 0.05, str(count), height=0.34, colour="#3a2410", bold=True)
+        canvas.text(x + 0.44, y + 0.28, str(count), height=0.34, colour="#3a2410", bold=True)
 
 
 def mark(canvas: Canvas, column: int, row: int) -> None:

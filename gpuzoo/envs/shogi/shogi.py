@@ -216,7 +216,7 @@ class Shogi(EnvDef):
             if piece >= 0:
                 canvas.cached(pieces.on_board, cell // 9, cell % 9, piece % SIDE, piece // SIDE)
         for owner in range(2):
-            held = [(kind, position.hands[7 * owner + kind]) for kind in (5, 4, 6, 3, 2, 1, 0)]
+            held = [(kind, position.hands[7 * owner + kind]) for kind in pieces.STAND]
             for k, (kind, count) in enumerate((kind, count) for kind, count in held if count):
                 canvas.cached(pieces.in_hand, k, kind, owner, count)
         said = f"   last {_last(position, last)}" if last >= 0 else ""
@@ -225,6 +225,33 @@ class Shogi(EnvDef):
             left=f"Shogi   move {position.number}{said}",
             right=f"player_{position.to_move} ({COLOURS[position.to_move]}){over or ' to move'}",
         )
+
+    def presses(
+        self, cfg: ShogiConfig, state: Mapping[str, NDArray[Any]], action: int
+    ) -> list[tuple[float, float] | str]:
+        mover, board = int(state["to_move"]), [int(piece) for piece in state["board"]]
+        way, end = divmod(action, CELLS)
+        if way >= 20:
+            held = [kind for kind in pieces.STAND if state["hands"][kind] or kind == way - 20]
+            return [pieces.stand(held.index(way - 20), mover), _middle(end, mover)]
+        begin = _origin(board, way % 10, end)
+        points = [_middle(begin, mover), _middle(end, mover)]
+        may_promote = 0 <= board[begin] < 6 and min(begin % 9, end % 9) < 3
+        return [*points, "promote" if way >= 10 else "stay"] if may_promote else [*points]
+
+
+def _origin(board: list[int], way: int, end: int) -> int:
+    """The cell from which an own piece arrives, as the player to move sees the board."""
+    left, down = DIRECTIONS[way]
+    column, row = end // 9 - left, end % 9 - down
+    while way < 8 and 0 <= column < 9 and 0 <= row < 9 and board[9 * column + row] < 0:
+        column, row = column - left, row - down
+    return 9 * column + row if 0 <= column < 9 and 0 <= row < 9 else end
+
+
+def _middle(cell: int, mover: int) -> tuple[float, float]:
+    """The middle of a cell that a player sees."""
+    return pieces.middle(*divmod(cell if mover == 0 else CELLS - 1 - cell, 9))
 
 
 def _seen_by_black(position: Position, cell: int) -> int:

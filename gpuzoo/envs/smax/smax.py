@@ -99,7 +99,13 @@ class SMAX(Battle):
         r"(\d+(zg|[mMszh]))+(_vs_(\d+(zg|[mMszh]))+)?",
         r"smacv2_\d+(_vs_\d+)?_units",
     )
-    similar = ("LearnedPolicyEnemySMAX", r"smac.*", r"smax_.*")
+    similar = (
+        "LearnedPolicyEnemySMAX",
+        r"smac.*",
+        r"smax_.*",
+        r"MMM2?|corridor|(bane|so_many_baneling).*",
+        r"\d+gen_\w+",
+    )
     exempt: ClassVar[Mapping[str, str]] = {
         "rows_are_stored_in_few_sectors": "The masks of an env begin and end inside of sectors. Large "
         "armies' rows are too long for shared memory, and each is written by many lanes.",

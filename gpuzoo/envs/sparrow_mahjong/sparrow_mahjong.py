@@ -145,17 +145,22 @@ class SparrowMahjong(EnvDef):
             name = f"player_{p}" + ("  (dealer)" if p == 0 else "") + ("  wins" if won else "")
             canvas.text(0.45, y - 0.83, name, height=0.34, anchor="lm", bold=moves or won,
                         colour="#ffd75e" if moves or won else "#dcebe3")  # fmt: skip
-            self._hand(canvas, int(state["hand"][p]), int(state["reds"][p]), y + 0.27, dora)
+            self._hand(
+                canvas, int(state["hand"][p]), int(state["reds"][p]), y + 0.27, dora, canvas.hides(p) and not over
+            )
             self._river(canvas, int(state["river"][p]), int(state["reds_in_river"][p]), y + 0.27)
         left = int(state["wall"]).bit_count()
         result = "over" if over else f"player_{int(state['to_move'])} to move"
         canvas.hud(left=f"Sparrow mahjong   dora: {NAMES[dora]}   {left} tiles left", right=result)
 
-    def _hand(self, canvas: Canvas, hand: int, reds: int, y: float, dora: int) -> None:
+    def _hand(self, canvas: Canvas, hand: int, reds: int, y: float, dora: int, hidden: bool) -> None:
         x = 0.95
         for kind in range(KINDS):
             for k in range(hand >> 4 * kind & 15):
-                canvas.cached(_tile, x, y, 1.45, kind, k < (reds >> 4 * kind & 15), kind == dora)
+                if hidden:
+                    canvas.cached(_back, x, y, 1.45)
+                else:
+                    canvas.cached(_tile, x, y, 1.45, kind, k < (reds >> 4 * kind & 15), kind == dora)
                 x += 1.06
 
     def _river(self, canvas: Canvas, river: int, reds: int, y: float) -> None:
@@ -163,6 +168,13 @@ class SparrowMahjong(EnvDef):
         for k in range(count):
             kind = (river >> 4 * (count - 1 - k) & 15) - 1
             canvas.cached(_tile, 7.5 + 0.76 * k, y, 1.0, kind, bool(reds >> (count - 1 - k) & 1), False)
+
+
+def _back(canvas: Canvas, x: float, y: float, height: float) -> None:
+    """The back of a tile."""
+    w, h = 0.36 * height, 0.5 * height
+    canvas.rect(x - w, y - h + 0.07 * height, x + w, y + h + 0.07 * height, radius=0.1 * height, fill="#cfc6b0")
+    canvas.rect(x - w, y - h, x + w, y + h, radius=0.1 * height, fill="#c08a3e", outline="#8f6427", width=1)
 
 
 def _tile(canvas: Canvas, x: float, y: float, height: float, kind: int, red: bool, dora: bool) -> None:

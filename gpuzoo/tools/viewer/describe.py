@@ -94,13 +94,17 @@ def state(live: Live, env: int, agent: str) -> dict[str, Any]:
     member = index - live.layout.first[group]
     sizes = {g: int(np.prod(s.shape or (1,))) for g, s in live.layout.action_spaces.items()}
     actions = live.array("action", env)
+    mover = None if live.movers is None else int(live.movers[env])
     return {
         "kind": "state", "env": env, "agent": agent, "step": int(live.array("elapsed_steps", env)),
         "seed": int(live.array("seed", env)), "episode": int(live.array("episode", env)),
         "over": bool(live.array("waiting", env)), "my_turn": live.my_turn,
         "rewards": _numbers(live.rewards[env]), "returns": _numbers(live.array("episode_return", env)),
         "alive": [bool(x) for x in live.array("alive", env)],
-        "actions": [_numbers(actions[live.agents.index(a), : sizes[live.group(a)]]) for a in live.agents],
+        "actions": [
+            _numbers(actions[k, : sizes[live.group(a)]]) if mover in (None, k) else None
+            for k, a in enumerate(live.agents)
+        ],
         "turn": int(live.array(live.env.turn, env)) if live.env.turn else None,
         "observation": _numbers(seen[env, member]),
         "mask": None if mask is None else _numbers(mask[env, member]),

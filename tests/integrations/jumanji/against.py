@@ -73,7 +73,8 @@ class Against:
         self.sim.step()
         after = self.arrays()
         state, timestep = self._step(self.state_of(before), self.action(actions))
-        reward, theirs = after["reward"][live], np.asarray(timestep.reward)[live, None]
+        reward = after["reward"][live]
+        theirs = np.asarray(timestep.reward)[live].reshape(len(reward), -1)  # one for all agents, or one for each
         assert (abs(reward - theirs) <= self.rounding * np.maximum(1.0, abs(theirs))).all()
         ended = (after["terminated"] | after["truncated"])[:, 0].astype(bool)
         ours = self.state_of(after)

@@ -32,7 +32,8 @@ function open(id) {
 }
 
 function plural(noun) {
-  return noun.endsWith("y") ? `${noun.slice(0, -1)}ies` : `${noun}s`;
+  if (/(s|deer|melee|prey|ranged|sheep)$/.test(noun)) return noun;
+  return /[^aeiou]y$/.test(noun) ? `${noun.slice(0, -1)}ies` : `${noun}s`;
 }
 
 function agentsOf(one) {

@@ -31,7 +31,8 @@ function actionText(controls, values) {
 
 export function showState(game, news) {
   rows.forEach((row, k) => {
-    row.cells[1].textContent = row.cells[1].title = news.step ? actionText(row.controls, news.actions[k]) : "";
+    if (!news.step) row.cells[1].textContent = row.cells[1].title = "";
+    else if (news.actions[k]) row.cells[1].textContent = row.cells[1].title = actionText(row.controls, news.actions[k]);
     row.cells[2].textContent = digits(news.rewards[k]);
     row.cells[3].textContent = digits(news.returns[k]);
     row.classList.toggle("chosen", row.cells[0].textContent === news.agent);
@@ -93,6 +94,7 @@ function showChannels(about, numbers) {
     for (let c = 0; c < planes; c++) {
       const figure = document.createElement("figure"), canvas = document.createElement("canvas"), text = document.createElement("figcaption");
       [canvas.width, canvas.height] = [width, height];
+      figure.classList.toggle("wide", width > 4 * height);
       text.textContent = names.length === planes ? names[c] : planes > 1 ? `channel ${c}` : "";
       figure.append(canvas, text);
       all.append(figure);

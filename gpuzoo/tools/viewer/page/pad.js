@@ -2,6 +2,8 @@
 
 const ARROWS = { ArrowLeft: "←", ArrowRight: "→", ArrowUp: "↑", ArrowDown: "↓", " ": "space" };
 
+const MANY = 12;  // of so many actions those that are illegal now are not shown
+
 // Labels without the words that all begin with, but for the last of these.
 export function brief(labels) {
   const words = labels.map((label) => label.split(" "));
@@ -28,16 +30,22 @@ export class Pad {
   // Shows the controls of a group; true if the game should wait for each move.
   play(parts) {
     this.parts = parts;
-    this.values = parts.map((part) => part.still ?? part.low);
+    this.whole = parts.length > 1 && parts.every((part) => part.still === null);  // chosen part by part, and sent together
+    this.values = parts.map((part) => part.still ?? (this.whole ? part.high : part.low));
     this.rest = [...this.values];
     this.waits = parts.some((part) => part.still === null);
     this.place.replaceChildren(...parts.map((part, k) => this.row(part, k)));
+    if (this.whole) {
+      const go = Object.assign(document.createElement("button"), { textContent: "Go", className: "main", onclick: () => this.send(true) });
+      go.append(Object.assign(document.createElement("kbd"), { textContent: "Enter" }));
+      this.place.append(go);
+    }
     this.place.hidden = this.hint.hidden = false;
     const ways = parts.some((part) => Object.keys(part.keys).some((key) => key.startsWith("Arrow")));
     this.board = parts[0].board;
     const column = !this.board && parts.length === 1 && parts[0].labels.length && parts[0].labels.every((label) => /column \d+$/.test(label));
     this.columns = column ? parts[0].labels.length : 0;
-    this.hint.textContent = this.board ? "Click or touch the board: a cell, or a piece and where it goes." : column ? "Click or touch a column of the picture, or press its number."
+    this.hint.textContent = this.board ? "Click or touch the picture: a place, or a piece and then where it goes." : column ? "Click or touch a column of the picture, or press its number."
       : ways ? "Use the arrow keys, the buttons, or press on the picture in the direction you want." : "Use the keys, buttons or sliders.";
     return this.waits;
   }
@@ -85,7 +93,7 @@ export class Pad {
 
   set(k, value) {  // stays
     this.rest[k] = value;
-    this.send(true);
+    this.send(!this.whole);
   }
 
   press(who, k, value) {  // as long as it is held
@@ -105,7 +113,7 @@ export class Pad {
   }
 
   light() {
-    [...this.place.children].forEach((row, k) => {
+    [...this.place.children].slice(0, this.parts.length).forEach((row, k) => {
       for (const button of row.querySelectorAll("button")) button.classList.toggle("on", Number(button.dataset.value) === this.values[k] && (this.held.size > 0 || !this.parts[k].held));
       const slider = row.querySelector("input");
       if (slider) [slider.value, row.querySelector("output").textContent] = [this.values[k], Number(this.values[k]).toPrecision(3)];
@@ -114,13 +122,29 @@ export class Pad {
 
   state(news) {
     if (!this.parts.length) return;
-    const mask = news.mask && this.parts.length === 1 ? news.mask : null;
-    for (const button of this.place.querySelectorAll("button")) button.disabled = Boolean(mask && this.waits && news.my_turn && !mask[button.dataset.value]);
+    const sizes = this.parts.map((part) => part.high - part.low + 1);
+    const mask = news.mask?.length === sizes.reduce((a, b) => a + b, 0) ? news.mask : null;
+    let first = 0;
+    [...this.place.children].slice(0, sizes.length).forEach((row, k) => {
+      const legal = mask?.slice(first, first + sizes[k]);
+      if (this.whole && legal && !legal[this.rest[k]]) this.rest[k] = this.values[k] = Math.max(0, legal.lastIndexOf(1));
+      for (const button of row.querySelectorAll("button")) {
+        const illegal = Boolean(mask && this.waits && news.my_turn && !mask[first + Number(button.dataset.value)]);
+        button.disabled = illegal;
+        button.hidden = illegal && sizes[k] > MANY;
+      }
+      first += sizes[k];
+    });
+    if (this.whole) this.light();
   }
 
   key(event, down) {
     if (!this.parts.length || event.ctrlKey || event.metaKey || event.altKey) return;
     if (/^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName) && event.target.type !== "range") return;
+    if (this.whole && event.key === "Enter" && event.target.tagName !== "BUTTON") {
+      if (down) this.send(true);
+      return;
+    }
     const k = this.parts.findIndex((part) => event.key in part.keys);
     if (k < 0) return;
     event.preventDefault();
