@@ -122,7 +122,7 @@ KINDS = (
         action masks | no time limit | is for games | games? of two agents
         cannot be searched | only choices can be masked | for actions that are choices | no network
         declares no state_space | a CNN needs | needs a state beyond | policies that learn | needs? several policies
-        those of … are | no factorisation | is no algorithm | no game of several
+        those of … are | no factorisation | plays whole games only | is no algorithm | no game of several
         """,
     ),
     Kind(
@@ -153,6 +153,15 @@ KINDS = (
         "Restore it into a batch that was made in the same way.",
         r"""
         snapshot | does not fit | state is that of | cannot go on | processes see | this run has | extra state
+        """,
+    ),
+    Kind(
+        "A program on the other side of a match",
+        "The program does not start, has ended, does not answer, or plays or refuses a move against the rules.",
+        "Run the command by itself in a shell, and see that it speaks the protocol: [programs](howto/programs.md).",
+        r"""
+        GNU Backgammon | the program moves | cannot be started | … has ended | has said nothing for | refuses
+        has no option
         """,
     ),
     Kind(
