@@ -29,7 +29,7 @@ GZ void step(Env e) {
     }
     const float reward = advance(e) - (e.dead ? e.cfg.catch_reward : 0.f);
     e.reward[FIRST_PLAYER] = reward;
-    for (int g = 0; g < NUM_GHOSTS; ++g) e.reward[FIRST_GHOST + g] = -reward;
+    for (int g = 0; g < NUM_GHOSTS; ++g) e.reward[FIRST_GHOST + g] = 0.f - reward;
     if (is_over(e)) e.terminate_all();
   });
 }
