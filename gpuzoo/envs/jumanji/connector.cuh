@@ -216,7 +216,7 @@ GZ void step(Env e) {
 // A cell is a word of four bytes: three for the agent's own marks, and one for those of others.
 GZ void observe(Env e) {
   lanes(e, AGENTS, Const<CELLS>(), [=](int a, int k) {
-    const int held = e.grid[cell_of(k)] - 1, kind = held % 3;
+    const int held = e.grid[cell_of(k)] - 1, kind = max(held, 0) % 3;
     const u32 own = 1u << (u32)(8 * kind), other = (u32)(kind + 1) << 24;
     words(e.observation[a])[k] = held < 0 ? 0u : held / 3 == a ? own : other;
   });
