@@ -93,7 +93,6 @@ class MultiCVRP(OfSizedInstances):
     Config = MultiCVRPConfig
     exempt: ClassVar[Mapping[str, str]] = {
         "rows_are_stored_in_few_sectors": "The masks of an env begin and end inside of sectors.",
-        "half_occupancy": "One thread draws the nodes of an env and adds up its costs in unrolled loops.",
     }
     invalid_action = 0
     action_mask = True
