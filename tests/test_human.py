@@ -67,7 +67,7 @@ def test_any_legal_action_is_chosen_by_its_name(monkeypatch: pytest.MonkeyPatch)
 
     def typist(k: int) -> list[Any]:
         titles.append(pygame.display.get_caption()[0])
-        if k > 200 or game.steps > 12:
+        if k > 2000 or game.steps > 12:  # pictures go by while the other one moves
             return [key(pygame.K_ESCAPE)]
         return [key(pygame.K_TAB)] if k % 3 < 2 else [key(pygame.K_RETURN)]
 

@@ -171,7 +171,7 @@ class Sokoban(OfInstances):
     @classmethod
     def parameters_of(cls, options: Mapping[str, Any]) -> Mapping[str, Any]:
         given = options.get("instances")
-        if isinstance(given, (str, Path)) and (Path(given).is_dir() or Path(given).suffix == ".txt"):
+        if given and isinstance(given, (str, Path)) and (Path(given).is_dir() or Path(given).suffix == ".txt"):
             return {**options, "instances": str(kept(levels_of(Path(given))))}
         return super().parameters_of(options)
 
