@@ -37,9 +37,10 @@ class GpuZooEnv(EnvBase):
     ``"truncated"`` and, if it has masks, ``"action_mask"``. A game of several agents has one TensorDict of batch size
     ``(num_envs, agents)`` per group, with the same keys and ``"mask"``: bool ``(num_envs, agents)``, who acts next. An
     agent that has left, or whose turn it is not, has ``mask`` False and an ``action_mask`` of only True; its action is
-    ignored. Its flags, once set, stay set until its env is reset. The flags at the root say that the env is over: no
-    agent is left (``terminated``), or time is up (``truncated``); they alone decide about resets. A group whose name is
-    a key of TorchRL's own has an ``s`` at its end: ``"collectors"`` for ``"collector"``.
+    ignored. An agent that acts but has no legal action has such an ``action_mask``, too. Flags, once set, stay set
+    until the env is reset. The flags at the root say that the env is over: no agent is left (``terminated``), or time
+    is up (``truncated``); they alone decide about resets. A group whose name is a key of TorchRL's own has an ``s`` at
+    its end: ``"collectors"`` for ``"collector"``.
 
     A game with a global state of its own (`EnvDef.state_space`) has it at the root as ``"state"``.
 
@@ -162,7 +163,8 @@ class GpuZooEnv(EnvBase):
         if self._mover is not None:
             acts = alive & (self._mover[:, None] == torch.arange(lay.agents, device=self.device))
         if lay.mask_size:
-            masks = now["action_mask"].bool() | ~acts[..., None]
+            masks = now["action_mask"].bool()
+            masks = masks | ~(acts & masks.any(-1))[..., None]
         out: dict[str, Any] = {
             "done": ~alive.any(1, keepdim=True),
             "terminated": terminated.all(1, keepdim=True),
