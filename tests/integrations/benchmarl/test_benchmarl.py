@@ -54,10 +54,20 @@ def experiment(task: GpuZooTask, folder: Path, algorithm: Any = None, model: Any
         task=task,
         algorithm_config=algorithm or MappoConfig.get_from_yaml(),
         model_config=model or model_of(task),
-        critic_model_config=None,
+        critic_model_config=critic_of(task),
         seed=0,
         config=config,
     )
+
+
+def mlp() -> Any:
+    return MlpConfig(num_cells=[32], layer_class=torch.nn.Linear, activation_class=torch.nn.Tanh)
+
+
+def critic_of(task: GpuZooTask) -> Any:
+    """A network for a flat global state; None is that of the policy."""
+    state = task.get_env_fun(1, False, 0, "cpu")().simulator.layout.state_space
+    return mlp() if state is not None and len(state.shape) == 1 else None
 
 
 def model_of(task: GpuZooTask) -> Any:
@@ -65,7 +75,7 @@ def model_of(task: GpuZooTask) -> Any:
     env = task.get_env_fun(1, False, 0, "cpu")()
     axes = {env.full_observation_spec_unbatched[group, "observation"].ndim - 1 for group in env.group_map}
     if 3 not in axes:
-        return MlpConfig(num_cells=[32], layer_class=torch.nn.Linear, activation_class=torch.nn.Tanh)
+        return mlp()
     model = CnnConfig.get_from_yaml()
     model.cnn_num_cells, model.cnn_kernel_sizes, model.cnn_strides, model.cnn_paddings = [8], 3, 1, 0
     model.mlp_num_cells = [32]
