@@ -10,6 +10,7 @@
 # What comes by turns is chosen by the commit, or by TEST_TURN (tests/rotation.py).
 #
 # JOBS of them run at a time, by default 2. What one prints is shown when it is through; all run, even if one fails.
+# DISCARD=1 removes each virtual environment after its tests: one takes one to two gigabytes.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 python=${PYTHON:-python3}
@@ -48,6 +49,7 @@ if [ "${1:-}" = --one ]; then
   set +e
   (set -e; run "$name") >"$log" 2>&1
   code=$?
+  [ -z "${DISCARD:-}" ] || rm -rf ".venvs/$name"
   flock .venvs bash -c 'cat "$1"; echo "== $0: exit code $2"' "$name" "$log" "$code"
   exit "$code"
 fi

@@ -83,11 +83,11 @@ class Program:
         self._constants |= {f"ends_{name}": np.array(uniform.ends, np.float32) for name, uniform in sim.drawn.items()}
         sim.close()
         shared = ("control", *(f"param_{name}" for name in self.values), *self._constants)
-        seen = [name for name in shapes if name in ("seed", "elapsed_steps", "episode", "action_mask")]
+        drawn = [name for name in shapes if name in ("seed", "elapsed_steps", "episode", "action_mask")]
         self._members: dict[str, tuple[list[str], list[str]]] = {  # operands and results
             "reset": ([*self.carried, "action", *_OF_RESET, *shared], [*self.carried, *_WRITTEN]),
             "step": ([*self.carried, "action", *shared], [*self.carried, *_WRITTEN]),
-            "act": (seen, ["action"]),
+            "act": ([*self.carried, *shared] if self.env.chooses else drawn, ["action"]),  # rules see the whole state
         }
         if "state" in shapes:
             self._members["state"] = [*self.carried, "action", *shared], ["state"]

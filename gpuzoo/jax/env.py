@@ -202,12 +202,13 @@ class JaxEnv:
         """The agents that act in the next step, as bools."""
         return self._of_agents(self._rows(state)["alive"])
 
-    def random_actions(self, state: State) -> Any:
+    def random_actions(self, state: State, params: Any = None) -> Any:
         """Random legal actions, drawn by the game's kernel: the same that ``rollout`` of a `Simulator` takes next.
 
-        They follow from the state, so the same state has the same ones.
+        They follow from the state, so the same state has the same ones. ``params`` are those of `step`; only rules that
+        choose actions themselves may look at them.
         """
-        action = self._call("act", self._rows(state), self.default_params)["action"]
+        action = self._call("act", self._rows(state), self._params(params))["action"]
         return self._out({g: self._shaped(self._of(action, g), self.action_spaces[g]) for g in self.groups})
 
     def global_state(self, state: State, params: Any = None) -> Any:

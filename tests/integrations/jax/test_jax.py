@@ -11,7 +11,7 @@ import gpuzoo
 import gpuzoo.jax
 
 #: one lane and scalars, arrays and long observations, Discrete observations, masks and turns, a group, groups of unlike
-#: observations, agents that leave early, packed rules, fields of 64 bits
+#: observations, agents that leave early, packed rules, fields of 64 bits; rules that choose actions, also of several parts
 IDS = [
     "CartPole-v1",
     "Breakout-MinAtar-v1",
@@ -22,6 +22,8 @@ IDS = [
     "TagContinuous-v0",
     "InvertedPendulum-v5",
     "RobotWarehouse-v0",
+    "Go-v0",
+    "FlatPack-v0",
 ]
 N, STEPS = 6, 40
 
