@@ -84,7 +84,7 @@ class Args:
         if self.replay < self.num_envs * self.num_steps:
             raise ValueError(f"replay must hold a phase of {self.num_envs * self.num_steps} moves, not {self.replay}.")
         if self.resume and not self.out:
-            raise ValueError("resume goes on from the run in a folder: give out=FOLDER.")
+            raise ValueError("resume goes on from the checkpoint in a folder: give out=FOLDER.")
 
 
 class SelfPlay:

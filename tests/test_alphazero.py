@@ -166,7 +166,7 @@ def test_an_interrupted_run_is_kept(tmp_path):
         ({"rule": "minimax"}, "rule must be gumbel or puct"),
         ({"batch": 0}, "batch must be at least 1"),
         ({"replay": 10}, "replay must hold a phase"),
-        ({"resume": 1}, "resume goes on from the run in a folder"),
+        ({"resume": 1}, "resume goes on from the checkpoint in a folder"),
     ],
 )
 def test_options_that_cannot_work(wrong, message):
