@@ -169,6 +169,7 @@ class BinPack(Factored, OfSizedInstances):
             "ems_mask": Field("bool", (ems,), "whether each space exists"),
             "sorted_ems": Field("int16", (ems,), "numbers of the spaces, the largest one first"),
             "fitting": Field("uint64", ("obs_num_ems", "WORDS"), "items that fit into each space seen, a bit for each"),
+            "sides": Field("int32", (3, items), "length, width and height of each item that is left", scratch=True),
             "volume": Field("float32", (ems,), "volume of each space", scratch=True),
             "split_ems": Field("int16", (ems, 6), "spaces that an item splits", scratch=True),
             "parts": Field("int16", (items, 6), "items where they are in the full container", scratch=True),
