@@ -37,7 +37,7 @@ class FlatPackConfig(FactoredConfig, InstanceConfig):
 
 
 class FlatPack(Factored, OfInstances):
-    """Blocks are to be put into a grid such that they fill it.
+    """Put blocks into a grid so that they fill it.
 
     The grid has 2 ``num_row_blocks`` + 1 rows and 2 ``num_col_blocks`` + 1 columns. It is divided into as many blocks:
     the block in row i and column j of blocks has the cell in row 2 i + 1 and column 2 j + 1, and all around it that

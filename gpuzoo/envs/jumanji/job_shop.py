@@ -34,7 +34,7 @@ class JobShopConfig(SizedConfig):
 
 
 class JobShop(OfSizedInstances):
-    """Job shop scheduling: machines process the operations of jobs, and all should be through soon.
+    """Job shop scheduling: machines process the operations of jobs, and all jobs should be done as early as possible.
 
     The operations of a job are processed one after the other, each on its machine and for its duration. A machine
     processes one operation at a time. Each step, each machine that is free begins the next operation of a job or

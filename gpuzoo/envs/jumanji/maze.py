@@ -62,8 +62,8 @@ class Maze(OfInstances):
 
     **End.** The target, or a cell that the walker cannot leave. Time limit: 100 steps.
 
-    **In Jumanji** the time limit is an end like others, by default as many steps as the maze has cells. Rows and
-    columns of walker and target are numbers there, and the number of steps is observed.
+    **In Jumanji** the time limit terminates the episode; by default it is the number of cells of the maze. Walker and
+    target are observed as rows and columns there, and the number of steps is observed, too.
     """
 
     id = "Maze-v0"
