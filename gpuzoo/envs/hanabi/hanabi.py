@@ -56,7 +56,7 @@ def cards_per_color(cfg: HanabiConfig) -> int:
 
 
 class Hanabi(EnvDef):
-    """Players see all cards but their own. They build fireworks together, and give each other hints about what to play.
+    """Players who see all cards but their own build fireworks together, and give each other hints about what to play.
 
     The card game by Antoine Bauza (2010), and the benchmark of cooperation by Bard et al. (2020), with the rules of the
     package hanabi-learning-environment. Each color has three cards of the lowest rank, one of the highest and two of
