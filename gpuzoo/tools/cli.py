@@ -809,7 +809,7 @@ def play(
         values = parse_config(registry.get(game), [*(config or []), *dotted(context.args)])
         files = players(player or [])
         if pretrained and checkpoint != "random":
-            raise ValueError(f"who shall play, --pretrained or --checkpoint {checkpoint}? Give one of them.")
+            raise ValueError(f"give either --pretrained or --checkpoint {checkpoint}, not both.")
         checkpoint = PRETRAINED if pretrained else checkpoint
         for file in {checkpoint, *files.values()} - {"random"}:
             existing(checkpoint_of(game, file).partition("#")[0])

@@ -124,7 +124,7 @@ class BinPack(Factored, OfSizedInstances):
         if cfg.split_num_same_items > smallest:
             raise ValueError(f"{self.id}: split_num_same_items must not be above the number of items, {smallest}.")
         if cfg.generator == "toy" and (cfg.max_num_items != len(TOY) or cfg.instances):
-            raise ValueError(f"{self.id}: the toy has max_num_items={len(TOY)} and no instances.")
+            raise ValueError(f"{self.id}: generator='toy' needs max_num_items={len(TOY)} and takes no instances.")
 
     def constants(self, cfg: BinPackConfig) -> dict[str, int]:
         own = {"WORDS": -(-cfg.max_num_items // 64), "TRIES": 100 + 20 * cfg.max_num_items}

@@ -96,7 +96,7 @@ class FlatPack(Factored, OfInstances):
     def check(self, cfg: FlatPackConfig) -> None:
         super().check(cfg)
         if cfg.generator != "random" and ((cfg.num_row_blocks, cfg.num_col_blocks) != (2, 2) or cfg.instances):
-            raise ValueError(f"{self.id}: the toys have num_row_blocks=2, num_col_blocks=2 and no instances.")
+            raise ValueError(f"{self.id}: the toys need num_row_blocks=2 and num_col_blocks=2, and take no instances.")
 
     def constants(self, cfg: FlatPackConfig) -> dict[str, int]:
         rows, columns = 2 * cfg.num_row_blocks + 1, 2 * cfg.num_col_blocks + 1

@@ -91,9 +91,9 @@ class Maze(OfInstances):
     def check(self, cfg: MazeConfig) -> None:
         super().check(cfg)
         if cfg.generator == "toy" and (cfg.num_rows, cfg.num_cols) != (5, 5):
-            raise ValueError(f"{self.id}: the toy maze has num_rows=5 and num_cols=5.")
+            raise ValueError(f"{self.id}: generator='toy' needs num_rows=5 and num_cols=5.")
         if cfg.generator == "toy" and cfg.instances:
-            raise ValueError(f"{self.id}: either instances or the toy maze.")
+            raise ValueError(f"{self.id}: give either instances or generator='toy', not both.")
 
     def constants(self, cfg: MazeConfig) -> dict[str, int]:
         cells, toy = cfg.num_rows * cfg.num_cols, cfg.generator == "toy"
