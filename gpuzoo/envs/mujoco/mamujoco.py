@@ -295,7 +295,7 @@ class MaPusher(Factored):
 
     **Actions.** `Box` in [-2, 2]: torques of the agent's joints, in this order.
 
-    **Observation.** `Box`, float32: position and velocity of each of the agent's joints by their names' alphabet, where
+    **Observation.** `Box`, float32: position and velocity of each of the agent's joints, in alphabetical order, where
     `r_shoulder_pan_joint` and `r_shoulder_lift_joint` count as `r_wrist_roll_joint`, as in the original; the positions
     of joints that are 1, 2, ... and `agent_obsk` joints away; x, y and z of the fingertip, of the object and of the
     goal. **State**: the observation of Pusher-v5.
@@ -346,7 +346,7 @@ class MaHalfCheetah(Factored):
 
     **Actions.** `Box` in [-1, 1]: torques of the agent's joints.
 
-    **Observation.** `Box`, float32: position and velocity of each of the agent's joints by their names' alphabet; the
+    **Observation.** `Box`, float32: position and velocity of each of the agent's joints, in alphabetical order; the
     positions of joints that are 1, 2, ... and `agent_obsk` joints away; the root's height and pitch, and its velocities
     in x, height and pitch. **State**: the observation of HalfCheetah-v5.
 
@@ -398,7 +398,7 @@ class MaAnt(Factored):
     **Actions.** `Box` in [-1, 1]: torques of the agent's joints.
 
     **Observation.** `Box`, float32: position, velocity, and `cfrc_ext` of the joint's bodies, each body once, clipped
-    to [-1, 1], of each of the agent's joints by their names' alphabet; the positions of joints that are 1, 2, ... and
+    to [-1, 1], of each of the agent's joints, in alphabetical order; the positions of joints that are 1, 2, ... and
     `agent_obsk` joints away, where all hips are neighbours; the torso's height, orientation and six velocities.
     **State**: the observation of Ant-v5.
 
@@ -454,7 +454,7 @@ class MaHopper(Factored):
 
     **Actions.** `Box` in [-1, 1]: torques of the agent's joints.
 
-    **Observation.** `Box`, float32: position and velocity of each of the agent's joints by their names' alphabet; the
+    **Observation.** `Box`, float32: position and velocity of each of the agent's joints, in alphabetical order; the
     positions of joints that are 1, 2, ... and `agent_obsk` joints away; the root's height and pitch, and its velocities
     in x, height and pitch. Velocities are clipped to [-10, 10]. **State**: the observation of Hopper-v5.
 
@@ -492,7 +492,7 @@ class MaWalker2d(Factored):
 
     **Actions.** `Box` in [-1, 1]: torques of the agent's joints, in this order.
 
-    **Observation.** `Box`, float32: position and velocity of each of the agent's joints by their names' alphabet; the
+    **Observation.** `Box`, float32: position and velocity of each of the agent's joints, in alphabetical order; the
     positions of joints that are 1, 2, ... and `agent_obsk` joints away; the root's height and pitch, and its velocities
     in x, height and pitch. As in the original, velocities are not clipped. **State**: the observation of Walker2d-v5.
 
@@ -638,7 +638,7 @@ class MaHumanoid(MaPerson):
 
     **Actions.** `Box` in [-0.4, 0.4]: torques of the agent's joints, in this order.
 
-    **Observation.** `Box`, float32: position and velocity of each of the agent's joints by their names' alphabet, with
+    **Observation.** `Box`, float32: position and velocity of each of the agent's joints, in alphabetical order, with
     `cinert`, `cvel` and `cfrc_ext` of the joint's bodies, each body once, and the joint's `qfrc_actuator`; the
     positions of joints that are 1, 2, ... and `agent_obsk` joints away; the torso's height, orientation and six
     velocities. As in the original, positions, velocities and torques of `abdomen_y` and `abdomen_z` are interchanged.
