@@ -200,7 +200,9 @@ def _limit(
     hit = t.less(0.0, depth)
     imp = impedance(t, depth, solver[1])
     k, b = reference(*solver, m.opt_timestep)
-    weight = t.select(hit, imp / ((1.0 - imp) * invweight), 0.0)
+    # MuJoCo's weight is 1e15 where nothing moves the length in the model's own position: the limit is hard.
+    hard = isinstance(invweight, float) and invweight < _MINVAL
+    weight = t.select(hit, t.read("num(Physics::HARD)") if hard else imp / ((1.0 - imp) * invweight), 0.0)
     columns = {d: sign * entry for d, entry in found.columns.items()}
     return Limit(
         columns, hit, weight, sign * found.across(qvel) * b - depth * imp * k, [*found.columns.values()] == [1.0]

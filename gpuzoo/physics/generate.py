@@ -33,6 +33,7 @@ struct Physics {{
   static constexpr int NQ = {nq}, NV = {nv}, NU = {nu};
   static constexpr Real TIMESTEP = {timestep!r};
   static constexpr Real CROSSING = sizeof(Real) == 4 ? 1e-6 : 1e-13;  // distance of axes that counts as none
+  static constexpr Real HARD = sizeof(Real) == 4 ? {hard};  // a weight that is off by the root of an ulp
   Vec qpos[NQ], qvel[NV], qacc[NV];  // qacc: where the solver starts (qacc_warmstart)
   bool watched = true;               // whether what follows is read before the next step
 {watched}{varied}}};
@@ -64,6 +65,7 @@ def generate(
         ValueError: something of the model is not supported; the message names it.
     """
     watched = [(words.replace(" ", "_"), size) for words, size in sizes(m, watch).items()]
+    mass = float(m.body_mass.sum()) or 1.0
     headers = (Path(__file__).with_name(name) for name in ("words.cuh", "matrix.cuh"))
     head = "".join(path.read_text(encoding="utf-8") for path in headers) + _HEAD.format(
         source=m.source,
@@ -73,6 +75,7 @@ def generate(
         nu=m.nu,
         timestep=m.opt_timestep,
         watched="".join(f"  Vec {name}[{size}];\n" for name, size in watched),
+        hard=f"{mass * 1e3!r} : {mass * 2e7!r}",
         varied="".join(f"  Vec {name};\n" for name in vary)
         + (f"  Vec body_weight[{m.nbody}], dof_weight[{m.nv}];\n" if "mass" in vary else "")
         + (f"  Vec tendon_weight[{m.ntendon}];\n" if "mass" in vary and m.tendon_limited.any() else ""),
