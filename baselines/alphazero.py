@@ -21,23 +21,18 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F  # noqa: N812
-from torch import Tensor, nn
+from torch import Tensor
 
 import gpuzoo
-from gpuzoo.core.simulator import Simulator
+from gpuzoo.core.simulator import Simulator, Snapshot
 from gpuzoo.search import Evaluate, Result, Search, Settings
 from gpuzoo.tensors import as_tensor
 
 from .report import checkpoint
 from .report.searchers import match, random_player, searcher
-
-#: by name: quarter turns of a board, and whether it is then seen in a mirror
-SYMMETRIES = {
-    "none": [(0, False)],
-    "mirror": [(0, False), (0, True)],
-    "turn": [(0, False), (2, False)],
-    "square": [(turns, mirrored) for mirrored in (False, True) for turns in range(4)],
-}
+from .train import extras
+from .train.replay import SYMMETRIES, Replay, varied
+from .train.residual import Network
 
 
 def option(default: Any, text: str) -> Any:
@@ -74,6 +69,7 @@ class Args:
     threads: int = option(1, "CPU threads of the envs, and of torch")
     bfloat16: int = option(0, "1: the network computes in bfloat16, twice as fast where the processor has it")
     out: str = option("", "folder for log.jsonl and checkpoints; none is written without it")
+    resume: int = option(0, "1: go on from run.safetensors in the folder, if it is there, until it has had its minutes")
 
     def __post_init__(self) -> None:
         for name in ("num_envs", "num_steps", "simulations", "considered", "replay", "batch", "channels", "threads"):
@@ -87,91 +83,8 @@ class Args:
             raise ValueError(f"td_lambda must be from 0 to 1, not {self.td_lambda}.")
         if self.replay < self.num_envs * self.num_steps:
             raise ValueError(f"replay must hold a phase of {self.num_envs * self.num_steps} moves, not {self.replay}.")
-
-
-class Block(nn.Module):
-    """Two layers and a way around them."""
-
-    def __init__(self, layer: Callable[[], nn.Module]) -> None:
-        super().__init__()
-        self.first, self.second = layer(), layer()
-
-    def forward(self, x: Tensor) -> Tensor:
-        out: Tensor = torch.relu(x + self.second(torch.relu(self.first(x))))
-        return out
-
-
-class Network(nn.Module):
-    """Residual, with a policy head and a value head: convolutions where an observation is (rows, columns, planes)."""
-
-    def __init__(self, shape: tuple[int, ...], actions: int, channels: int, blocks: int) -> None:
-        super().__init__()
-        self.image = len(shape) == 3
-        size = math.prod(shape[:2]) if self.image else 4
-        if self.image:
-            self.stem: nn.Module = nn.Conv2d(shape[2], channels, 3, padding=1)
-            body = [Block(lambda: nn.Conv2d(channels, channels, 3, padding=1)) for _ in range(blocks)]
-        else:
-            self.stem = nn.Linear(math.prod(shape), 4 * channels)
-            body = [Block(lambda: nn.Linear(4 * channels, 4 * channels)) for _ in range(blocks)]
-        self.body = nn.Sequential(*body)
-        self.policy = nn.Linear(size * channels, actions)
-        self.value = nn.Sequential(nn.Linear(size * channels, 64), nn.ReLU(), nn.Linear(64, 1), nn.Tanh())
-        nn.init.zeros_(self.policy.weight)
-        nn.Module.to(self, memory_format=torch.channels_last)  # type: ignore[call-overload]
-
-    def forward(self, observation: Tensor) -> tuple[Tensor, Tensor]:
-        x = observation.to(self.policy.weight.dtype)
-        x = x.permute(0, 3, 1, 2) if self.image else x.flatten(1)
-        x = self.body(torch.relu(self.stem(x))).flatten(1)
-        return self.policy(x), self.value(x)[:, 0]
-
-
-def turned(board: Tensor, turns: int, mirrored: bool) -> Tensor:
-    """Boards (B, rows, columns, ...) after some quarter turns, and seen in a mirror."""
-    board = board.rot90(turns, (1, 2))
-    return board.flip(2) if mirrored else board
-
-
-def varied(observation: Tensor, policy: Tensor, symmetry: str) -> tuple[Tensor, Tensor]:
-    """Equal parts of a minibatch, each turned in one of the ways of a symmetry.
-
-    Args:
-        observation: (B, rows, columns, planes).
-        policy: (B, A): of the columns, or of all cells and then of actions that stay the same, such as passing.
-        symmetry: a key of `SYMMETRIES`.
-    """
-    ways = SYMMETRIES[symmetry]
-    if len(ways) == 1:
-        return observation, policy
-    rows, columns = observation.shape[1:3]
-    moves = rows * columns if policy.shape[1] >= rows * columns else columns
-    board, rest = policy[:, :moves].unflatten(1, (-1, columns)), policy[:, moves:]
-    seen, board = (
-        torch.cat([turned(part, *way) for part, way in zip(x.chunk(len(ways)), ways, strict=False)])
-        for x in (observation, board)
-    )
-    return seen, torch.cat([board.flatten(1), rest], 1)
-
-
-class Replay:
-    """The latest positions, in a ring: what was seen, what search made of the policy, and how the game went on."""
-
-    def __init__(self, capacity: int, observation: Tensor, actions: int) -> None:
-        device = observation.device
-        self.observation = torch.zeros((capacity, *observation.shape[1:]), dtype=observation.dtype, device=device)
-        self.policy = torch.zeros((capacity, actions), device=device)
-        self.value = torch.zeros(capacity, device=device)
-        self.capacity, self.count = capacity, 0
-
-    def add(self, observation: Tensor, policy: Tensor, value: Tensor) -> None:
-        rows = torch.arange(self.count, self.count + len(value), device=value.device) % self.capacity
-        self.observation[rows], self.policy[rows], self.value[rows] = observation, policy, value
-        self.count += len(value)
-
-    def sample(self, size: int) -> tuple[Tensor, Tensor, Tensor]:
-        rows = torch.randint(min(self.count, self.capacity), (size,), device=self.value.device)
-        return self.observation[rows], self.policy[rows], self.value[rows]
+        if self.resume and not self.out:
+            raise ValueError("resume goes on from the checkpoint in a folder: give out=FOLDER.")
 
 
 class SelfPlay:
@@ -295,6 +208,90 @@ def load(path: str | Path, device: str = "cpu") -> tuple[Network, Args]:
     return network.eval(), args
 
 
+class Run:
+    """All that a run has: `save` and `restore` stop it and go on with it.
+
+    Attributes:
+        args: the options.
+        network: what is trained.
+        minutes: how long it has trained, evaluations included.
+        cpu_minutes: as much of that as its process computed, on all threads.
+    """
+
+    def __init__(self, args: Args) -> None:
+        torch.set_num_threads(args.threads)
+        torch.manual_seed(args.seed)
+        self.args, self.self_play = args, SelfPlay(args)
+        self.network = network_of(args).to(self.self_play.arrays["reward"].device)
+        self.optimizer = torch.optim.AdamW(self.network.parameters(), args.lr, weight_decay=args.weight_decay)
+        self.replay = Replay(args.replay, self.self_play.observation()[0], self.self_play.search.tree.actions)
+        self.minutes = self.cpu_minutes = self.evaluated = 0.0
+        self._read = time.perf_counter(), time.process_time()
+
+    def clock(self) -> None:
+        """Adds what has passed since the last call to both clocks."""
+        now = time.perf_counter(), time.process_time()
+        self.minutes += (now[0] - self._read[0]) / 60
+        self.cpu_minutes += (now[1] - self._read[1]) / 60
+        self._read = now
+
+    def phase(self) -> dict[str, float]:
+        """Moves of all games, and what is learned from them."""
+        dtype = torch.bfloat16 if self.args.bfloat16 else torch.float32
+        for group in self.optimizer.param_groups:
+            group["lr"] = self.args.lr * (0.55 + 0.45 * math.cos(math.pi * min(self.minutes / self.args.minutes, 1)))
+        metrics = self.self_play.play(evaluator(self.network, dtype), self.replay)
+        metrics |= learn(self.network, self.optimizer, self.replay, self.args)
+        self.clock()
+        speed = metrics["moves"] / self.minutes / 60
+        return metrics | {"minutes": self.minutes, "cpu_minutes": self.cpu_minutes, "moves_per_second": speed}
+
+    def extras(self) -> dict[str, extras.Extra]:
+        """What changes in it, but for the games and numbers."""
+        replay = {name: getattr(self.replay, name) for name in ("observation", "policy", "value")}
+        own = {"network": self.network, "optimizer": self.optimizer, "noise": self.self_play.search.random}
+        return {**own, **{f"replay/{name}": x for name, x in replay.items()}}
+
+    def save(self, path: Path) -> None:
+        """Writes all of it.
+
+        Raises:
+            OSError: see `checkpoint.save`.
+        """
+        games = self.self_play.envs.snapshot().numpy().arrays
+        tensors = {**extras.tensors(self.extras()), "random": torch.get_rng_state()}
+        tensors |= {f"games/{name}": torch.from_numpy(array) for name, array in games.items()}
+        checkpoint.save(path, tensors, {"alphazero": dataclasses.asdict(self.args), "numbers": self.numbers()})
+
+    def numbers(self) -> dict[str, float]:
+        play = self.self_play
+        counts = {"games": play.games, "moves": play.moves, "searches": play.search.searches, "seen": self.replay.count}
+        return {**counts, "minutes": self.minutes, "cpu_minutes": self.cpu_minutes, "evaluated": self.evaluated}
+
+    def restore(self, path: Path) -> None:
+        """Goes on from a file of `save`, with the same options but for minutes, evaluations, folder and threads.
+
+        Raises:
+            ValueError: no such file, or one of another run.
+        """
+        found, about = checkpoint.load(path)
+        if "numbers" not in about:
+            raise ValueError(f"{path} is a checkpoint, but not a run of baselines.alphazero.")
+        free = ("minutes", "evaluate_every", "games", "opponent", "device", "threads", "out", "resume")
+        mine = {name: x for name, x in dataclasses.asdict(self.args).items() if name not in free}
+        checkpoint.check(about["alphazero"], mine, path)
+        own = {name: x for name, x in found.items() if name != "random" and not name.startswith("games/")}
+        checkpoint.check_tensors(own, extras.expected(self.extras(), own), path)
+        play, numbers = self.self_play, about["numbers"]
+        games = {name: x.numpy() for name, x in checkpoint.below(found, "games/").items()}
+        play.envs.restore(Snapshot(play.envs.env.id, play.envs.constants(), games))
+        extras.restore(self.extras(), found)
+        torch.set_rng_state(found["random"])
+        play.games, play.moves, play.search.searches = numbers["games"], numbers["moves"], numbers["searches"]
+        self.replay.count, self.evaluated = numbers["seen"], numbers["evaluated"]
+        self.minutes, self.cpu_minutes = numbers["minutes"], numbers["cpu_minutes"]
+
+
 def train(args: Args, log: Callable[[dict[str, float]], None] | None = None) -> Network:
     """Trains for some minutes.
 
@@ -303,40 +300,45 @@ def train(args: Args, log: Callable[[dict[str, float]], None] | None = None) -> 
         log: gets a dict of metrics after each phase; by default it is printed.
 
     Returns:
-        The network. With ``out`` there are ``log.jsonl`` and a checkpoint for each evaluation, too.
+        The network. With ``out`` there are ``log.jsonl``, a checkpoint for each evaluation, and ``run.safetensors``,
+        from which ``resume`` goes on. It is also written when the run is interrupted (Ctrl-C).
+
+    Raises:
+        ValueError: the run in the folder is another one.
     """
-    torch.set_num_threads(args.threads)
-    torch.manual_seed(args.seed)
-    self_play = SelfPlay(args)
-    network = network_of(args).to(self_play.arrays["reward"].device)
-    optimizer = torch.optim.AdamW(network.parameters(), args.lr, weight_decay=args.weight_decay)
-    replay = Replay(args.replay, self_play.observation()[0], self_play.search.tree.actions)
-    dtype = torch.bfloat16 if args.bfloat16 else torch.float32
-    start, computed, evaluated = time.perf_counter(), time.process_time(), 0.0
-    folder = Path(args.out) if args.out else None
-    if folder:
-        folder.mkdir(parents=True, exist_ok=True)
-    while (share := (time.perf_counter() - start) / 60 / args.minutes) < 1:
-        for group in optimizer.param_groups:
-            group["lr"] = args.lr * (0.55 + 0.45 * math.cos(math.pi * share))
-        metrics = self_play.play(evaluator(network, dtype), replay) | learn(network, optimizer, replay, args)
-        minutes = (time.perf_counter() - start) / 60
-        cpu_minutes = (time.process_time() - computed) / 60
-        metrics |= {"minutes": minutes, "cpu_minutes": cpu_minutes, "moves_per_second": metrics["moves"] / minutes / 60}
-        if minutes - evaluated >= args.evaluate_every:
-            evaluated = minutes
-            metrics |= strength(network, args, self_play.envs.device)
+    run, folder = Run(args), Path(args.out) if args.out else None
+    if folder and args.resume and (folder / "run.safetensors").exists():
+        run.restore(folder / "run.safetensors")
+    try:
+        while run.minutes < args.minutes:
+            metrics = run.phase()
+            due = run.minutes - run.evaluated >= args.evaluate_every
+            if due:
+                run.evaluated = run.minutes
+                metrics |= strength(run.network, args, run.self_play.envs.device)
+                run.clock()
+            (log or show)(metrics)
             if folder:
-                about = {"alphazero": dataclasses.asdict(args), "moves": self_play.moves}
-                checkpoint.save(folder / f"network-{round(minutes):04d}.safetensors", network.state_dict(), about)
-        (log or show)(metrics)
+                folder.mkdir(parents=True, exist_ok=True)
+                with (folder / "log.jsonl").open("a", encoding="utf-8") as file:
+                    file.write(json.dumps(metrics) + "\n")
+            if folder and due:
+                keep(run, folder / f"network-{round(run.evaluated):04d}.safetensors")
+                run.save(folder / "run.safetensors")
+    except KeyboardInterrupt:
         if folder:
-            with (folder / "log.jsonl").open("a", encoding="utf-8") as file:
-                file.write(json.dumps(metrics) + "\n")
+            run.save(folder / "run.safetensors")
+        raise
     if folder:
-        about = {"alphazero": dataclasses.asdict(args), "moves": self_play.moves}
-        checkpoint.save(folder / "network.safetensors", network.state_dict(), about)
-    return network
+        run.save(folder / "run.safetensors")
+        keep(run, folder / "network.safetensors")
+    return run.network
+
+
+def keep(run: Run, path: Path) -> None:
+    """Writes the network alone, for `load`."""
+    about = {"alphazero": dataclasses.asdict(run.args), "moves": run.self_play.moves}
+    checkpoint.save(path, run.network.state_dict(), about)
 
 
 def strength(network: Network, args: Args, device: str) -> dict[str, float]:

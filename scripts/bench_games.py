@@ -70,7 +70,8 @@ def turns(game: str, name: str) -> Pair:
 
 
 def jumanji(game: str, name: str = "", **more: Any) -> Pair:
-    return Pair(game, {}, {"jumanji": name or game} | more)
+    """A game of Jumanji's, which EnvPool has, too."""
+    return Pair(game, {}, {"jumanji": name or game, "envpool": f"Jumanji/{name or game}"} | more)
 
 
 def dilemma(game: str, name: str, agents: int) -> Pair:
@@ -197,16 +198,16 @@ PAIRS = (
     jumanji("RubiksCube-partly-scrambled-v0"),
     jumanji("JobShop-v0"),
     jumanji("Sudoku-v0"),
-    jumanji("FlatPack-v0", jumanji=["FlatPack-v0", {}, 64], envpool="FlatPack-v0"),
-    jumanji("BinPack-v2", jumanji=["BinPack-v2", {}, 512], envpool="BinPack-v2"),
-    jumanji("MMST-v0", jumanji=["MMST-v0", {}, 512], envpool="MMST-v0"),
+    jumanji("FlatPack-v0", jumanji=["FlatPack-v0", {}, 64]),
+    jumanji("BinPack-v2", jumanji=["BinPack-v2", {}, 512]),
+    jumanji("MMST-v0", jumanji=["MMST-v0", {}, 512]),
     Pair("Sokoban-v0", {"levels": "toy"}, {"jumanji": ["Sokoban-v0", {"generator": "toy"}]}),
     jumanji("Connector-v3", envpool="Jumanji/Connector-v2"),
-    jumanji("LevelBasedForaging-jumanji-v0", "LevelBasedForaging-v0", envpool="Jumanji/LevelBasedForaging-v0"),
-    jumanji("RobotWarehouse-jumanji-v0", "RobotWarehouse-v0", envpool="Jumanji/RobotWarehouse-v0"),
-    jumanji("PacMan-v1", envpool="Jumanji/PacMan-v1"),
-    jumanji("MultiCVRP-v0", envpool="Jumanji/MultiCVRP-v0"),
-    jumanji("SearchAndRescue-v0", envpool="Jumanji/SearchAndRescue-v0"),
+    jumanji("LevelBasedForaging-jumanji-v0", "LevelBasedForaging-v0"),
+    jumanji("RobotWarehouse-jumanji-v0", "RobotWarehouse-v0"),
+    jumanji("PacMan-v1"),
+    jumanji("MultiCVRP-v0"),
+    jumanji("SearchAndRescue-v0"),
 )
 
 

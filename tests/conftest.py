@@ -11,11 +11,14 @@ Four marks keep the cost of a further game small. A game that changed lately has
   file have the same turn, as they share what costs much. With ``long=True`` it takes long, as a learning run does: of
   those that run only because of what changed lately, not more than `LONG` do.
 - ``one_case``: its cases are much the same to the code under test. One of them runs each time, by turns.
-- ``by_kind``: is about the engine or an interface. One game of each kind always has it, the others by turns.
-- ``one_of_a_kind``: is about another library's wrappers. One game of each kind has it, the others never.
+- ``by_kind``: is about the engine or an interface. One game of each kind has it in every other run, the others by
+  turns.
+- ``one_of_a_kind``: is about another library's wrappers. One game of each kind has it in every other run, the others
+  never.
 
-Games are of one kind if their agents and spaces are of the same sort: to an interface they look alike. In a file that
-is marked ``by_kind`` or ``one_of_a_kind`` as a whole, tests without a game always run.
+Games are of one kind if their agents and spaces are of the same sort: to an interface they look alike. A run takes one
+half of the kinds or the other. In a file that is marked ``by_kind`` or ``one_of_a_kind`` as a whole, tests without a
+game always run.
 
 A module may declare many games by one rules file: variants, maps, factorisations. The first of them stands for all in
 tests by turns; with the others these run at releases (``--turn all``) and by name only.
@@ -113,8 +116,9 @@ ALIKE = {other for game in GAMES for other in games_of(sys.modules[game.__module
 
 
 def one_of_a_kind(games: list[Game], chosen: Rotation) -> list[Game]:
-    """One game of each kind, and those that changed lately."""
+    """One game of each kind that has its turn, and those that changed lately."""
     first = first_of_their_kind(games)
+    first = {game for game in first if chosen.comes_in_half(game.id)} or first
     return [game for game in games if game in first or (game.__module__ in chosen.names and game not in ALIKE)]
 
 
@@ -143,7 +147,7 @@ COST = pytest.StashKey[float]()
 #: seconds for a test that is marked as costly; pyproject.toml has the limit of all others
 TIMEOUT = 900
 #: classes of tests that run by turns
-BY_TURNS = ("rotates", "one_case", "by_kind")
+BY_TURNS = ("rotates", "one_case", "first of a kind", "by_kind")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -180,7 +184,7 @@ def game_of(item: pytest.Item) -> Game | None:
 
 
 def how_often(item: pytest.Item) -> str:
-    """A test's class: always, first of a kind (always, too), by_kind, one_of_a_kind, one_case, rotates."""
+    """A test's class: always, first of a kind, by_kind, one_of_a_kind, one_case, rotates."""
     game = game_of(item)
     for mark in ("rotates", "one_case"):
         if item.get_closest_marker(mark):
@@ -202,7 +206,10 @@ def is_called(item: pytest.Item) -> bool:
 
 
 def has_its_turn(item: pytest.Item, chosen: Rotation) -> bool:
-    if game_of(item) in ALIKE:
+    game = game_of(item)
+    if game is not None and how_often(item) == "first of a kind":
+        return chosen.comes_in_half(game.id)
+    if game in ALIKE:
         return False
     mark = item.get_closest_marker("rotates")
     name = item.nodeid.partition("::")[0] if mark and mark.kwargs.get("together") else item.nodeid

@@ -1,8 +1,9 @@
 """Which of the costly tests run: those of what changed lately, and by turns a share of all others.
 
 A test marked ``rotates`` costs much and seldom finds anything. It runs if its game, or a module that its file names,
-changed lately, and in one of `TURNS` turns otherwise. The commit chooses the turn, so a commit always runs the same
-tests. ``--turn 3`` or the variable ``TEST_TURN=3`` chooses another one, ``all`` runs everything.
+changed lately, and in one of `TURNS` turns otherwise. Tests about a kind of games have every other turn. The commit
+chooses the turn, so a commit always runs the same tests. ``--turn 3`` or the variable ``TEST_TURN=3`` chooses another
+one, ``all`` runs everything.
 
 "Lately" is bounded, so that a change of many games costs no more than one of a few: the working tree and the last
 `COMMITS` commits count, small commits first, until there are `MODULES` modules of games. A commit of more than `SWEEP`
@@ -52,6 +53,10 @@ class Rotation:
     def comes(self, name: str) -> bool:
         """Whether it is the turn of a test."""
         return self.turn is None or _hash(name) % TURNS == self.turn
+
+    def comes_in_half(self, name: str) -> bool:
+        """Whether it is the turn of a test that every other turn has."""
+        return self.turn is None or _hash(name) % 2 == self.turn % 2
 
     def order(self, name: str) -> int:
         """Where a test stands in the order that this turn has for them."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 
 import numpy as np
@@ -11,7 +12,8 @@ torch = pytest.importorskip("torch")
 
 import gpuzoo  # noqa: E402
 from baselines import alphazero  # noqa: E402
-from baselines.alphazero import SYMMETRIES, Args, SelfPlay, searched, turned, varied  # noqa: E402
+from baselines.alphazero import Args, Run, SelfPlay, searched  # noqa: E402
+from baselines.train.replay import SYMMETRIES, turned, varied  # noqa: E402
 from gpuzoo.search import Result  # noqa: E402
 
 TINY = {"num_envs": 16, "num_steps": 4, "simulations": 4, "batch": 32, "channels": 8, "blocks": 1, "replay": 256}
@@ -111,6 +113,51 @@ def test_a_run(tmp_path, options):
     assert json.loads((tmp_path / "log.jsonl").read_text().splitlines()[0])["moves"] > 0
 
 
+def test_a_run_goes_on_where_it_was_saved(tmp_path):
+    args = Args("Backgammon-v0", minutes=60, device="cpu", **TINY)
+    whole = Run(args)
+    whole.phase()
+    whole.save(tmp_path / "run.safetensors")
+    kept = whole.minutes
+    whole.minutes = 1.0  # learning rates follow the clock
+    metrics = [whole.phase()]
+    again = Run(args)
+    again.restore(tmp_path / "run.safetensors")
+    assert again.minutes == kept > 0
+    again.minutes = 1.0
+    metrics.append(again.phase())
+    for name in ("moves", "games", "search_entropy", "policy_loss", "value_loss"):
+        assert metrics[0][name] == metrics[1][name]
+    for name, tensor in whole.network.state_dict().items():
+        assert torch.equal(again.network.state_dict()[name], tensor)
+
+
+def test_a_run_in_a_folder_goes_on(tmp_path):
+    args = Args("ConnectFour-v0", minutes=0.02, device="cpu", out=str(tmp_path), **TINY)
+    rows = []
+    alphazero.train(args, log=rows.append)
+    longer = dataclasses.replace(args, minutes=0.04, resume=1)
+    alphazero.train(longer, log=rows.append)
+    assert [row["moves"] for row in rows] == sorted({row["moves"] for row in rows})
+    assert rows[-1]["minutes"] >= 0.04
+    with pytest.raises(ValueError, match=r"has lr 0.002, but this run has lr 0.1: go on with the same"):
+        alphazero.train(dataclasses.replace(longer, lr=0.1), log=rows.append)
+    with pytest.raises(ValueError, match=r"network.safetensors is a checkpoint, but not a run of"):
+        Run(args).restore(tmp_path / "network.safetensors")
+
+
+def test_an_interrupted_run_is_kept(tmp_path):
+    def stop(metrics):
+        raise KeyboardInterrupt
+
+    args = Args("ConnectFour-v0", minutes=60, device="cpu", out=str(tmp_path), **TINY)
+    with pytest.raises(KeyboardInterrupt):
+        alphazero.train(args, log=stop)
+    run = Run(args)
+    run.restore(tmp_path / "run.safetensors")
+    assert run.self_play.moves > 0
+
+
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
@@ -119,6 +166,7 @@ def test_a_run(tmp_path, options):
         ({"rule": "minimax"}, "rule must be gumbel or puct"),
         ({"batch": 0}, "batch must be at least 1"),
         ({"replay": 10}, "replay must hold a phase"),
+        ({"resume": 1}, "resume goes on from the checkpoint in a folder"),
     ],
 )
 def test_options_that_cannot_work(wrong, message):

@@ -31,6 +31,16 @@ def test_each_test_has_one_turn():
     assert all(Rotation(None).comes(case) for case in cases)
 
 
+def test_a_kind_has_every_other_turn():
+    kinds = [f"Game{k}-v0" for k in range(400)]
+    halves = [{name for name in kinds if Rotation(turn).comes_in_half(name)} for turn in range(TURNS)]
+    assert halves[0] | halves[1] == set(kinds)
+    assert not halves[0] & halves[1]
+    assert all(half == halves[turn % 2] for turn, half in enumerate(halves))
+    assert 0.4 < len(halves[0]) / len(kinds) < 0.6
+    assert all(Rotation(None).comes_in_half(name) for name in kinds)
+
+
 def test_a_commit_always_has_the_same_turn(monkeypatch):
     monkeypatch.delenv("TEST_TURN", raising=False)
     monkeypatch.setattr(rotation, "_history", lambda: ("2b", []))

@@ -102,8 +102,8 @@ class Search:
             self._starts = States(self._games, self._playout_rows, playouts, into=self._states)
         self._playouts, self._playout_steps = playouts, playout_steps
         self._arrays = {name: as_tensor(array) for name, array in self._envs.arrays.items()}
-        self._random = torch.Generator(device=self.tree.row.device).manual_seed(seed)
-        self._searches = seed
+        self.random = torch.Generator(device=self.tree.row.device).manual_seed(seed)
+        self.searches = seed
 
     @staticmethod
     def _check(envs: Simulator) -> None:
@@ -140,8 +140,8 @@ class Search:
             needs = "plays random games: give no evaluate" if self.rule == "uct" else "needs evaluate"
             raise ValueError(f"rule={self.rule!r} {needs}.")
         snapshot = roots.snapshot() if isinstance(roots, Simulator) else roots
-        self._searches += 1
-        self._envs.restore(snapshot, seed=self._searches * self._envs.num_envs)
+        self.searches += 1
+        self._envs.restore(snapshot, seed=self.searches * self._envs.num_envs)
         if self._games is not None:
             copies = {name: array.repeat(self._playouts, axis=0) for name, array in snapshot.arrays.items()}
             self._games.restore(dataclasses.replace(snapshot, arrays=copies))
@@ -168,12 +168,12 @@ class Search:
         if gumbel is not None:
             tree.gumbel.copy_(gumbel)
         elif self.rule == "gumbel":
-            uniform = torch.rand(tree.gumbel.shape, generator=self._random, device=tree.gumbel.device)
+            uniform = torch.rand(tree.gumbel.shape, generator=self.random, device=tree.gumbel.device)
             tree.gumbel.copy_(settings.gumbel_scale * -(-uniform.clamp_min(1e-20).log()).log())
 
     def _dirichlet(self, legal: Tensor) -> Tensor:
         alpha = torch.full(legal.shape, self.settings.dirichlet_alpha, device=legal.device)
-        drawn = torch._standard_gamma(alpha, generator=self._random).where(legal, 0.0)
+        drawn = torch._standard_gamma(alpha, generator=self.random).where(legal, 0.0)
         return drawn / drawn.sum(1, keepdim=True).clamp_min(1e-30)
 
     def _simulate(self, evaluate: Evaluate | None) -> None:
@@ -227,7 +227,7 @@ class Search:
         games = self._games
         assert games is not None
         self._starts.load()
-        seeds = torch.randint(2**62, (games.num_envs,), generator=self._random, device=mover.device)
+        seeds = torch.randint(2**62, (games.num_envs,), generator=self.random, device=mover.device)
         as_tensor(games.arrays["seed"]).view(torch.int64).copy_(seeds)
         for name in ("episode_return", "final_return"):
             as_tensor(games.arrays[name]).zero_()

@@ -1,9 +1,10 @@
 """What ``games_peers.py`` steps: a module for each library, with `ABOUT` and `peer(game)`.
 
 `peer` gives the cases of a game and `start(case)`, which makes a batch and returns a function that makes some steps
-of it and says how many env steps they were. Finished episodes start anew within them. A case has the batch size as
-its last entry. A library is imported in these functions only, so that `ABOUT` can be read without it. A new library
-is a new module here.
+of it and says how many env steps they were, and how many seconds of it do not count, if any: drawing legal actions in
+Python takes longer than a step. Finished episodes start anew within them. A case has the batch size as its last entry.
+A library is imported in these functions only, so that `ABOUT` can be read without it. A new library is a new module
+here.
 """
 
 from __future__ import annotations
@@ -11,13 +12,15 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import pkgutil
+import time
 from collections.abc import Callable
 from typing import Any
 
-Work = Callable[[], int]
+Work = Callable[[], "int | tuple[int, float]"]
 Case = list[Any]
 Game = dict[str, Any]
 Peer = tuple[list[Case], Callable[[Case], Work]]
+CLOCKS = {"wall": time.perf_counter, "cpu": time.process_time}
 DRAWN = 16  # random actions are drawn before, for so many steps, unless the library draws them in its own loop
 
 

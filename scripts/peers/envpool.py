@@ -1,15 +1,36 @@
-"""EnvPool. "sync": a call steps all envs; "async": half of the envs are received at a time."""
+"""EnvPool. "sync": a call steps all envs; "async": half of the envs are received at a time.
+
+Where observations have masks its actions are legal, and only its own calls count, not how they are drawn.
+"""
 
 from __future__ import annotations
 
-from . import DRAWN, About, Case, Game, Peer, Work
+from typing import Any
+
+from . import CLOCKS, DRAWN, About, Case, Game, Peer, Work
 
 ABOUT = About("EnvPool")
+
+
+def legal(mask: Any, space: Any, random: Any) -> Any:
+    """Random legal actions by masks (envs, ...) of all combinations of an action's parts, or of each part's choices."""
+    import numpy as np
+
+    ends = mask.shape[1:]
+    whole = space.shape == () or ends == tuple(space.high.astype(int) + 1)
+    rows = mask.reshape(len(mask), 1, -1) if whole else mask
+    chosen = np.where(rows, random.random(rows.shape, np.float32), -1).argmax(-1)
+    if not whole:
+        return chosen.astype(np.int32)
+    parts = np.unravel_index(chosen[:, 0], ends)
+    return (np.stack(parts, 1) if space.shape else parts[0]).astype(np.int32)
 
 
 def peer(game: Game) -> Peer:
     import envpool
     import numpy as np
+
+    clock, random = CLOCKS[game["clock"]], np.random.default_rng(0)
 
     def start(case: Case) -> Work:
         mode, envs = case
@@ -20,18 +41,29 @@ def peer(game: Game) -> Peer:
         drawn = [np.array([env.action_space.sample() for _ in range(batch)]) for _ in range(DRAWN)]
         if env.action_space.dtype.kind == "i":
             drawn = [actions.astype(np.int32) for actions in drawn]
+        seen: Any = None
         if mode == "sync":
-            env.reset()
+            seen = env.reset()[0]
         else:
             env.async_reset()
 
-        def work() -> int:
+        def work() -> tuple[int, float]:
+            nonlocal seen
+            left_out = 0.0
             for actions in drawn:
+                ids = None
+                if mode == "async":
+                    seen, *_, about = env.recv()
+                    ids = about["env_id"]
+                begun = clock()
+                if isinstance(seen, dict) and "action_mask" in seen:
+                    actions = legal(seen["action_mask"], env.action_space, random)
+                left_out += clock() - begun
                 if mode == "sync":
-                    env.step(actions)
+                    seen = env.step(actions)[0]
                 else:
-                    env.send(actions, env.recv()[4]["env_id"])
-            return DRAWN * batch
+                    env.send(actions, ids)
+            return DRAWN * batch, left_out
 
         return work
 

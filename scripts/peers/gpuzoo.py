@@ -1,4 +1,6 @@
-"""gpuzoo. "step": a call for each step, with actions drawn before; "rollout": a call for many, which draws them."""
+"""gpuzoo. "step": a call for each step, with actions drawn before, or by the game's kernel if some are illegal;
+"rollout": a call for many, which draws them.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,10 @@ def peer(game: Game) -> Peer:
 
         def step() -> int:
             for actions in drawn:
-                sim.arrays["action"][...] = actions
+                if env.action_mask:
+                    sim.random_actions()
+                else:
+                    sim.arrays["action"][...] = actions
                 sim.step()
             return DRAWN * batch
 
