@@ -16,6 +16,7 @@ from markdown_text import raw
 import gpuzoo
 from gpuzoo.core.definition import EnvDef, Layout, layout
 from gpuzoo.core.names import links
+from gpuzoo.tools.listing import agents_text
 
 MANY = 10  #: agents from which a game is for many
 #: filters: name -> its choices, in the order of the page
@@ -28,23 +29,9 @@ FILTERS = {
 ALONE = "More games"
 
 
-def plural(name: str) -> str:
-    """English plural of a group's name."""
-    return (
-        name
-        if name.endswith(("s", "deer", "melee", "prey", "ranged", "sheep"))
-        else re.sub(r"([^aeiou])y$", r"\1ie", name) + "s"
-    )
-
-
 def groups_text(env: EnvDef) -> str:
     """Groups of agents with their numbers."""
-    if env.single():
-        return "1 agent"
-    groups = env.agents(env.Config())
-    if len(groups) > 1 and set(groups.values()) == {1} and all(re.search(r"_\d+$", group) for group in groups):
-        return f"{len(groups)} agents"
-    return ", ".join(f"{count} {name if count == 1 else plural(name)}" for name, count in groups.items())
+    return agents_text(env.agents(env.Config()))
 
 
 def summary(env: EnvDef) -> str:

@@ -23,7 +23,7 @@ from gymnasium import spaces
 from markdown_text import by_group, number, table, write
 
 import gpuzoo
-from gpuzoo.core.definition import EnvDef, config_types, layout
+from gpuzoo.core.definition import EnvDef, config_types, layout, resolve_fields
 from gpuzoo.core.dialect import inline_includes
 from gpuzoo.core.names import Part, action_parts, links, observation_parts
 
@@ -128,14 +128,29 @@ def _parameters(env: EnvDef) -> str:
     )
 
 
+def _shape(declared: tuple[int | str, ...], sizes: tuple[int, ...]) -> str:
+    """A field's shape: its declared names, and their sizes with the default parameters."""
+    if not declared:
+        return "one value"
+    return " by ".join(str(n) if name == n else f"{n} ({name})" for name, n in zip(declared, sizes, strict=True))
+
+
 def _state(env: EnvDef) -> str:
-    rows = []
-    for name, field in env.fields(env.Config()).items():
+    cfg, rows = env.Config(), []
+    resolved = resolve_fields(env, cfg, layout(env, cfg))
+    for name, field in env.fields(cfg).items():
         if field.scratch:
             continue
-        shape = "one value" if field.shape == () else " by ".join(map(str, field.shape))
+        shape = _shape(field.shape, resolved[name].sizes)
         rows.append([f"`{name}`", field.dtype, shape, field.doc])
     return table(["field", "dtype", "shape", "meaning"], rows)
+
+
+def _order(env: EnvDef) -> str:
+    """How several agents act."""
+    if env.turn is not None:
+        return f"in turns; the field `{env.turn}` says who"
+    return "" if env.single() else "all at once"
 
 
 def _facts(env: EnvDef) -> str:
@@ -145,7 +160,7 @@ def _facts(env: EnvDef) -> str:
     rows = [
         ["id in Gymnasium and PettingZoo", f"`gpuzoo/{env.id}`"],
         ["agents", gallery.groups_text(env) + (f", {env.interaction}" if env.interaction else "")],
-        ["they act", "all at once" if env.turn is None else f"in turns; the field `{env.turn}` says who"],
+        ["they act", _order(env)],
         ["observation", by_group({g: space_text(s) for g, s in lay.observation_spaces.items()})],
         ["action", by_group({g: space_text(s) for g, s in lay.action_spaces.items()})],
         ["action mask", f"{lay.mask_size} entries" if env.action_mask else "none"],
@@ -305,7 +320,8 @@ def _page(env: EnvDef, shot: films.Shots, results: str) -> str:
                 "## Parameters",
                 _parameters(env),
                 "## State",
-                "What `state()` returns and `set_state()` takes, with the envs along the first axis.",
+                "`state()` returns these arrays and `set_state()` takes them, with the envs along the first axis. "
+                "Sizes are those of the default parameters.",
                 _state(env),
                 "## Exactness",
                 _exact(env),

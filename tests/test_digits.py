@@ -83,7 +83,7 @@ def test_what_is_wrong_with_a_path_is_said(tmp_path, pictures):
     refused(tmp_path, FileNotFoundError, "there is neither train-images-idx3-ubyte nor")
     file = tmp_path / "train-images-idx3-ubyte"
     file.write_bytes(idx(images)[:-1])
-    refused(tmp_path, ValueError, "is not whole")
+    refused(tmp_path, ValueError, "is not a complete idx file")
     path = tmp_path / "text.npz"
     path.write_text("no archive")
     refused(path, ValueError, "neither a folder nor an .npz file")

@@ -34,7 +34,7 @@ def test_the_state_is_what_one_agent_observes(team):
     """Same bits, whoever has which joint; all agents have the same reward, and end together."""
     cfg = team.Config()
     one = team.robot()
-    joints = (team.actuators or team.joints).split()
+    joints = team.actuators_of(cfg)
     torques = np.random.default_rng(0).uniform(-1.5, 1.5, (25, 20, len(joints))).astype(np.float32)
     parts = team.partition(cfg)
     width = layout(team, cfg).action_size

@@ -7,10 +7,12 @@ import platform
 import re
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
 from toys.rafts import OneRafts, Rafts
+from toys.spinner import OneSpinner, Spinner
 from toys.swings import OneSwings, Swings
 
 import gpuzoo
@@ -24,7 +26,7 @@ from gpuzoo.testing import check_env
 from gpuzoo.testing.tools import assert_same, read
 from gpuzoo.tools.doctor_game import examine
 
-TWINS = [(Swings, OneSwings), (Rafts, OneRafts)]
+TWINS = [(Swings, OneSwings), (Rafts, OneRafts), (Spinner, OneSpinner)]
 ENVS = 37  # no multiple of any width
 
 
@@ -84,7 +86,7 @@ def test_bits_are_those_of_ordinary_rules(toy, twin, kind):
 
 
 @pytest.mark.one_case
-@pytest.mark.parametrize(("toy", "twin"), TWINS)
+@pytest.mark.parametrize(("toy", "twin"), TWINS[:2])
 def test_agents_that_were_written_dead_stay_so(toy, twin):
     """`set_state` may end an agent's part; the flags are those of ordinary rules."""
     found = []
@@ -99,6 +101,14 @@ def test_agents_that_were_written_dead_stay_so(toy, twin):
             sim.step()
         found.append(read(sim))
     assert_same("ordinary and packed rules", *found)
+
+
+def test_the_game_of_the_page_is_a_tested_one():
+    page = (Path(__file__).parents[1] / "docs" / "dialect.md").read_text()
+    declaration = Path(__file__).with_name("toys") / "spinner.py"
+    shown = re.search(r"from __future__.*(?=\n\n\nclass OneSpinner)", declaration.read_text(), re.DOTALL)
+    assert f"\n\n{shown[0]}\n```" in page
+    assert f"```cpp\n{Spinner.source().read_text()}```" in page
 
 
 @pytest.mark.one_case

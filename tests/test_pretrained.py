@@ -108,7 +108,7 @@ def test_a_game_without_pretrained_agents_is_refused_with_a_sentence(untrained: 
     with pytest.raises(ValueError, match=r"no pretrained agents for Glide-v0.* CartPole-v1, "):
         pretrained(untrained)
     asked = play("MatrixGame-v0", "--pretrained", "--checkpoint", "a.safetensors", status=2).stderr
-    assert "--pretrained or --checkpoint a.safetensors? Give one of them." in asked
+    assert "give either --pretrained or --checkpoint a.safetensors, not both." in asked
 
 
 def test_what_is_written_plays_as_the_run_it_comes_from(tmp_path: Path) -> None:

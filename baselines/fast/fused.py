@@ -69,7 +69,9 @@ def _scan(x: Tensor, weights: Sequence[Tensor], biases: Sequence[Tensor]) -> tup
     if x.dim() != 3:
         raise ValueError(f"x must be (members, rows, inputs), not {tuple(x.shape)}.")
     if not weights or len(weights) != len(biases):
-        raise ValueError(f"mlp takes one bias per weight, of one layer or more: {len(weights)} and {len(biases)} came.")
+        raise ValueError(
+            f"mlp takes at least one layer, and one bias per weight, not {len(weights)} and {len(biases)}."
+        )
     members, _, n = x.shape
     shape = [n]
     served = len(weights) <= MAX_LAYERS and _serves(x) and not torch.is_autocast_enabled("cpu")

@@ -75,7 +75,7 @@ def load(path: str | os.PathLike[str], device: torch.device | str = "cpu") -> tu
             tensors = deserialize(file.read())
         if isinstance(told, dict) and told.get("format") == FORMAT:
             if told.pop("sha256", None) != _checksum(told, tensors):
-                raise ValueError("its checksum is another one")
+                raise ValueError("its checksum does not match")
             return {name: x.to(device) for name, x in tensors.items()}, dict(told["about"])
     except OSError as error:
         raise ValueError(f"cannot read the checkpoint {path}: {error.strerror or error}.") from error

@@ -93,7 +93,9 @@ def _check_sizes(form: Mapping[str, Any], weights: Mapping[str, Tensor], members
     channels = form["channels"] if image and form["encoder"] != "mlp" else []
     for sizes in (form["hidden"], channels, [form["memory"]] * 2, [form["state_size"]], [form["seats"]]):
         if max((a * b for a, b in itertools.pairwise([1, *sizes])), default=0) > numbers:
-            raise ValueError(f"{file} was changed: its weights, {numbers} numbers, do not have the form {dict(form)}.")
+            raise ValueError(
+                f"{file} was changed: its weights, {numbers} numbers, do not have the shapes {dict(form)}."
+            )
 
 
 def fill(policy: Policy, weights: Mapping[str, Tensor], file: str) -> None:
@@ -105,4 +107,4 @@ def fill(policy: Policy, weights: Mapping[str, Tensor], file: str) -> None:
     try:
         policy.load_state_dict(weights)
     except (RuntimeError, TypeError) as error:
-        raise ValueError(f"{file} was changed: its weights do not have the form that it tells.") from error
+        raise ValueError(f"{file} was changed: its weights do not have the shapes that its header states.") from error

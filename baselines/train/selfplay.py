@@ -171,7 +171,7 @@ class SelfPlay:
         iterations, counts = (found.get(f"{prefix}{name}", empty) for name in ("iterations", "counts"))
         count = len(iterations) if iterations.ndim == 1 else 0
         if not 1 <= count <= SNAPSHOTS or counts.shape != (2,) or counts.min() < 1 or iterations.min() < 0:
-            raise ValueError(f"the checkpoint {path} cannot go on: it says nothing possible of its past selves.")
+            raise ValueError(f"the checkpoint {path} cannot go on: its record of past selves is damaged.")
         past = {f"{prefix}past/{k}": x.expand(count, *x.shape) for k, x in self.past[0][1].items()}
         return {**past, f"{prefix}iterations": torch.zeros(count, dtype=torch.int64)}
 

@@ -255,7 +255,7 @@ class EnvDef:
         return ""
 
     def infos(self, cfg: Any, state: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Infos about the state, for an interface with ``infos=True``: name -> (num_envs,).
+        """Infos about the state, for an interface with ``infos=True``: name -> (num_envs, ...).
 
         Args:
             cfg: the configuration.

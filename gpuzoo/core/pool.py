@@ -177,7 +177,7 @@ class HostQueue:
         self._c_send, self._c_receive = self._c["send"], self._c["receive"]
         self._queue = self._c["new"]((ctypes.c_longlong * len(words))(*words))
         if self._queue is None:
-            raise MemoryError("no memory for the pool.")
+            raise MemoryError("no memory is left for the pool.")
         self._memory = simulator._owned  # lives as long as the threads that write to it
         self.usable = True
         _queues.add(self)

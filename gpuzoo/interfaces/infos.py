@@ -27,7 +27,7 @@ class _Fields(Mapping[str, Any]):
 
 
 def own_infos(simulator: Simulator, read: Callable[[Any], Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The infos of all envs, (num_envs,) each: of their state, and of their last step.
+    """The infos of all envs, (num_envs, ...) each: of their state, and of their last step.
 
     Args:
         simulator: the batch.
@@ -39,6 +39,7 @@ def own_infos(simulator: Simulator, read: Callable[[Any], Any]) -> tuple[dict[st
 
 
 def infos_of_one(simulator: Simulator, stepped: bool) -> dict[str, Any]:
-    """The infos of a simulator's only env, as numbers; those of the last step if there was one."""
+    """The infos of a simulator's only env, as numbers or arrays; those of the last step if there was one."""
     state, step = own_infos(simulator, simulator.backend.to_numpy)
-    return {name: x[0].item() for name, x in (state | (step if stepped else {})).items()}
+    found = state | (step if stepped else {})
+    return {name: x[0].copy() if x.ndim > 1 else x[0].item() for name, x in found.items()}

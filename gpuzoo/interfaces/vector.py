@@ -72,7 +72,7 @@ class VectorEnv(BatchAttributes, gymnasium.vector.VectorEnv[Any, Any, Any]):
             RecordEpisodeStatistics does the same, and refuses envs that already do it.)
         masks: where to put a game's action masks: into the ``"observation"``, which becomes a dictionary, or into
             ``"info"`` as ``action_mask``, (num_envs, choices) int8.
-        infos: adds the game's own infos, such as the parts of a robot's reward, (num_envs,) each. In same-step mode
+        infos: adds the game's own infos, such as the parts of a robot's reward, (num_envs, ...) each. In same-step mode
             those of an episode's last step are lost.
         render_mode: ``"rgb_array"``, ``"rgb_array_list"`` (the pictures since the last `render`) or None.
         max_episode_steps: time limit; None or -1 means none.
@@ -420,11 +420,12 @@ class VectorEnv(BatchAttributes, gymnasium.vector.VectorEnv[Any, Any, Any]):
     def _by_row(self, array: Any) -> Any:
         """A value of each env for each of its rows, in memory of its own."""
         if self._output == "torch":
-            return array.repeat_interleave(self._count)
+            return array.repeat_interleave(self._count, 0)
         if self._output == "numpy":
-            return array.repeat(self._count)
+            return array.repeat(self._count, 0)
         xp, backend = self.simulator.xp, self.simulator.backend
-        return backend.copied(xp.broadcast_to(array[:, None], (len(array), self._count))).reshape(-1)
+        rows = xp.broadcast_to(array[:, None], (len(array), self._count, *array.shape[1:]))
+        return backend.copied(rows).reshape(len(array) * self._count, *array.shape[1:])
 
     def _infos(self, terminations: Any, truncations: Any) -> dict[str, Any]:
         infos = self._infos_of_rows()

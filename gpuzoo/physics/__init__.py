@@ -6,10 +6,11 @@ One module per stage, in the order of MuJoCo's documentation, chapter "Computati
     kinematics   frames of bodies, motion axes, velocities
     inertia      composite inertia, the mass matrix and its factorisation
     bias         forces of gravity and of velocity (recursive Newton-Euler)
+    tendon       lengths of tendons and their Jacobians
     passive      springs, dampers, fluid
     actuation    from controls to forces
     collision    where geoms touch
-    constraint   impedance, reference accelerations, joint limits
+    constraint   impedance, reference accelerations, limits of joints and tendons
     contact      which contacts share their code, and which are listed; `group`: their constraints
     solver       Newton's method with line search
     integrator   Euler with implicit damping, RK4

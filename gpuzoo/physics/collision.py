@@ -54,14 +54,16 @@ class Touch:
 
 
 def pairs(m: Model) -> Iterator[tuple[int, int]]:
-    """Pairs of geoms that may touch: by their masks, and not of one body or of parent and child."""
+    """Pairs of geoms that may touch: by their masks, and not of one body, parent and child, or excluded bodies."""
+    excluded = {*m.exclude_signature.tolist()}
     parent = m.body_weldid[m.body_parentid[m.body_weldid]]
     for g in range(len(m.geom_type)):
         for f in range(g):
             a, b = (int(m.body_weldid[m.geom_bodyid[x]]) for x in (f, g))
             masks = m.geom_contype[f] & m.geom_conaffinity[g] or m.geom_contype[g] & m.geom_conaffinity[f]
             related = a and b and (a == parent[b] or b == parent[a])
-            if masks and a != b and not related:
+            first, second = sorted(int(m.geom_bodyid[x]) for x in (f, g))
+            if masks and a != b and not related and (first << 16) + second not in excluded:
                 yield (g, f) if m.geom_type[f] > m.geom_type[g] else (f, g)
 
 

@@ -1,4 +1,4 @@
-"""Impedance and reference accelerations of constraints, limits and friction of joints (``mj_makeConstraint``)."""
+"""Constraints of joints and tendons: limits, friction, impedance, reference accelerations (``mj_makeConstraint``)."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Protocol
 
 from gpuzoo.physics.expressions import Array, Expr, Number, Trace
 from gpuzoo.physics.model import HINGE, SLIDE, Model
+from gpuzoo.physics.tendon import Tendon
 
 _MINIMP, _MAXIMP, _MINVAL = 0.0001, 0.9999, 1e-15  # mjMINIMP, mjMAXIMP, mjMINVAL
 
@@ -53,23 +54,23 @@ def reference(solref: Array, solimp: Array, timestep: float) -> tuple[float, flo
 
 
 class Row(Protocol):
-    """A constraint of one degree of freedom.
+    """A constraint of one number: a joint's position, or a tendon's length.
 
     Attributes:
-        dof: the degree of freedom.
+        columns: its Jacobian, by degrees of freedom.
+        unit: whether that is 1 or -1 of a joint.
         hit: where it can act; None: everywhere.
         weight: 1 / R, its inverse regularisation (``efc_D``).
-        sign: its Jacobian, 1 or -1.
         offset: less its reference acceleration (``-efc_aref``).
         masks: how many masks say in which piece of its cost it is.
     """
 
-    dof: int
+    columns: dict[int, Number]
     hit: Expr | None
     weight: Number
-    sign: Number
     offset: Number
     masks: int
+    unit: bool
 
     def active(self, t: Trace, row: Number) -> list[Expr]:
         """The masks at a residual."""
@@ -83,16 +84,16 @@ class Row(Protocol):
 
 @dataclasses.dataclass
 class Limit:
-    """A joint's limit; only the nearer one of its two sides can be violated.
+    """A limit; only the nearer one of its two sides can be violated.
 
-    Its ``weight`` is 0 where it is not; its ``sign`` is 1 at the lower side, -1 at the upper one.
+    Its ``weight`` is 0 where it is not; at the upper side its Jacobian has the other sign.
     """
 
-    dof: int
+    columns: dict[int, Number]
     hit: Expr | None
     weight: Number
-    sign: Number
     offset: Number
+    unit: bool
     masks: int = 1
 
     def active(self, t: Trace, row: Number) -> list[Expr]:
@@ -113,13 +114,13 @@ class Limit:
 class FrictionLoss:
     """Dry friction of a joint: a force against its motion, which stops growing at a residual of ``bound``."""
 
-    dof: int
+    columns: dict[int, Number]
     weight: Number
     offset: Number
     bound: Number
     hit: Expr | None = None
-    sign: Number = 1.0
     masks: int = 2
+    unit: bool = True
 
     def active(self, t: Trace, row: Number) -> list[Expr]:
         """See `Row`."""
@@ -143,7 +144,7 @@ def friction_losses(t: Trace, m: Model, qvel: list[Number]) -> list[FrictionLoss
             assert isinstance(imp, float)
             _, damping = reference(m.dof_solref[d], m.dof_solimp[d], m.opt_timestep)
             weight = imp / ((1.0 - imp) * m.dof_weight(d))
-            out.append(FrictionLoss(d, weight, qvel[d] * damping, float(loss) / weight))
+            out.append(FrictionLoss({d: 1.0}, weight, qvel[d] * damping, float(loss) / weight))
     return out
 
 
@@ -161,11 +162,48 @@ def limits(t: Trace, m: Model, qpos: list[Number], qvel: list[Number]) -> list[L
         if m.jnt_type[j] not in (SLIDE, HINGE) or high - low < 2.0 * margin:
             raise ValueError(f"not supported: the limit of joint {m.called('jnt', j)}.")
         d, x = int(m.jnt_dofadr[j]), qpos[m.jnt_qposadr[j]]
-        above, below = x - low, high - x
-        depth, sign = margin - t.min(above, below), t.select(t.less(above, below), 1.0, -1.0)
-        hit = t.less(0.0, depth)
-        imp = impedance(t, depth, m.jnt_solimp[j])
-        k, b = reference(m.jnt_solref[j], m.jnt_solimp[j], m.opt_timestep)
-        weight = t.select(hit, imp / ((1.0 - imp) * m.dof_weight(d)), 0.0)
-        out.append(Limit(d, hit, weight, sign, sign * qvel[d] * b - depth * imp * k))
+        found = Tendon(x, {d: 1.0})
+        out.append(_limit(t, m, found, qvel, (low, high, margin), (m.jnt_solref[j], m.jnt_solimp[j]), m.dof_weight(d)))
     return out
+
+
+def tendon_limits(t: Trace, m: Model, tendons: dict[int, Tendon], qvel: list[Number]) -> list[Limit]:
+    """All limits of tendons.
+
+    Raises:
+        ValueError: both sides of a limit may be violated at once.
+    """
+    out = []
+    for i, found in tendons.items():
+        if m.tendon_limited[i]:
+            (low, high), margin = map(float, m.tendon_range[i]), float(m.tendon_margin[i])
+            if high - low < 2.0 * margin:
+                raise ValueError(f"not supported: the limit of tendon {m.called('tendon', i)}.")
+            solver = m.tendon_solref_lim[i], m.tendon_solimp_lim[i]
+            out.append(_limit(t, m, found, qvel, (low, high, margin), solver, m.tendon_weight(i)))
+    return out
+
+
+def _limit(
+    t: Trace,
+    m: Model,
+    found: Tendon,
+    qvel: list[Number],
+    bounds: tuple[float, float, float],
+    solver: tuple[Array, Array],
+    invweight: Number,
+) -> Limit:
+    """A limit of a length, whose ``bounds`` are the lower and the upper one and the margin."""
+    low, high, margin = bounds
+    above, below = found.length - low, high - found.length
+    depth, sign = margin - t.min(above, below), t.select(t.less(above, below), 1.0, -1.0)
+    hit = t.less(0.0, depth)
+    imp = impedance(t, depth, solver[1])
+    k, b = reference(*solver, m.opt_timestep)
+    # MuJoCo's weight is 1e15 where nothing moves the length in the model's own position: the limit is hard.
+    hard = isinstance(invweight, float) and invweight < _MINVAL
+    weight = t.select(hit, t.read("num(Physics::HARD)") if hard else imp / ((1.0 - imp) * invweight), 0.0)
+    columns = {d: sign * entry for d, entry in found.columns.items()}
+    return Limit(
+        columns, hit, weight, sign * found.across(qvel) * b - depth * imp * k, [*found.columns.values()] == [1.0]
+    )

@@ -10,9 +10,11 @@ import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from gpuzoo.physics.actuation import actuator_damping, actuator_forces
 from gpuzoo.physics.bias import bias_forces
-from gpuzoo.physics.constraint import Row, friction_losses, limits
+from gpuzoo.physics.constraint import Row, friction_losses, limits, tendon_limits
 from gpuzoo.physics.contact import Contacts
 from gpuzoo.physics.expressions import Number, Trace, Variable
 from gpuzoo.physics.inertia import Sparse, factor, inertias, mass_matrix
@@ -21,6 +23,7 @@ from gpuzoo.physics.kinematics import Kinematics, kinematics
 from gpuzoo.physics.model import IMPLICITFAST, RK4, Factors, Model
 from gpuzoo.physics.passive import fluid_damping, passive_forces
 from gpuzoo.physics.solver import Problem, Solver
+from gpuzoo.physics.tendon import tendon
 from gpuzoo.physics.watched import Evaluation, place, sizes, write
 from gpuzoo.physics.weights import needed, weights
 
@@ -30,6 +33,7 @@ struct Physics {{
   static constexpr int NQ = {nq}, NV = {nv}, NU = {nu};
   static constexpr Real TIMESTEP = {timestep!r};
   static constexpr Real CROSSING = sizeof(Real) == 4 ? 1e-6 : 1e-13;  // distance of axes that counts as none
+  static constexpr Real HARD = sizeof(Real) == 4 ? {hard};  // a weight that is off by the root of an ulp
   Vec qpos[NQ], qvel[NV], qacc[NV];  // qacc: where the solver starts (qacc_warmstart)
   bool watched = true;               // whether what follows is read before the next step
 {watched}{varied}}};
@@ -50,7 +54,8 @@ def generate(
         watch: quantities that rules read, as of the last evaluation of the dynamics, which is where MuJoCo's `mjData`
             has them after a step: ``"xpos fingertip"``, ``"subtree_com torso"`` (of a body), ``"site_xpos tip"``,
             ``"qfrc_constraint slider"`` (of a joint); ``"cinert"``, ``"cvel"``, ``"cfrc_ext"`` (of all bodies),
-            ``"qfrc_actuator"``. They are members of ``Physics`` with these names, ``xpos_fingertip[3]``.
+            ``"qfrc_actuator"``; ``"ten_j rope"`` (a tendon's Jacobian), ``"ten_length"``, ``"ten_velocity"`` (of all
+            tendons). They are members of ``Physics`` with these names, ``xpos_fingertip[3]``.
         vary: names of `model.FACTORS` that differ from env to env: members of ``Physics``, to be set before a step.
             Then ``physics_derive(state)`` computes what follows from them.
         look: whether there is also ``physics_look(state)``, which sees the places that are watched, without a step.
@@ -60,6 +65,7 @@ def generate(
         ValueError: something of the model is not supported; the message names it.
     """
     watched = [(words.replace(" ", "_"), size) for words, size in sizes(m, watch).items()]
+    mass = float(m.body_mass.sum()) or 1.0
     headers = (Path(__file__).with_name(name) for name in ("words.cuh", "matrix.cuh"))
     head = "".join(path.read_text(encoding="utf-8") for path in headers) + _HEAD.format(
         source=m.source,
@@ -69,8 +75,10 @@ def generate(
         nu=m.nu,
         timestep=m.opt_timestep,
         watched="".join(f"  Vec {name}[{size}];\n" for name, size in watched),
+        hard=f"{mass * 1e3!r} : {mass * 2e7!r}",
         varied="".join(f"  Vec {name};\n" for name in vary)
-        + (f"  Vec body_weight[{m.nbody}], dof_weight[{m.nv}];\n" if "mass" in vary else ""),
+        + (f"  Vec body_weight[{m.nbody}], dof_weight[{m.nv}];\n" if "mass" in vary else "")
+        + (f"  Vec tendon_weight[{m.ntendon}];\n" if "mass" in vary and m.tendon_limited.any() else ""),
     )
     runge_kutta = m.opt_integrator == RK4
     text = _accelerations(m, watch, vary) if runge_kutta or evaluate else ""
@@ -105,6 +113,7 @@ def _varied(t: Trace, m: Model, vary: tuple[str, ...], derived: bool = True) -> 
     found: dict[str, Any] = {name: t.read(f"s.{name}") for name in vary}
     if "mass" in vary and derived:
         bodies, dofs = needed(m)
+        found["tendon_invweight0"] = {int(i): t.read(f"s.tendon_weight[{i}]") for i in np.flatnonzero(m.tendon_limited)}
         found["body_invweight0"] = {b: t.read(f"s.body_weight[{b}]") for b in bodies}
         found["dof_invweight0"] = {d: t.read(f"s.dof_weight[{d}]") for d in dofs}
     return m.scaled(Factors(**found))
@@ -114,8 +123,8 @@ def _derive(m: Model, vary: tuple[str, ...]) -> str:
     """Computes what follows from masses."""
     t = Trace()
     if "mass" in vary:
-        bodies, dofs = weights(t, _varied(t, m, ("mass",), derived=False))
-        for array, found in (("body", bodies), ("dof", dofs)):
+        derived = weights(t, _varied(t, m, ("mass",), derived=False))
+        for array, found in zip(("body", "dof", "tendon"), derived, strict=True):
             for i, x in found.items():
                 t.write(f"s.{array}_weight[{i}] = {t.name(x)};")
     return _function(t, "GZ_SELDOM void physics_derive(Physics &s)")
@@ -163,13 +172,15 @@ def _forward(
     inertia = inertias(m, k)
     mass = mass_matrix(m, k.cdof, inertia)
     motors = actuator_forces(t, m, qpos, qvel, ctrl)
-    parts = (bias_forces(m, k, inertia), passive_forces(t, m, k, qpos, qvel), motors)
+    pulling = (m.tendon_limited != 0) | (m.tendon_stiffness != 0.0)
+    tendons = {int(i): tendon(t, m, k, qpos, int(i)) for i in np.flatnonzero(pulling)}
+    parts = (bias_forces(m, k, inertia), passive_forces(t, m, k, qpos, qvel, tendons), motors)
     smooth = [passive + actuator - bias for bias, passive, actuator in zip(*parts, strict=True)]
-    rows: list[Row] = [*limits(t, m, qpos, qvel), *friction_losses(t, m, qvel)]
+    rows: list[Row] = [*limits(t, m, qpos, qvel), *tendon_limits(t, m, tendons, qvel), *friction_losses(t, m, qvel)]
     contacts = Contacts(t, m, k, qvel, [x.get() for x in warm])
     solver = Solver(t, m, Problem(k.cdof, mass, smooth, rows, contacts, contacts.detect()))
     solver.write(warm, "cfrc_ext" in watch)
-    write(t, m, watch, Evaluation(k, motors, solver))
+    write(t, m, watch, Evaluation(k, qpos, qvel, motors, solver))
     return k, mass, smooth, solver
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from gpuzoo.physics.collision import Touch
 from gpuzoo.physics.constraint import impedance, reference
 from gpuzoo.physics.expressions import Array, Expr, Number, Trace, constants, dot, zeros
-from gpuzoo.physics.model import Model
+from gpuzoo.physics.kinematics import between
 from gpuzoo.physics.shapes import Nearest
 from gpuzoo.physics.spatial import cross, join, velocity_at, wrench
 
@@ -60,7 +60,7 @@ class Group:
         self._kept: dict[str, Number | str] = {}
         m = contacts.model
         #: of each member: the degrees of freedom that move only one of its bodies, and which
-        self.chains = [_between(m, *touch.bodies) for touch in self.members]
+        self.chains = [between(m, *touch.bodies) for touch in self.members]
 
     @property
     def touch(self) -> Touch:
@@ -265,12 +265,6 @@ class Group:
 def _coefficient(tangent: int) -> str:
     """The number that has the coefficient of friction along a tangent."""
     return ("friction", "friction", "friction_spin", "friction_roll", "friction_roll")[tangent]
-
-
-def _between(m: Model, first: int, second: int) -> list[tuple[int, float]]:
-    """The degrees of freedom that move one body and not the other, and which: -1 the first, 1 the second."""
-    chains = [{*m.body_chain[b]} for b in (first, second)]
-    return sorted([*((d, -1.0) for d in chains[0] - chains[1]), *((d, 1.0) for d in chains[1] - chains[0])])
 
 
 def _tangents(t: Trace, normal: Array, axis: Array | None) -> list[Array]:

@@ -67,6 +67,12 @@ def _above(m: Model, body: int) -> list[int]:
     return out
 
 
+def between(m: Model, first: int, second: int) -> list[tuple[int, float]]:
+    """The degrees of freedom that move one body and not the other, and which: -1 the first, 1 the second."""
+    chains = [{*m.body_chain[b]} for b in (first, second)]
+    return sorted([*((d, -1.0) for d in chains[0] - chains[1]), *((d, 1.0) for d in chains[1] - chains[0])])
+
+
 def unit_quaternion(t: Trace, quaternion: list[Number]) -> list[Number]:
     """A quaternion of length one in the direction of the given one."""
     scale = 1.0 / t.sqrt(dot(quaternion, quaternion))

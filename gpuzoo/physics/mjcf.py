@@ -24,6 +24,8 @@ from gpuzoo.physics.model import (
     HINGE,
     IMPLICITFAST,
     NO_BIAS,
+    OF_JOINT,
+    OF_SITE,
     PLANE,
     RK4,
     SLIDE,
@@ -31,13 +33,22 @@ from gpuzoo.physics.model import (
     Model,
 )
 
-_NAMED = {"body": "nbody", "jnt": "njnt", "geom": "ngeom", "site": "nsite", "actuator": "nu"}
+_NAMED = {"body": "nbody", "jnt": "njnt", "geom": "ngeom", "site": "nsite", "actuator": "nu", "tendon": "ntendon"}
 
 
 def _of_joints(m: Any, name: str) -> Any:
     """What is given for each degree of freedom, for each joint."""
     found = np.zeros(m.njnt, bool)
     found[m.dof_jntid[np.unique(np.nonzero(getattr(m, name, np.zeros(m.nv)))[0])]] = True
+    return found
+
+
+def _wrapped(m: Any) -> Any:
+    """Which tendons pull, and are neither sums of joints nor straight lines between sites."""
+    found = np.zeros(m.ntendon, bool)
+    for i in np.flatnonzero(m.tendon_limited | (m.tendon_stiffness != 0)):
+        kinds = {*m.wrap_type[m.tendon_adr[i] : m.tendon_adr[i] + m.tendon_num[i]].tolist()}
+        found[i] = kinds not in ({OF_JOINT}, {OF_SITE})
     return found
 
 
@@ -49,7 +60,6 @@ def unsupported(m: Any) -> Iterator[str]:
         "nflex": "flexes",
         "nplugin": "plugins",
         "npair": "contact pairs given one by one",
-        "nexclude": "excluded pairs of bodies",
     }.items():
         if getattr(m, count, 0):
             yield what
@@ -60,9 +70,12 @@ def unsupported(m: Any) -> Iterator[str]:
         ("body", "gravity compensation of body", m.body_gravcomp),
         ("joint", "polynomial damping of joint", _of_joints(m, "dof_dampingpoly")),
         ("joint", "a polynomial spring of joint", getattr(m, "jnt_stiffnesspoly", 0)),
+        ("joint", "a yielding spring of joint", getattr(m, "jnt_springyield", 0)),
         ("joint", "a limit of actuator forces at joint", m.jnt_actfrclimited),
-        ("tendon", "a limit of tendon", m.tendon_limited),
-        ("tendon", "a spring of tendon", m.tendon_stiffness),
+        ("tendon", "pulleys or geoms of tendon", _wrapped(m)),
+        ("tendon", "a polynomial spring of tendon", getattr(m, "tendon_stiffnesspoly", 0)),
+        ("tendon", "a yielding spring of tendon", getattr(m, "tendon_springyield", 0)),
+        ("tendon", "a limit of actuator forces at tendon", m.tendon_actfrclimited),
         ("tendon", "a damper of tendon", m.tendon_damping),
         ("tendon", "friction loss of tendon", m.tendon_frictionloss),
         ("tendon", "armature of tendon", getattr(m, "tendon_armature", 0)),

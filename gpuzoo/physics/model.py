@@ -21,6 +21,7 @@ PLANE, SPHERE, CAPSULE, CYLINDER, BOX = 0, 2, 3, 5, 6
 FREE, BALL, SLIDE, HINGE = 0, 1, 2, 3
 EULER, RK4, IMPLICIT, IMPLICITFAST = 0, 1, 2, 3
 NO_BIAS, AFFINE_BIAS = 0, 1
+OF_JOINT, OF_SITE = 1, 3  # parts of tendons
 
 
 #: what may differ from env to env
@@ -41,6 +42,7 @@ class Factors:
         body_invweight0: what the masses make of ``body_invweight0[:, 0]``, of the bodies that need it; None: the
             model's own.
         dof_invweight0: likewise, of degrees of freedom.
+        tendon_invweight0: likewise, of tendons.
     """
 
     gravity: Number = 1.0
@@ -51,6 +53,7 @@ class Factors:
     size: Number = 1.0
     body_invweight0: dict[int, Number] | None = None
     dof_invweight0: dict[int, Number] | None = None
+    tendon_invweight0: dict[int, Number] | None = None
 
 
 _ONES = Factors()
@@ -61,7 +64,8 @@ class Model:
     """What the generator reads of ``MjModel``. Fields have the names and shapes of MuJoCo's.
 
     Those of ``MjModel.opt`` begin with ``opt_``. ``<kind>_names`` are the names of bodies, joints, geoms, sites and
-    actuators, empty where there is none. ``source`` says where the MJCF comes from, ``version`` which MuJoCo compiled
+    actuators, empty where there is none. Fields with defaults are empty in most models, and then not in their files.
+    ``source`` says where the MJCF comes from, ``version`` which MuJoCo compiled
     it.
     """
 
@@ -140,6 +144,21 @@ class Model:
     actuator_ctrlrange: Floats
     actuator_forcelimited: Ints
     actuator_forcerange: Floats
+    exclude_signature: Ints = dataclasses.field(default_factory=lambda: _ints([]))
+    tendon_names: tuple[str, ...] = ()
+    tendon_adr: Ints = dataclasses.field(default_factory=lambda: _ints([]))
+    tendon_num: Ints = dataclasses.field(default_factory=lambda: _ints([]))
+    tendon_limited: Ints = dataclasses.field(default_factory=lambda: _ints([]))
+    tendon_range: Floats = dataclasses.field(default_factory=lambda: _floats([]))
+    tendon_margin: Floats = dataclasses.field(default_factory=lambda: _floats([]))
+    tendon_stiffness: Floats = dataclasses.field(default_factory=lambda: _floats([]))
+    tendon_lengthspring: Floats = dataclasses.field(default_factory=lambda: _floats([]))
+    tendon_solref_lim: Floats = dataclasses.field(default_factory=lambda: _floats([]))
+    tendon_solimp_lim: Floats = dataclasses.field(default_factory=lambda: _floats([]))
+    tendon_invweight0: Floats = dataclasses.field(default_factory=lambda: _floats([]))
+    wrap_type: Ints = dataclasses.field(default_factory=lambda: _ints([]))
+    wrap_objid: Ints = dataclasses.field(default_factory=lambda: _ints([]))
+    wrap_prm: Floats = dataclasses.field(default_factory=lambda: _floats([]))
 
     @property
     def nq(self) -> int:
@@ -155,6 +174,11 @@ class Model:
     def nu(self) -> int:
         """Controls."""
         return len(self.actuator_trnid)
+
+    @property
+    def ntendon(self) -> int:
+        """Tendons."""
+        return len(self.tendon_names)
 
     @property
     def nbody(self) -> int:
@@ -186,6 +210,11 @@ class Model:
         """``body_invweight0[body, 0]``."""
         own = self.factors.body_invweight0
         return float(self.body_invweight0[body, 0]) if own is None or not self.body_weldid[body] else own[body]
+
+    def tendon_weight(self, tendon: int) -> Number:
+        """``tendon_invweight0[tendon]``."""
+        own = self.factors.tendon_invweight0
+        return float(self.tendon_invweight0[tendon]) if own is None else own[tendon]
 
     def dof_weight(self, dof: int) -> Number:
         """``dof_invweight0[dof]``."""
@@ -228,6 +257,9 @@ class Model:
             field.name: value.tolist() if isinstance(value := getattr(self, field.name), np.ndarray) else value
             for field in dataclasses.fields(self)
         }
+        # Of a field that must be given, both are `dataclasses.MISSING`.
+        optional = {f.name for f in dataclasses.fields(self) if f.default is not f.default_factory}
+        values = {name: value for name, value in values.items() if name not in optional or len(value)}
         lines = [f"  {json.dumps(name)}: {json.dumps(value)}" for name, value in values.items()]
         return "{\n" + ",\n".join(lines) + "\n}\n"
 

@@ -12,11 +12,14 @@ from gpuzoo.physics.inertia import Sparse, composite
 from gpuzoo.physics.kinematics import Kinematics, joint_forces
 from gpuzoo.physics.model import HINGE, SLIDE, Model
 from gpuzoo.physics.spatial import constant_rotation, cross, join, skew, velocity_at
+from gpuzoo.physics.tendon import Tendon
 
 _MINVAL = 1e-15  # mjMINVAL
 
 
-def passive_forces(t: Trace, m: Model, k: Kinematics, qpos: list[Number], qvel: list[Number]) -> list[Number]:
+def passive_forces(
+    t: Trace, m: Model, k: Kinematics, qpos: list[Number], qvel: list[Number], tendons: dict[int, Tendon]
+) -> list[Number]:
     """``qfrc_passive``.
 
     Raises:
@@ -30,6 +33,12 @@ def passive_forces(t: Trace, m: Model, k: Kinematics, qpos: list[Number], qvel: 
             raise ValueError(f"not supported: the spring of the ball or free joint {m.called('jnt', j)}.")
         d, a = int(m.jnt_dofadr[j]), int(m.jnt_qposadr[j])
         out[d] = out[d] - float(stiffness) * (qpos[a] - float(m.qpos_spring[a]))
+    for i, found in tendons.items():
+        if stiffness := float(m.tendon_stiffness[i]):
+            low, high = map(float, m.tendon_lengthspring[i])
+            slack = found.length - (low if low == high else t.clamp(found.length, low, high))
+            for d, entry in found.columns.items():
+                out[d] = out[d] - entry * (slack * stiffness)
     if m.opt_density > 0.0 or m.opt_viscosity > 0.0:
         forces = [zeros(6), *(_fluid(t, m, k, b) for b in range(1, m.nbody))]
         out = [a + b for a, b in zip(out, joint_forces(m, k.cdof, forces), strict=True)]

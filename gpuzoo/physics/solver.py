@@ -17,7 +17,7 @@ import numpy as np
 
 from gpuzoo.physics.constraint import Row
 from gpuzoo.physics.contact import Contacts
-from gpuzoo.physics.expressions import Array, Expr, Number, Trace, Variable, dot, zeros
+from gpuzoo.physics.expressions import Array, Expr, Number, Trace, Variable, added, dot, zeros
 from gpuzoo.physics.group import Group
 from gpuzoo.physics.inertia import Sparse, composite, factor, multiply
 from gpuzoo.physics.kinematics import body_accelerations, joint_forces
@@ -42,7 +42,7 @@ class Problem:
         cdof: motion axes.
         mass: the mass matrix.
         smooth: generalised force of all but the constraints.
-        rows: limits and friction of joints.
+        rows: limits of joints and tendons, and friction of joints.
         contacts: of geoms.
         touching: envs that have a contact.
     """
@@ -122,7 +122,7 @@ class Solver:
         for x in [*p.mass.values(), *p.smooth, *(x for s in p.cdof for x in s)]:
             t.name(x)
         for x in p.rows:
-            for y in (x.weight, x.sign, x.offset):
+            for y in (x.weight, *x.columns.values(), x.offset):
                 t.name(y)
         with t.within("" if self.solves_all else f"if (any({t.name(self.hit)}))"):
             done = t.variable("done", "PackMask(false)" if self.solves_all else t.invert(self.hit), "PackMask")
@@ -134,7 +134,7 @@ class Solver:
             if self._joined:
                 self._pattern()
             qacc: list[Number] = [x.get() for x in warm]
-            rows = [row.sign * qacc[row.dof] + row.offset for row in p.rows]
+            rows = [_across(row, qacc) + row.offset for row in p.rows]
             self._residuals = [t.variable(f"residual{i}", row) for i, row in enumerate(rows)]
             for variable, x, smooth in zip(self._array("inertial"), multiply(p.mass, qacc), p.smooth, strict=True):
                 variable.set(x - smooth)
@@ -182,7 +182,7 @@ class Solver:
         """Goes along the step, with all that is linear in it. An env that is done keeps its bits: no times 0."""
         t = self.t
         size = t.read("alpha")
-        changes = [row.sign * step[row.dof] for row in self.p.rows]
+        changes = [_across(row, step) for row in self.p.rows]
         for variables, by in ((warm, step), (self._array("inertial"), resistance), (self._residuals, changes)):
             for variable, change in zip(variables, by, strict=True):
                 x = variable.get()
@@ -239,9 +239,13 @@ class Solver:
         total, extra = joint_forces(m, p.cdof, forces), composite(m, p.cdof, full)
         hessian = {key: p.mass[key] + extra[key] for key in p.mass}
         for row, x, masks in zip(p.rows, residuals, active, strict=True):
-            d = row.dof
-            total[d] = total[d] - row.sign * (row.violation(t, x) * row.weight)
-            hessian[d, d] = hessian[d, d] + row.stiffness(t, masks)
+            push, stiffness = row.violation(t, x) * row.weight, row.stiffness(t, masks)
+            for d, entry in row.columns.items():
+                total[d] = total[d] - entry * push
+                for i, other in row.columns.items():
+                    if i <= d:
+                        both = 1.0 if row.unit else entry * other
+                        hessian[d, i] = hessian.get((d, i), 0.0) + stiffness * both
         return total, hessian
 
     def _rows(self, group: Group) -> list[Number]:
@@ -265,7 +269,9 @@ class Solver:
                 forces[body][i] = t.read(f"wrench[{n}][{k}]")
         total = joint_forces(m, p.cdof, forces)
         for row, residual in zip(p.rows, self._residuals, strict=True):
-            total[row.dof] = total[row.dof] - row.sign * (row.violation(t, residual.get()) * row.weight)
+            push = row.violation(t, residual.get()) * row.weight
+            for d, entry in row.columns.items():
+                total[d] = total[d] - entry * push
         for variable, value in zip(force, total, strict=True):
             variable.set(value)
         for group in p.contacts.each():
@@ -348,7 +354,11 @@ class Solver:
         t, nv, contacts = self.t, self.m.nv, self.p.contacts
         if nv > 32:
             raise ValueError(f"not supported: so many contacts of a model with {nv} degrees of freedom, more than 32.")
-        tree = [sum(1 << j for j in self.m.dof_ancestors[d]) for d in range(nv)]
+        below: list[set[int]] = [{*self.m.dof_ancestors[d]} for d in range(nv)]
+        for row in self.p.rows:
+            for d in row.columns:
+                below[d] |= {i for i in row.columns if i < d}
+        tree = [sum(1 << j for j in columns) for columns in below]
         t.write(f"Symmetric<{nv}> hessian;")
         t.write(f"for (int d = 0; d < {nv}; ++d) hessian.columns[d] = {contacts.table('tree', tree, 'u32')}[d];")
         for group in contacts.each():
@@ -419,7 +429,7 @@ class Solver:
                 group.store(f"change{a}", x)
             flipped.set(t.either(flipped.get(), self._flips(group, changes)))
         flips = flipped.get()
-        changes = [row.sign * step[row.dof] for row in p.rows]
+        changes = [_across(row, step) for row in p.rows]
         for row, x, change, masks in zip(p.rows, residuals, changes, active, strict=True):
             for now, before in zip(row.active(t, x + change), masks, strict=True):
                 flips = t.either(flips, t.differ(now, before))
@@ -467,10 +477,10 @@ class Solver:
             slope_here: Number = first.get()
             curvature: Number = second.get()
             for row, residual in zip(p.rows, residuals, strict=True):
-                change = row.sign * step[row.dof]
+                change = _across(row, step)
                 here = residual + x * change
                 slope_here = slope_here + row.violation(t, here) * row.weight * change
-                curvature = curvature + row.stiffness(t, row.active(t, here)) * (step[row.dof] * step[row.dof])
+                curvature = curvature + row.stiffness(t, row.active(t, here)) * (change * change)
             found.set(t.either(found.get(), t.less(t.abs(slope_here), slope)))
             t.write(f"if (all(found) || point == {SEARCH}) break;")
             ahead = t.less(slope_here, 0.0)
@@ -497,3 +507,9 @@ class Solver:
         weight = group.load("weight")
         first.add(weight * one)
         second.add(weight * two)
+
+
+def _across(row: Row, x: list[Number]) -> Number:
+    """A row's Jacobian times what ``x`` has of each degree of freedom."""
+    out: Number = added(entry * x[d] for d, entry in row.columns.items())
+    return out

@@ -12,14 +12,17 @@ from gpuzoo.physics.kinematics import Kinematics
 from gpuzoo.physics.model import Model
 from gpuzoo.physics.solver import Solver
 from gpuzoo.physics.spatial import cross, join, velocity_at
+from gpuzoo.physics.tendon import tendon
 
-#: of a body, site or joint that is named after them
+#: of a body, site, joint or tendon that is named after them
 _OF_ONE = {"xpos": 3, "subtree_com": 3, "site_xpos": 3, "qfrc_constraint": 1}
+_OF_TENDONS = ("ten_length", "ten_velocity")
 
 
 def sizes_of(m: Model) -> dict[str, int]:
     """What can be watched, and how many numbers each has."""
-    return _OF_ONE | {"cfrc_ext": 6 * m.nbody, "cvel": 6 * m.nbody, "cinert": 10 * m.nbody, "qfrc_actuator": m.nv}
+    out = _OF_ONE | {"cfrc_ext": 6 * m.nbody, "cvel": 6 * m.nbody, "cinert": 10 * m.nbody, "qfrc_actuator": m.nv}
+    return out | ({"ten_j": m.nv} | dict.fromkeys(_OF_TENDONS, m.ntendon) if m.ntendon else {})
 
 
 def sizes(m: Model, watch: tuple[str, ...]) -> dict[str, int]:
@@ -41,11 +44,14 @@ class Evaluation:
 
     Attributes:
         kinematics: frames and velocities.
+        qpos, qvel: the state.
         actuator: generalised force of the actuators.
         solver: it has the forces of the constraints.
     """
 
     kinematics: Kinematics
+    qpos: list[Number]
+    qvel: list[Number]
     actuator: list[Number]
     solver: Solver
 
@@ -56,7 +62,7 @@ def write(t: Trace, m: Model, watch: tuple[str, ...], found: Evaluation) -> None
         return
     with t.within("if (s.watched)"):
         for words in watch:
-            for i, x in enumerate(_values(m, words, found)):
+            for i, x in enumerate(_values(t, m, words, found)):
                 t.write(f"s.{words.replace(' ', '_')}[{i}] = {t.name(x)};")
 
 
@@ -71,7 +77,7 @@ def place(m: Model, k: Kinematics, words: str) -> Array | None:
     return None
 
 
-def _values(m: Model, words: str, found: Evaluation) -> list[Number]:
+def _values(t: Trace, m: Model, words: str, found: Evaluation) -> list[Number]:
     kind, _, name = words.partition(" ")
     k, values = found.kinematics, []
     if (there := place(m, k, words)) is not None:
@@ -83,6 +89,12 @@ def _values(m: Model, words: str, found: Evaluation) -> list[Number]:
         return [*(_centre(m, k, body) + (k.origin if m.body_weldid[body] else 0.0))]
     if kind == "qfrc_constraint":
         return [found.solver.force[m.jnt_dofadr[m.index("jnt", name)]]]
+    if kind == "ten_j":
+        columns = tendon(t, m, k, found.qpos, m.index("tendon", name)).columns
+        return [columns.get(d, 0.0) for d in range(m.nv)]
+    if kind in _OF_TENDONS:
+        tendons = [tendon(t, m, k, found.qpos, i) for i in range(m.ntendon)]
+        return [x.length if kind == "ten_length" else x.across(found.qvel) for x in tendons]
     if kind == "qfrc_actuator":
         return found.actuator
     # The rest is about the centre of mass of each body's tree. MuJoCo leaves the world's at zero.

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from gpuzoo.physics.collision import pairs
 from gpuzoo.physics.expressions import Number, Trace, added
 from gpuzoo.physics.inertia import Factors, factor, inertias, mass_matrix
 from gpuzoo.physics.kinematics import kinematics
 from gpuzoo.physics.model import BALL, FREE, Model
+from gpuzoo.physics.tendon import tendon
 
 
 def needed(m: Model) -> tuple[list[int], list[int]]:
@@ -17,11 +20,11 @@ def needed(m: Model) -> tuple[list[int], list[int]]:
     return sorted(b for b in touching if m.body_weldid[b]), sorted(bound)
 
 
-def weights(t: Trace, m: Model) -> tuple[dict[int, Number], dict[int, Number]]:
-    """``body_invweight0[:, 0]`` and ``dof_invweight0`` of what is `needed`.
+def weights(t: Trace, m: Model) -> tuple[dict[int, Number], dict[int, Number], dict[int, Number]]:
+    """``body_invweight0[:, 0]`` and ``dof_invweight0`` of what is `needed`, and ``tendon_invweight0`` of limited ones.
 
-    That is the inverse inertia that a force at the centre of a body, or in a joint, meets in the model's own position,
-    on the average of its directions.
+    That is the inverse inertia that a force at the centre of a body, in a joint or along a tendon meets in the model's
+    own position, on the average of its directions.
     """
     k = kinematics(t, m, [float(x) for x in m.qpos0], [0.0] * m.nv)
     factors = factor(mass_matrix(m, k.cdof, inertias(m, k)), m.nv)
@@ -29,7 +32,7 @@ def weights(t: Trace, m: Model) -> tuple[dict[int, Number], dict[int, Number]]:
     of_bodies: dict[int, Number] = {}
     for b in bodies:
         x, y, z = k.point(b, m.body_ipos[b])
-        rows = []
+        rows: list[list[Number]] = []
         for turning in ((0.0, z, -y), (-z, 0.0, x), (y, -x, 0.0)):
             rows.append([0.0] * m.nv)
             for d in m.body_chain[b]:
@@ -39,9 +42,13 @@ def weights(t: Trace, m: Model) -> tuple[dict[int, Number], dict[int, Number]]:
     of_dofs: dict[int, Number] = {}
     for d in dofs:
         alike = _alike(m, d)
-        units = [[float(i == j) for j in range(m.nv)] for i in alike]
+        units: list[list[Number]] = [[float(i == j) for j in range(m.nv)] for i in alike]
         of_dofs[d] = added(_square(factors, unit) for unit in units) * (1.0 / len(alike))
-    return of_bodies, of_dofs
+    of_tendons: dict[int, Number] = {}
+    for i in np.flatnonzero(m.tendon_limited):
+        columns = tendon(Trace(), m, k, [float(x) for x in m.qpos0], int(i)).columns
+        of_tendons[int(i)] = _square(factors, [columns.get(d, 0.0) for d in range(m.nv)])
+    return of_bodies, of_dofs, of_tendons
 
 
 def _alike(m: Model, d: int) -> list[int]:
@@ -53,7 +60,7 @@ def _alike(m: Model, d: int) -> list[int]:
     return [first + 3, first + 4, first + 5] if m.jnt_type[j] == FREE else [d]
 
 
-def _square(factors: Factors, row: list[float]) -> Number:
+def _square(factors: Factors, row: list[Number]) -> Number:
     """A row times the inverse matrix times the row."""
     x: list[Number] = list(row)
     for d in range(len(x) - 1, -1, -1):

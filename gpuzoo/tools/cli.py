@@ -134,6 +134,7 @@ def list_(
     as_json: JsonOption = False,
 ) -> None:
     """List the games."""
+    from gpuzoo.tools.listing import agents_text
     from gpuzoo.tools.listing import games as all_games
 
     with _errors():
@@ -149,12 +150,10 @@ def list_(
     table = _table("game", "agents", "observation", "actions", *[""] * wide)
     table.columns[0].no_wrap = True
     for game in games:
-        groups = game["agents"]
-        counts = "1" if groups == {"agent": 1} else " + ".join(f"{n} {g}{'s' * (n > 1)}" for g, n in groups.items())
         masked = "\n(masked)" if game["action_mask"] else ""
         table.add_row(
             f"[bold cyan]{game['id']}[/]",
-            counts,
+            agents_text(game["agents"]),
             _by_group(game["observation"]),
             _by_group(game["action"]) + masked,
             *[escape(game["description"])] * wide,
@@ -810,7 +809,7 @@ def play(
         values = parse_config(registry.get(game), [*(config or []), *dotted(context.args)])
         files = players(player or [])
         if pretrained and checkpoint != "random":
-            raise ValueError(f"who shall play, --pretrained or --checkpoint {checkpoint}? Give one of them.")
+            raise ValueError(f"give either --pretrained or --checkpoint {checkpoint}, not both.")
         checkpoint = PRETRAINED if pretrained else checkpoint
         for file in {checkpoint, *files.values()} - {"random"}:
             existing(checkpoint_of(game, file).partition("#")[0])

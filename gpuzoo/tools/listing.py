@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,20 @@ def brief(space: spaces.Space[Any]) -> str:
     if len(sizes) > 3 and len(set(sizes)) == 1:
         return f"MultiDiscrete({len(sizes)} x {sizes[0]})"
     return f"{type(space).__name__}({', '.join(map(str, sizes))})"
+
+
+def plural(name: str) -> str:
+    """English plural of a group's name."""
+    if name.endswith(("s", "deer", "melee", "prey", "ranged", "sheep")):
+        return name
+    return re.sub(r"([^aeiou])y$", r"\1ie", name) + "s"
+
+
+def agents_text(groups: Mapping[str, int]) -> str:
+    """Groups of agents with their numbers: ``1 agent``, ``3 taggers, 1 runner``."""
+    if len(groups) > 1 and set(groups.values()) == {1} and all(re.search(r"_\d+$", group) for group in groups):
+        return f"{len(groups)} agents"  # each has a group of its own
+    return ", ".join(f"{count} {name if count == 1 else plural(name)}" for name, count in groups.items())
 
 
 def first_sentence(doc: str | None) -> str:

@@ -54,6 +54,36 @@ ELEMENTS = {
             <body pos=".4 0 0"><joint type="ball"/><geom type="box" size=".15 .08 .1" pos=".15 0 0"/>
               <body pos="0 .1 .1"><geom type="sphere" size=".05"/></body></body></body></body>
       </worldbody><actuator><velocity joint="b" kv="2" ctrlrange="-1 1"/></actuator></mujoco>""",
+    # Tendons with springs and limits: between bodies of three trees and the world, in a branch, and of joints.
+    "tendons": """<mujoco><option timestep="0.005"/><default><geom contype="0" conaffinity="0"/></default><worldbody>
+        <site name="post" pos="0 0 1"/>
+        <body pos="0 0 0.3"><freejoint/><geom type="box" size=".1 .15 .2"/><site name="box" pos=".1 .05 .2"/></body>
+        <body pos="0.3 0.1 0.3"><joint type="slide" axis="1 0 0"/><joint type="slide" axis="0 0 1"/>
+          <geom type="sphere" size=".12"/><site name="ball" pos=".02 0 .01"/></body>
+        <body pos="1 0 0.6"><joint name="a" axis="0 1 0" damping="1"/><geom type="capsule" size=".1 .2"/>
+          <body pos="0 .1 .2"><joint name="b" axis="0 1 .2" range="-60 60"/><site name="middle" pos=".2 0 0"/>
+            <geom type="capsule" fromto="0 0 0 .4 0 0" size=".04"/>
+            <body pos=".4 0 0"><joint name="c" axis="1 0 .2"/><site name="end" pos="0 .1 -.3"/>
+              <geom type="capsule" fromto="0 0 0 0 0 -.3" size=".04"/></body></body></body>
+      </worldbody><tendon>
+        <spatial name="rope" limited="true" range="0.5 1.4" stiffness="30" springlength="0.2 0.9" margin=".05">
+          <site site="post"/><site site="box"/><site site="ball"/><site site="end"/></spatial>
+        <spatial name="muscle" limited="true" range="0.2 0.35" solreflimit="0.03 0.8" stiffness="20">
+          <site site="middle"/><site site="end"/></spatial>
+        <fixed name="both" limited="true" range="-.5 .7" stiffness="3" solimplimit=".8 .95 .1">
+          <joint joint="a" coef="1"/><joint joint="b" coef="-.7"/></fixed>
+      </tendon><actuator><motor joint="b" ctrlrange="-1 1"/></actuator></mujoco>""",
+    # Bodies that are excluded from contacts, by themselves: what is welded to them, or hangs on them, is not.
+    "excluded": """<mujoco><option timestep="0.005"/><worldbody>
+        <geom type="plane" size="5 5 1"/><body name="stone" pos=".2 .2 0"><geom type="sphere" size=".15"/></body>
+        <body name="a" pos="0 0 0.3"><freejoint/><geom type="sphere" size=".15"/>
+          <body name="welded" pos=".2 0 0"><geom type="sphere" size=".1"/></body></body>
+        <body name="b" pos="0.2 0.1 0.3"><freejoint/><geom type="capsule" size=".08 .2"/>
+          <body name="c" pos="0 0 .3"><joint axis="0 1 0"/><geom type="capsule" fromto="0 0 0 .3 .05 -.1" size=".07"/>
+            <body name="d" pos=".3 0 -.1"><joint axis="1 0 0"/><geom type="sphere" size=".12"/></body></body></body>
+      </worldbody><contact>
+        <exclude body1="b" body2="a"/><exclude body1="d" body2="b"/><exclude body1="world" body2="welded"/>
+        <exclude body1="stone" body2="c"/></contact></mujoco>""",
 }
 Floats = NDArray[np.float64]
 

@@ -38,7 +38,7 @@ class AnimalShogi(EnvDef):
 
     Lions go in all directions, giraffes straight, elephants diagonally, chicks one cell on. A chick that reaches the
     last row becomes a hen, which goes everywhere but diagonally back. A player holds the pieces that it captures, a hen
-    as a chick, and may drop it on an empty cell instead of a move.
+    as a chick, and may drop one on an empty cell instead of a move.
 
     **Agents.** `player_0`, who begins, and `player_1`. They move in turn: a step is one move, and the action of the
     player who is not to move is ignored. Each player sees the board from its own side.
@@ -68,8 +68,8 @@ class AnimalShogi(EnvDef):
     player, on whether the number of its moves without a capture is odd. So a position that comes back after a capture,
     or after an odd number of moves of each player, mostly counts as a new one.
 
-    **Otherwise than in Pgx.** There the seats are drawn: either player may begin. After an illegal action the other
-    player has 1, and at the end all actions are legal.
+    **Differences from Pgx.** Pgx draws the seats: either player may begin. After an illegal action it gives 1 to the
+    other player. At the end of a game all its actions are legal.
     """
 
     id = "AnimalShogi-v0"

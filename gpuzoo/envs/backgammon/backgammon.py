@@ -30,22 +30,23 @@ class BackgammonConfig(Config):
 
 
 class Backgammon(EnvDef):
-    """Two players bring 15 checkers each around 24 points by the throws of two dice, and then off the board.
+    """Two players throw two dice to bring 15 checkers each around 24 points, and then off the board.
 
-    Each player goes from point 24 down to point 1, which is the opponent's point 24. Both have two checkers on point
-    24, five on 13, three on 8 and five on 6 at first. A die moves a checker by as many points as it shows. A checker
-    may not go to a point that holds two or more of the opponent's. If it meets a single one, it hits it: that one goes
-    to the bar. Whoever has checkers on the bar must first bring them back: a die of d enters at point 25 - d. When all
+    Each player goes from point 24 down to point 1, which is the opponent's point 24. Both begin with two checkers on
+    point 24, five on 13, three on 8 and five on 6. A die moves a checker by as many points as it shows. A checker may
+    not go to a point that holds two or more of the opponent's. If it meets a single one, it hits it: that one goes to
+    the bar. Whoever has checkers on the bar must first bring them back: a die of d enters at point 25 - d. When all
     checkers of a player are on its points 6 to 1, a die of d bears one off from point d, or from the highest point that
-    has one if that is below d. Two alike dice are played four times.
+    has one if that is below d. Doubles are played four times.
 
     **Agents.** `player_0` (white), who begins, and `player_1` (black). A step is one die: the player to move stays the
     same until the turn's dice are played, and the action of the other one is ignored. At the end of a turn the other
-    player's dice are thrown. The first dice are never alike.
+    player's dice are thrown. The first throw is never a double.
 
     **Actions.** `Discrete(156)`: 6 * source + die - 1. The sources are 0 for no move, 1 for the bar, and 26 - n for
     point n as the mover counts it. The action mask holds the legal moves of the player to move, and zeros for the other
-    one. No move is legal only if no checker can move; then it is so with each of the six numbers, and it ends the turn.
+    one. No move (source 0) is legal only if no checker can move. It is then legal with each of the six numbers, and
+    ends the turn.
 
     **Observation.** `Box(-15, 15, (34,), int8)`: checkers on points 24 to 1, on one's own bar, on the opponent's bar,
     borne off, and borne off by the opponent; then how many dice of each number from 1 to 6 are left to play. Own
@@ -53,16 +54,17 @@ class Backgammon(EnvDef):
     the other one sees no dice.
 
     **Reward.** At the end 1 for the winner. 2 if the loser has borne off no checker (a gammon), and 3 if one of these
-    is still on the winner's points 6 to 1 (a backgammon). The loser has as much with a minus.
+    is still on the winner's points 6 to 1 (a backgammon). The loser gets the negative of that.
 
     **End.** A player has borne off all checkers. There is no time limit. An illegal action of the player to move ends
     the game at once with -3 for that player and 0 for the other; the board and the turn stay as they were.
 
-    **Official rules.** `official` adds two rules which Pgx leaves out. Who can play both dice must do so, and who can
-    play either of them, but not both, must play the higher one. A loser's checker on the bar makes a backgammon, too.
+    **Official rules.** `official` adds two rules that Pgx leaves out. A player who can play both dice must do so, and
+    one who can play either of them, but not both, must play the higher one. A loser's checker on the bar makes a
+    backgammon, too.
 
-    **Otherwise than in Pgx.** There either player may begin, by chance. After an illegal action the other player has 3,
-    and at the end all actions are legal.
+    **Differences from Pgx.** Pgx draws who begins. After an illegal action it gives 3 to the other player. At the end
+    of a game all its actions are legal.
     """
 
     id = "Backgammon-v0"

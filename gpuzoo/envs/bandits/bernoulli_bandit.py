@@ -27,17 +27,17 @@ class BernoulliBanditConfig(Config):
 
 
 class BernoulliBandit(EnvDef):
-    """Two arms, one good and one bad: the agent has to find out again in every episode which one is the good one.
+    """Two arms, one good and one bad: in every episode the agent must find out again which one is good.
 
     Wang et al., "Learning to reinforcement learn" (2016), as in Gymnax: a test of learning within an episode. Random
-    play gets 50 in 100 steps; who stays with an arm after a reward and leaves it after none gets 82; who remembers all
-    rewards gets 89.4.
+    play gets 50 in 100 steps. An agent that stays with an arm after a reward, and leaves it otherwise, gets 82. One
+    that remembers all rewards gets 89.4.
 
     **Actions.** `Discrete(2)`: the arm.
 
-    **Observation.** `Box(4)`, float32: the last reward; whether arm 0, whether arm 1 was pulled last; the time. Before
-    the first step the last reward is 0 and arm 0 counts as pulled. The time is `min_lim` + (`max_lim` - `min_lim`)
-    steps / `t_max`, or the number of steps without `normalize_time`.
+    **Observation.** `Box(4)`, float32: the last reward; whether arm 0 was pulled last; whether arm 1 was; the time.
+    Before the first step the last reward is 0 and arm 0 counts as pulled. The time is `min_lim` + (`max_lim` -
+    `min_lim`) steps / `t_max`, or the number of steps without `normalize_time`.
 
     **Beginning.** Arm 0 yields a reward with probability `reward_prob` or 1 - `reward_prob`, each in half of the
     episodes; arm 1 with the probability that remains.

@@ -33,9 +33,9 @@ class GaussianBandit(EnvDef):
 
     **Actions.** `Discrete(2)`: the arm.
 
-    **Observation.** `Box(4)`, float32: the last reward; whether arm 0, whether arm 1 was pulled last; the time. Before
-    the first step the last reward is 0 and arm 0 counts as pulled. The time goes from -1 to 1 in 100 steps, or is the
-    number of steps without `normalize_time`.
+    **Observation.** `Box(4)`, float32: the last reward; whether arm 0 was pulled last; whether arm 1 was; the time.
+    Before the first step the last reward is 0 and arm 0 counts as pulled. The time goes from -1 to 1 in 100 steps, or
+    is the number of steps without `normalize_time`.
 
     **Beginning.** The mean of arm 1 is drawn from the normal distribution with mean `mean_mu` and standard deviation
     `sigma_p`.

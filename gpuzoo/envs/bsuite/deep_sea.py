@@ -26,7 +26,7 @@ class DeepSeaConfig(Config):
 
 
 class DeepSea(EnvDef):
-    """A diver sinks by one row per step; the treasure is where only those come who go to the right at every step.
+    """A diver sinks by one row per step; only a dive that goes to the right at every step reaches the treasure.
 
     Osband et al., "Deep exploration via randomized value functions" (2019): a test of exploration. Each step to the
     right costs a little, and a dive with random actions finds the treasure once in 2^`size` dives. The experiments

@@ -91,7 +91,7 @@ def _idx(folder: Path, name: str, dims: int) -> NDArray[np.uint8]:
     shape = tuple(int.from_bytes(data[4 + 4 * k : 8 + 4 * k], "big") for k in range(dims))
     start = 4 + 4 * dims
     if data[:4] != bytes([0, 0, 8, dims]) or len(data) != start + int(np.prod(shape)):
-        raise ValueError(f"{found[0]} is no idx file of {dims}-dimensional bytes, or is not whole.")
+        raise ValueError(f"{found[0]} is not a complete idx file of {dims}-dimensional bytes.")
     return np.frombuffer(data, np.uint8, offset=start).reshape(shape)
 
 

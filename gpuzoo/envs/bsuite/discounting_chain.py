@@ -26,8 +26,8 @@ class DiscountingChainConfig(Config):
 class DiscountingChain(EnvDef):
     """The first action chooses among five rewards that come after 1, 3, 10, 30 and 100 steps; one of them is larger.
 
-    Osband et al., "Behaviour suite for reinforcement learning" (2019): the experiment `discounting_chain`. Who
-    discounts much does not see that a late reward is the larger one.
+    Osband et al., "Behaviour suite for reinforcement learning" (2019): the experiment `discounting_chain`. An agent
+    that discounts strongly does not see that a late reward is the larger one.
 
     **Actions.** `Discrete(5)`: in the first step the number of a chain. Later actions have no effect.
 

@@ -32,8 +32,8 @@ class MNISTBandit(EnvDef):
     Osband et al., "Behaviour suite for reinforcement learning" (2019): the experiments `mnist`, `mnist_noise` and
     `mnist_scale`.
 
-    **Pictures.** As MNIST may not be shipped with this package, the default is a set of 500 digits that gpuzoo draws
-    itself. They have MNIST's format, and are easier. With `data` they are read from files:
+    **Pictures.** MNIST may not be shipped with this package, so the default is a set of 500 digits that gpuzoo draws
+    itself. They have MNIST's format, and are easier. `data` names files to read pictures from:
 
     - a folder with `train-images-idx3-ubyte` and `train-labels-idx1-ubyte`, packed (`.gz`) or not, or
     - an `.npz` file with `x_train` (n, height, width) and `y_train` (n), both as integers.

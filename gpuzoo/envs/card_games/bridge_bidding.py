@@ -32,7 +32,7 @@ class BridgeBiddingConfig(Config):
 
 
 class BridgeBidding(EnvDef):
-    """Four players in two partnerships bid for a contract; its result is that of perfect play.
+    """Four players in two partnerships bid for a contract, which is scored as if the cards were played perfectly.
 
     North and south play against east and west. Each has 13 cards. The dealer, drawn for each game, calls first, and
     then the others in turn. A bid names a level, 1 to 7, and a denomination: clubs, diamonds, hearts, spades, no
@@ -57,9 +57,10 @@ class BridgeBidding(EnvDef):
     trumps. The action mask holds the legal actions of the player to move, and zeros for the others.
 
     **Observation.** `Box(0, 1, (480,), int8)`. Players are counted clockwise from the observing one on. First whether
-    the own side is not vulnerable, or is, and the other side, likewise. Then whether each player has passed before the
-    first bid. For each of the 35 bids: who made it, who doubled it, and who redoubled it, four numbers each. At last
-    the own cards: clubs, diamonds, hearts and spades of rank two, of rank three, and so on to the aces.
+    one's own side is not vulnerable, whether it is, and the same for the other side. Then whether each player has
+    passed before the first bid. For each of the 35 bids: who made it, who doubled it, and who redoubled it, four
+    numbers each. Finally the player's own cards: clubs, diamonds, hearts and spades of rank two, of rank three, and so
+    on to the aces.
 
     **Reward.** At the end the points of the declarer's side, with the opposite sign for the other side. 0 if all
     passed. In between 0.
@@ -70,7 +71,7 @@ class BridgeBidding(EnvDef):
     **Deals.** Each game draws one deal of a table, and for both sides whether they are vulnerable. A table of 1,000
     deals is in the package. `scripts/make_bridge_deals.py` drew them, and DDS solved them. Train with a large table, or
     agents learn the deals by heart: `table` names a file in the form of Pgx's tables, which have up to ten million
-    deals. Evaluate with other deals than those of the training.
+    deals. Evaluate with deals that were not used in training.
 
     ```python
     import gpuzoo
@@ -78,8 +79,9 @@ class BridgeBidding(EnvDef):
     envs = gpuzoo.make("BridgeBidding-v0", num_envs=4)  # or table="dds_results/dds_results_2.5M.npy"
     ```
 
-    **Otherwise than in Pgx.** There seats are drawn, and all players see whose side is vulnerable as the player to move
-    does. After an illegal action the others have 22800, and at the end all actions are legal.
+    **Differences from Pgx.** Pgx draws the seats, and all its players see whose side is vulnerable as the player to
+    move does. After an illegal action it gives 22800 to each of the others. At the end of a game all its actions are
+    legal.
     """
 
     id = "BridgeBidding-v0"

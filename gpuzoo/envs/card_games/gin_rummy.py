@@ -33,7 +33,7 @@ class GinRummyConfig(Config):
 
 
 class GinRummy(EnvDef):
-    """Two players draw and discard until one of them has nearly all cards in sets and runs.
+    """Two players draw and discard until nearly all cards of one of them are in sets and runs.
 
     A meld is a set, three or four cards of a rank, or a run, three or more cards of a suit in sequence. The ace is low.
     Cards outside of melds are deadwood: an ace counts 1, face cards count 10, and others their rank. A hand's deadwood
@@ -45,9 +45,9 @@ class GinRummy(EnvDef):
     **knock** with a card that leaves at most 10 points of deadwood, which ends the play. If a card leaves none, the
     player must go **gin**: of such cards the first one is thrown away, by suits (spades, hearts, diamonds, clubs) and
     ranks. A card that is thrown away by knocking or gin goes to no pile. If two cards are left in the stock, a player
-    who does not pick up declares the hand **dead**, which nobody wins. After 199 moves of both this is the only
-    legal move of a player whose turn begins. In the end `player_0`, and then `player_1`, counts its hand, which is
-    their only legal move.
+    who does not pick up declares the hand **dead**, which nobody wins. After 199 moves of both this is the only legal
+    move of a player whose turn begins. At the end `player_0` and then `player_1` count their hands, which is their only
+    legal move.
 
     **Agents.** `player_0` and `player_1`. A step is one move: a player who draws moves again. The action of the player
     who is not to move is ignored.
@@ -57,8 +57,8 @@ class GinRummy(EnvDef):
     spades, hearts, diamonds, clubs. The action mask holds the legal actions of the player to move, and zeros for the
     other one.
 
-    **Observation.** `Box(0, 1, (4, 52), int8)`, a number for each card: the own hand; the top of the discard pile; the
-    cards below it; the opponent's cards that are known, which it has picked up and still holds. With
+    **Observation.** `Box(0, 1, (4, 52), int8)`, a number for each card: the player's own hand; the top of the discard
+    pile; the cards below it; the opponent's cards that are known, which it has picked up and still holds. With
     `opponents_hand_visible` a fifth plane has the cards of the stock and those of the opponent's that are not known. At
     the end all is 0.
 
@@ -70,9 +70,8 @@ class GinRummy(EnvDef):
 
     **As in RLCard.** Whoever knocks wins: the other player lays off no cards and cannot undercut.
 
-    **Otherwise than in PettingZoo.** There both players see what the player to move sees. If several cards leave no
-    deadwood, the one that is thrown away depends on the order of a set in Python. RLCard's own reward for a knock is
-    0.2.
+    **Differences from PettingZoo.** In PettingZoo both players see what the player to move sees. If several cards leave
+    no deadwood, the order of a Python set decides which of them is thrown away. RLCard's own reward for a knock is 0.2.
     """
 
     id = "GinRummy-v0"

@@ -20,10 +20,10 @@ class TexasHoldem(Poker):
 
     A player, drawn for each game, puts the small blind of 1 chip into the pot, and the next one the big blind of 2.
     Everybody gets two cards. There are four rounds of betting: before the flop, which shows three cards on the table,
-    then before the turn and the river, which show a fourth and a fifth card, and after the river. At last the best five
-    of a player's seven cards win the pot: straight flush, four of a kind, full house, flush, straight, three of a kind,
-    two pairs, a pair, high card, and among equals the higher ranks. An ace also counts as one in a straight. Hands that
-    are equal share the pot.
+    then before the turn and the river, which show a fourth and a fifth card, and after the river. The player with the
+    best five of seven cards then wins the pot: straight flush, four of a kind, full house, flush, straight, three of a
+    kind, two pairs, a pair, high card, and among equals the higher ranks. An ace also counts as one in a straight.
+    Hands that are equal share the pot.
 
     A raise goes 2 chips above the highest bet in the first two rounds, and 4 in the last two. Each round has four
     raises at most. The player after the big blind begins; later rounds go on with the next player who has not folded.
@@ -33,9 +33,9 @@ class TexasHoldem(Poker):
     **Agents.** `player_0`, `player_1`, ... They move in turn: a step is one move, and the actions of players who are
     not to move are ignored.
 
-    **Actions.** `Discrete(4)`: 0 call, 1 raise, 2 fold, 3 check. To call is legal for who has bet less than another
-    one, to check for who has not. The action mask holds the legal actions of the player to move, and zeros for the
-    others.
+    **Actions.** `Discrete(4)`: 0 call, 1 raise, 2 fold, 3 check. Calling is legal for a player who has bet less than
+    another one, checking for all others. The action mask holds the legal actions of the player to move, and zeros for
+    the others.
 
     **Observation.** `Box(0, 1, (72,), int8)`: the player's own cards and those on the table, one number for each card
     of the deck: spades from the ace to the king, hearts, diamonds, clubs. Then for each round the number of raises,
@@ -46,12 +46,11 @@ class TexasHoldem(Poker):
     **End.** Only one player has not folded, or the last round is over. An illegal action of the player to move ends the
     game at once with -1 for that player and 0 for the others.
 
-    **As in RLCard.** With three players or more, a round needs as many moves after a player has folded, so some
-    players are asked twice. The pot is shared in layers, each up to the bet of the next player who has folded. If a
-    layer's chips cannot be shared equally, one of the winners, drawn by chance, gets those that are left over.
+    **As in RLCard.** With three players or more, a round needs as many moves after a player has folded, so some players
+    are asked twice. The pot is shared in layers, each up to the bet of the next player who has folded. If a layer
+    cannot be shared equally, one of the winners, drawn at random, gets the remaining chips.
 
-    **Otherwise than in PettingZoo.** There observations are float32, and all players see the mask of the player to
-    move.
+    **Differences from PettingZoo.** Its observations are float32, and all players see the mask of the player to move.
     """
 
     id = "TexasHoldem-v0"

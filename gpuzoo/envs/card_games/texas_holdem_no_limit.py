@@ -37,7 +37,7 @@ class TexasHoldemNoLimit(Poker):
 
     **Actions.** `Discrete(5)`: 0 fold, 1 check or call, 2 raise by half the pot, rounded down, 3 raise by the pot, 4
     bet all chips. A raise by the pot adds as many chips to the player's own as there are in the pot, those for a call
-    included. To fold and to call is always legal. The others are legal if the player has more chips than a call takes.
+    included. Folding and calling are always legal. The others are legal if the player has more chips than a call takes.
     For half the pot and the pot the player needs as many chips, and half the pot must be more than a call takes. The
     action mask holds the legal actions of the player to move, and zeros for the others.
 
@@ -50,12 +50,11 @@ class TexasHoldemNoLimit(Poker):
     **End.** Only one player has not folded, or the last round is over. An illegal action of the player to move ends the
     game at once with -1 for that player and 0 for the others.
 
-    **As in RLCard.** A fold may end a round, and then the next cards are shown although the game is over. If the chips
-    of a pot cannot be shared equally, one of the winners, drawn by chance, gets those that are left over, as in
-    TexasHoldem.
+    **As in RLCard.** A fold may end a round, and then the next cards are shown although the game is over. If a pot
+    cannot be shared equally, one of the winners, drawn at random, gets the remaining chips, as in TexasHoldem.
 
-    **Otherwise than in PettingZoo.** There the dealer is drawn once for a seed, and stays the same in later games.
-    Observations are float32, and all players see the mask of the player to move. `chips` is RLCard's `chips_for_each`.
+    **Differences from PettingZoo.** PettingZoo draws the dealer once per seed, who stays the same in later games. Its
+    observations are float32, and all players see the mask of the player to move. `chips` is RLCard's `chips_for_each`.
     """
 
     id = "TexasHoldemNoLimit-v0"

@@ -59,9 +59,9 @@ class Chess(Board):
     **Positions.** `fen` is where games begin. `str(gpuzoo.envs.chess.fen.Position.of_state(state))` writes the
     position of an env, from its fields.
 
-    **Otherwise than in Pgx.** There the seats are drawn: either player may be white. After an illegal action the other
-    player has 1, and at the end all actions are legal. Pgx 2.6.0 takes the hash of the first position from older
-    versions of JAX: with newer ones it does not notice that this position comes back, unless
+    **Differences from Pgx.** Pgx draws the seats: either player may be white. After an illegal action it gives 1 to the
+    other player. At the end of a game all its actions are legal. The hash of the first position in Pgx 2.6.0 was
+    computed with an older version of JAX: with newer ones Pgx does not notice that this position comes back, unless
     `jax_threefry_partitionable` is off.
     """
 

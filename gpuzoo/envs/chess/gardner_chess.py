@@ -51,8 +51,8 @@ class GardnerChess(Board):
     on squares of one colour. An illegal action of the player to move ends the game at once with -1 for that player and
     0 for the other; the board and the turn stay as they were.
 
-    **Otherwise than in Pgx.** There the seats are drawn: either player may be white. After an illegal action the other
-    player has 1, and at the end all actions are legal.
+    **Differences from Pgx.** Pgx draws the seats: either player may be white. After an illegal action it gives 1 to the
+    other player. At the end of a game all its actions are legal.
     """
 
     id = "GardnerChess-v0"

@@ -36,11 +36,12 @@ class CoinGameConfig(Config):
 class CoinGame(EnvDef):
     """Two players collect coins; each pays when the other takes one of its colour.
 
-    A red and a blue player move on a board of 3 x 3 cells without borders: a player that leaves on one side
-    comes back on the other. There are a red and a blue coin. Any coin is worth 1 to who takes it, but a coin
-    of the other's colour costs the other 2. Taking only one's own coins is to cooperate. Lerer and
-    Peysakhovich, "Maintaining cooperation in complex social dilemmas using deep reinforcement learning"
-    (2017). Players and coins may share a cell, and both players may take the same coin.
+    A red and a blue player move on a board of 3 x 3 cells without borders: a player that leaves on one
+    side comes back on the other. There are a red and a blue coin. Any coin is worth 1 to the player
+    that takes it, but a coin of the other's colour costs the other 2. A player cooperates by taking
+    only its own coins. Lerer and Peysakhovich, "Maintaining cooperation in complex social dilemmas
+    using deep reinforcement learning" (2017). Players and coins may share a cell, and both players may
+    take the same coin.
 
     **Agents.** `player_0` is red, `player_1` blue.
 
@@ -50,8 +51,8 @@ class CoinGame(EnvDef):
     whether there is: the player itself, the other one, its own coin, the other's coin. With
     `egocentric` the board is moved so that the player is in the middle.
 
-    **Reward.** `red_takes_red` and so on, for all that happens in a step together; with
-    `shared_rewards` the sum for both.
+    **Reward.** The sum of `red_takes_red` and so on, over all that happens in a step; with
+    `shared_rewards` both players get the sum of both rewards.
 
     **End.** A round has `num_inner_steps` steps. Its last step gives no reward, and everything is placed
     anew. The episode ends, by termination, after `num_outer_steps` rounds. A coin that was taken comes

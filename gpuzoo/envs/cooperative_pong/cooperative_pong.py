@@ -40,9 +40,9 @@ class CooperativePong(EnvDef):
 
     **Agents.** `paddle_0` at the left wall, 20 x 80 pixels; `paddle_1` at the right one. With `cake_paddle` the right
     one has four tiers, all 30 wide. The one at the wall is 120 high, the others two thirds, one third and a twelfth of
-    it. Without, it has 20 x 100 pixels.
+    it. Without it, the right one has 20 x 100 pixels.
 
-    **Actions.** `Discrete(3)`: stay, up, down, by the paddle's speed. A move that would leave the court is none.
+    **Actions.** `Discrete(3)`: stay, up, down, by the paddle's speed. A move that would leave the court does nothing.
 
     **Ball.** It has 20 x 20 pixels, and begins in the middle in a direction that is at least 10 degrees off the
     horizontal and 25 off the vertical. In each step both paddles move, and then the ball by its velocity, to x and y

@@ -71,8 +71,8 @@ class FourRooms(EnvDef):
         #############
 
     **Actions.** `Discrete(4)`: up, right, down, left. With probability 4/3 ``fail_prob`` the action is replaced by one
-    of the four at random, so another than the chosen one is done with
-    probability ``fail_prob``. A wall stops the agent.
+    of the four at random, so another direction than the chosen one is taken with probability ``fail_prob``. A wall
+    stops the agent.
 
     **Observation.** `Box(4)`, float32: row and column of the agent, row and column of the goal. With ``use_visual_obs``
     `Box(13, 13, 2)`, int8: channel 0 is 1 at walls, channel 1 at the agent; the goal is not shown.

@@ -32,16 +32,17 @@ class Game2048Config(Config):
 class Game2048(EnvDef):
     """Tiles slide over a board of 4 x 4 cells; two that are alike and meet become one of twice their value.
 
-    The game by Gabriele Cirulli (2014). All tiles slide as far as they go. In each line those nearest to the side that
-    they move to join first, and a tile that has come about in this move does not join again. Then a new tile appears in
-    an empty cell, each with the same chance: 2, or 4 with `probability_of_4`. There are two at the beginning.
+    The game by Gabriele Cirulli (2014). All tiles slide as far as they go. In each line the tiles nearest to the side
+    that they move to join first, and a tile that a join has made does not join again in the same move. Then a new tile
+    appears in an empty cell, each with the same chance: 2, or 4 with `probability_of_4`. There are two at the
+    beginning.
 
-    **Actions.** `Discrete(4)`: 0 left, 1 up, 2 right, 3 down. The action mask holds those by which some tile moves.
+    **Actions.** `Discrete(4)`: 0 left, 1 up, 2 right, 3 down. The action mask holds the actions that move a tile.
 
     **Observation.** `Box(0, 1, (4, 4, 31), int8)`: row, column, and the tile, one-hot: 0 for an empty cell, k for 2 to
     the power of k.
 
-    **Reward.** The values of the tiles that have come about.
+    **Reward.** The sum of the values of the tiles that joins have made.
 
     **End.** No tile can move. An illegal action ends the game at once with -1; the board stays as it was. There is no
     time limit.

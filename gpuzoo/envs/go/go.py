@@ -39,8 +39,8 @@ class Go(EnvDef):
     action of the player who is not to move is ignored.
 
     **Actions.** `Discrete(size * size + 1)`: the point size * row + column, or the last one to pass. The action mask
-    holds the legal moves of the player to move, and zeros for the other one. It forbids to take back at once a single
-    stone that has just taken a single stone (ko).
+    holds the legal moves of the player to move, and zeros for the other one. A player may not at once take back a
+    single stone that has just taken a single stone (ko).
 
     **Observation.** `Box(0, 1, (size, size, 2 * history_length + 1), int8)`: row, column, and plane: 0 holds the
     observing player's own stones now, 1 the opponent's, 2 and 3 those before the last move, and so on. The last plane
@@ -50,18 +50,18 @@ class Go(EnvDef):
 
     **End.** Both players pass one after the other, or `max_moves` have been made: the score decides. A player's points
     are all but the opponent's stones and the empty points from which a path of empty points leads to one (Tromp and
-    Taylor's area). Black needs more than white's points and the komi. A move that is no pass and makes a position that
-    was there before (positional superko) loses at once. An illegal action of the player to move ends the game with -1
+    Taylor's area). Black needs more than white's points and the komi. A move, other than a pass, that repeats an
+    earlier position (positional superko) loses at once. An illegal action of the player to move ends the game with -1
     for that player and 0 for the other; the board and the turn stay as they were.
 
     **Records.** `gpuzoo.envs.go.sgf.Record` reads and writes games in SGF.
 
-    **Otherwise than in Pgx.** There the seats are drawn: either player may be black. After an illegal action the
-    other player has 1, and at the end all actions are legal. On large boards Pgx may take chains of very many liberties
-    for chains with one, where a 32-bit product overflows.
+    **Differences from Pgx.** Pgx draws the seats: either player may be black. After an illegal action it gives 1 to the
+    other player. At the end of a game all its actions are legal. On large boards a 32-bit product overflows in Pgx,
+    which may then take a chain with very many liberties for a chain with one.
 
-    PettingZoo's `go_v5` forbids what repeats a position, where here it loses, and its planes of the past show the
-    opponent's stones before one's own.
+    PettingZoo's `go_v5` forbids a move that repeats a position; here such a move loses. In its planes of the past the
+    opponent's stones come before one's own.
     """
 
     id = "Go-v0"

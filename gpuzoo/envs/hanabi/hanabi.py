@@ -56,7 +56,7 @@ def cards_per_color(cfg: HanabiConfig) -> int:
 
 
 class Hanabi(EnvDef):
-    """Players who see all cards but their own build fireworks together, and tell each other by hints what to play.
+    """Players who see all cards but their own build fireworks together, and give each other hints about what to play.
 
     The card game by Antoine Bauza (2010), and the benchmark of cooperation by Bard et al. (2020), with the rules of the
     package hanabi-learning-environment. Each color has three cards of the lowest rank, one of the highest and two of
@@ -69,7 +69,7 @@ class Hanabi(EnvDef):
     - **hint**: for an information token, tell another player which of its cards have a color or a rank. At least one
       card must have it.
 
-    Who plays or discards draws a new card, which becomes the newest one of the hand, as long as the deck has cards.
+    A player who plays or discards draws a new card, the newest one of the hand, as long as the deck has cards.
 
     **Agents.** `player_0`, `player_1`, ... They move in turn: a step is one move, and the actions of players who are
     not to move are ignored.
@@ -111,8 +111,9 @@ class Hanabi(EnvDef):
     envs = gpuzoo.make("Hanabi-Small", num_envs=4, players=3)
     ```
 
-    **Otherwise than in JaxMARL.** There the observation has probabilities in place of what is possible of a card: the
-    copies that are neither discarded nor in a firework, as shares. A last action is for players who wait.
+    **Differences from JaxMARL.** Where this observation shows which cards are possible, JaxMARL's shows probabilities:
+    the shares of the copies that are neither discarded nor in a firework. JaxMARL has one more action, for players who
+    wait.
     """
 
     id = "Hanabi-v0"

@@ -34,9 +34,9 @@ class Hex(EnvDef):
     **Agents.** `player_0` (black), who begins, and `player_1` (white). They move in turn: a step is one move, and the
     action of the player who is not to move is ignored.
 
-    **Actions.** `Discrete(size * size + 1)`: the cell size * row + column, or the last one to swap. That is legal as
-    the second move only: the black stone goes, and a white one comes to the mirrored cell, where row and column have
-    changed places. The action mask holds the legal moves of the player to move, and zeros for the other one.
+    **Actions.** `Discrete(size * size + 1)`: the cell size * row + column, or the last one to swap. Swapping is legal
+    as the second move only: the black stone is removed, and a white one is placed on the mirrored cell, with row and
+    column exchanged. The action mask holds the legal moves of the player to move, and zeros for the other one.
 
     **Observation.** `Box(0, 1, (size, size, 4), int8)`: row, column, and plane: 0 holds the observing player's own
     stones, 1 the opponent's, 2 is 1 everywhere for white, and 3 is 1 everywhere where the next move may be a swap.
@@ -47,8 +47,8 @@ class Hex(EnvDef):
     player to move ends the game at once with -1 for that player and 0 for the other; the board and the turn stay as
     they were.
 
-    **Otherwise than in Pgx.** There the seats are drawn: either player may be black. After an illegal action the
-    other player has 1, and at the end all actions are legal.
+    **Differences from Pgx.** Pgx draws the seats: either player may be black. After an illegal action it gives 1 to the
+    other player. At the end of a game all its actions are legal.
     """
 
     id = "Hex-v0"

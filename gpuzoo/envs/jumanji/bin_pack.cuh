@@ -3,7 +3,7 @@
 #include "sized.cuh"
 
 constexpr int ITEMS = LARGEST, SPACES = Config::max_num_ems, SEEN = Config::obs_num_ems;
-constexpr int DIRECTIONS = 6, AXES = 3, FULL = -1;
+constexpr int DIRECTIONS = 6, AXES = 3, FULL = -1, TOO_LONG = 1 << 30;
 
 // A space: from (x1, y1, z1) to (x2, y2, z2).
 struct Space {
@@ -66,6 +66,11 @@ GZ bool look(Env e) {
       rank += (int)((e.volume[other] > volume) | ((e.volume[other] == volume) & (other < k)));
     e.sorted_ems[rank] = (i16)k;
   }
+  GZ_ROLLED
+  for (int item = 0; item < ITEMS; ++item) {
+    const bool left = e.items_mask[item] && !e.items_placed[item];
+    for (int axis = 0; axis < AXES; ++axis) e.sides(axis, item) = left ? (int)e.items(item, axis) : TOO_LONG;
+  }
   u64 any = 0ull;
   GZ_ROLLED
   for (int k = 0; k < SEEN; ++k) {
@@ -75,9 +80,9 @@ GZ bool look(Env e) {
       u64 fits = 0ull;
       GZ_ROLLED
       for (int item = 64 * w; e.ems_mask[number] && item < min(ITEMS, 64 * w + 64); ++item) {
-        const bool small = (e.items(item, 0) <= s.x2 - s.x1) & (e.items(item, 1) <= s.y2 - s.y1) &
-                           (e.items(item, 2) <= s.z2 - s.z1);
-        fits |= (small & e.items_mask[item] & !e.items_placed[item]) ? bit(item) : 0ull;
+        const bool fit = (e.sides(0, item) <= s.x2 - s.x1) & (e.sides(1, item) <= s.y2 - s.y1) &
+                         (e.sides(2, item) <= s.z2 - s.z1);
+        fits |= (u64)fit << (item & 63);
       }
       e.fitting(k, w) = fits;
       any |= fits;

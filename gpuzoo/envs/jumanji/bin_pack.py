@@ -49,7 +49,7 @@ class BinPackConfig(FactoredConfig, SizedConfig):
 
 
 class BinPack(Factored, OfSizedInstances):
-    """Items are to be packed into a container such that they fill it.
+    """Pack items into a container so that they fill it.
 
     An empty maximal space (EMS) is a box within the container that touches no item and lies in no larger such box. At
     first there is one, the container. Each step puts an item into the corner of an EMS with the lowest x, y and z.
@@ -78,8 +78,8 @@ class BinPack(Factored, OfSizedInstances):
     exists, the largest one first; of each item its length, width and height, whether it exists, and whether it is
     packed. Lengths are parts of the container's, or mm without ``normalize_dimensions``.
 
-    **Reward.** The volume of the item as a part of the container's. With ``reward="sparse"``, that of all packed items
-    at the end. An illegal action gives 0, or what is packed with "sparse".
+    **Reward.** The volume of the item as a share of the container's. With ``reward="sparse"``, that of all packed items
+    at the end. An illegal action gives 0, or with "sparse" the share that is packed.
 
     **End.** There is no legal action left, or the action was illegal, which changes nothing.
 
@@ -124,7 +124,7 @@ class BinPack(Factored, OfSizedInstances):
         if cfg.split_num_same_items > smallest:
             raise ValueError(f"{self.id}: split_num_same_items must not be above the number of items, {smallest}.")
         if cfg.generator == "toy" and (cfg.max_num_items != len(TOY) or cfg.instances):
-            raise ValueError(f"{self.id}: the toy has max_num_items={len(TOY)} and no instances.")
+            raise ValueError(f"{self.id}: generator='toy' needs max_num_items={len(TOY)} and takes no instances.")
 
     def constants(self, cfg: BinPackConfig) -> dict[str, int]:
         own = {"WORDS": -(-cfg.max_num_items // 64), "TRIES": 100 + 20 * cfg.max_num_items}
@@ -169,6 +169,7 @@ class BinPack(Factored, OfSizedInstances):
             "ems_mask": Field("bool", (ems,), "whether each space exists"),
             "sorted_ems": Field("int16", (ems,), "numbers of the spaces, the largest one first"),
             "fitting": Field("uint64", ("obs_num_ems", "WORDS"), "items that fit into each space seen, a bit for each"),
+            "sides": Field("int32", (3, items), "length, width and height of each item that is left", scratch=True),
             "volume": Field("float32", (ems,), "volume of each space", scratch=True),
             "split_ems": Field("int16", (ems, 6), "spaces that an item splits", scratch=True),
             "parts": Field("int16", (items, 6), "items where they are in the full container", scratch=True),

@@ -36,7 +36,7 @@ class Cleaner(OfInstances):
     cell open. Each episode takes one of them at random, or always the one that ``instance`` names, which may differ
     between envs.
 
-    **Actions.** `Discrete(4)`: 0 up, 1 right, 2 down, 3 left. The action mask holds the moves to cells without wall.
+    **Actions.** `Discrete(4)`: 0 up, 1 right, 2 down, 3 left. The action mask holds the moves to cells without a wall.
 
     **Observation.** `Box(0, num_agents, (num_rows, num_cols, 4))`, int8: row, column, channel. The channels are 1 at
     dirty cells, at walls and at the cleaner; the last one is the number of others in each cell.
@@ -44,14 +44,14 @@ class Cleaner(OfInstances):
     **State.** Jumanji's observation, `Box(num_rows num_cols + 2 num_agents)`, int8: 0 for a dirty cell, 1 for a clean
     one and 2 for a wall; row and column of each cleaner.
 
-    **Reward.** For all the same: the number of cells that became clean, minus ``penalty_per_timestep``.
+    **Reward.** All cleaners get the number of cells that became clean, minus ``penalty_per_timestep``.
 
     **End.** All cells are clean, or an action was illegal. Its cleaner stays where it is, and the others move. Time
     limit: 100 steps.
 
-    **In Jumanji** one agent acts for all cleaners. The time limit is an end like others, by default as many steps as
-    the maze has cells, and the number of steps is observed. In a maze that is not square Jumanji takes the number of
-    rows for that of columns at the edges, and the other way round.
+    **In Jumanji** one agent acts for all cleaners. The time limit terminates the episode; by default it is the number
+    of cells of the maze. The number of steps is observed. In a maze that is not square, Jumanji confuses the numbers of
+    rows and of columns at the edges.
     """
 
     id = "Cleaner-v0"

@@ -215,10 +215,14 @@ GZ void step(Env e) {
 
 // A cell is a word of four bytes: three for the agent's own marks, and one for those of others.
 GZ void observe(Env e) {
+  lanes(e, CELLS, [=](int k) {
+    const int held = e.grid[cell_of(k)] - 1;
+    e.owner[k] = held < 0 ? -1 : held / 3;
+    e.kind[k] = held < 0 ? 0 : held % 3 + 1;
+  });
   lanes(e, AGENTS, Const<CELLS>(), [=](int a, int k) {
-    const int held = e.grid[cell_of(k)] - 1, kind = max(held, 0) % 3;
-    const u32 own = 1u << (u32)(8 * kind), other = (u32)(kind + 1) << 24;
-    words(e.observation[a])[k] = held < 0 ? 0u : held / 3 == a ? own : other;
+    const u32 kind = (u32)e.kind[k], own = 1u << ((8u * kind - 8u) & 31u);
+    words(e.observation[a])[k] = e.owner[k] == a ? own : kind << 24;
   });
   lanes(e, AGENTS, [=](int a) {
     const int ways = ways_of(e, a);

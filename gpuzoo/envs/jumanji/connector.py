@@ -35,11 +35,11 @@ class ConnectorConfig(InstanceConfig):
 
 
 class Connector(OfInstances):
-    """Agents lay wires to their targets on one board, and must not get into each other's way.
+    """Agents lay wires to their targets on one board without blocking each other.
 
     An agent moves by one cell per step, and the cells that it leaves stay occupied by its path. It may go to empty
     cells and to its own target, where it is connected and stays. All move at the same time. If several agents want the
-    same cell, the one of the highest number gets it, and the others stay where they are.
+    same cell, the one with the highest number gets it, and the others stay where they are.
 
     **Boards.** With ``generator="random_walk"`` each board has a solution. One agent after the other gets a first cell,
     any that is empty and has an empty cell beside it, and then one of the latter as its second cell. From there all
@@ -55,11 +55,11 @@ class Connector(OfInstances):
     between envs.
 
     **Actions.** `Discrete(5)`: 0 nothing, 1 up, 2 right, 3 down, 4 left. The action mask holds the moves to empty cells
-    and to the own target; a connected agent does nothing. An illegal action does nothing.
+    and to the agent's own target; a connected agent can only do nothing. An illegal action does nothing.
 
     **Observation.** `Box(0, 3, (grid_size, grid_size, 4))`, int8: row, column, channel. The first three channels are 1
     at the agent's own path, at the agent, and at its target. The last one is 1 at paths of others, 2 at other agents
-    and 3 at their targets. A target that is reached is none any more.
+    and 3 at their targets. A target disappears once it is reached.
 
     **State.** Jumanji's observation, `Box(grid_size²)`, int16: 0 for an empty cell, and 3 a + 1, 3 a + 2 and 3 a + 3
     for path, place and target of agent a.
@@ -151,6 +151,8 @@ class Connector(OfInstances):
             "target": Field("int32", ("agents",), "cell that each must come to"),
             "odds": Field("float32", ("ODDS",), "of ways that are worse than the best by so much", scratch=True),
             "way": Field("int32", ("agents",), "direction that each agent takes, or -1", scratch=True),
+            "owner": Field("int32", ("CELLS",), "agent whose mark each cell holds, or -1", scratch=True),
+            "kind": Field("int32", ("CELLS",), "1, 2, 3 for its path, head or target, 0 for none", scratch=True),
         }
 
     def infos(self, cfg: ConnectorConfig, state: Mapping[str, Any]) -> Mapping[str, Any]:

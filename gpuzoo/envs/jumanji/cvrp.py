@@ -26,7 +26,7 @@ class CVRPConfig(SizedConfig):
 
 
 class CVRP(OfSizedInstances):
-    """The capacitated vehicle routing problem: short routes that bring each customer what it demands.
+    """The capacitated vehicle routing problem: find short routes that bring each customer what it demands.
 
     Node 0 is the depot, and the others are customers. Each step drives to a node. A customer is visited once, when the
     vehicle still carries as much as the customer demands. The depot fills the vehicle up. Coordinates are drawn

@@ -37,7 +37,7 @@ class FlatPackConfig(FactoredConfig, InstanceConfig):
 
 
 class FlatPack(Factored, OfInstances):
-    """Blocks are to be put into a grid such that they fill it.
+    """Put blocks into a grid so that they fill it.
 
     The grid has 2 ``num_row_blocks`` + 1 rows and 2 ``num_col_blocks`` + 1 columns. It is divided into as many blocks:
     the block in row i and column j of blocks has the cell in row 2 i + 1 and column 2 j + 1, and all around it that
@@ -96,7 +96,7 @@ class FlatPack(Factored, OfInstances):
     def check(self, cfg: FlatPackConfig) -> None:
         super().check(cfg)
         if cfg.generator != "random" and ((cfg.num_row_blocks, cfg.num_col_blocks) != (2, 2) or cfg.instances):
-            raise ValueError(f"{self.id}: the toys have num_row_blocks=2, num_col_blocks=2 and no instances.")
+            raise ValueError(f"{self.id}: the toys need num_row_blocks=2 and num_col_blocks=2, and take no instances.")
 
     def constants(self, cfg: FlatPackConfig) -> dict[str, int]:
         rows, columns = 2 * cfg.num_row_blocks + 1, 2 * cfg.num_col_blocks + 1

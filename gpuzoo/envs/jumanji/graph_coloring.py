@@ -25,7 +25,7 @@ class GraphColoringConfig(SizedConfig):
 
 
 class GraphColoring(OfSizedInstances):
-    """Nodes of a graph get colours, as few as possible and never the same one at both ends of an edge.
+    """Colour the nodes of a graph with as few colours as possible, never the same one at both ends of an edge.
 
     Each step colours the next node, from the first to the last. Each pair of nodes has an edge with
     ``edge_probability``, or the graphs are given.

@@ -34,7 +34,7 @@ class JobShopConfig(SizedConfig):
 
 
 class JobShop(OfSizedInstances):
-    """Job shop scheduling: machines process the operations of jobs, and all should be through soon.
+    """Job shop scheduling: machines process the operations of jobs, and all jobs should be done as early as possible.
 
     The operations of a job are processed one after the other, each on its machine and for its duration. A machine
     processes one operation at a time. Each step, each machine that is free begins the next operation of a job or
@@ -96,7 +96,8 @@ class JobShop(OfSizedInstances):
         sizes = (cfg.num_jobs, cfg.num_machines, cfg.max_num_ops, cfg.max_op_duration)
         if cfg.generator == "toy" and (sizes != TOY_SIZES or cfg.instances):
             raise ValueError(
-                f"{self.id}: the toy has num_jobs=5, num_machines=4, max_num_ops=4, max_op_duration=4 and no instances."
+                f"{self.id}: generator='toy' needs num_jobs=5, num_machines=4, max_num_ops=4, max_op_duration=4 "
+                "and no instances."
             )
 
     def constants(self, cfg: JobShopConfig) -> dict[str, int]:

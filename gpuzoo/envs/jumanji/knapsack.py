@@ -25,7 +25,7 @@ class KnapsackConfig(SizedConfig):
 
 
 class Knapsack(OfSizedInstances):
-    """A knapsack holds a certain weight; the items in it should be worth as much as possible.
+    """Pack items into a knapsack that holds a limited weight; they should be worth as much as possible.
 
     Each step packs an item. Weights and values are drawn uniformly from [0, 1), or given.
 

@@ -62,8 +62,8 @@ class Maze(OfInstances):
 
     **End.** The target, or a cell that the walker cannot leave. Time limit: 100 steps.
 
-    **In Jumanji** the time limit is an end like others, by default as many steps as the maze has cells. Rows and
-    columns of walker and target are numbers there, and the number of steps is observed.
+    **In Jumanji** the time limit terminates the episode; by default it is the number of cells of the maze. Walker and
+    target are observed as rows and columns there, and the number of steps is observed, too.
     """
 
     id = "Maze-v0"
@@ -91,9 +91,9 @@ class Maze(OfInstances):
     def check(self, cfg: MazeConfig) -> None:
         super().check(cfg)
         if cfg.generator == "toy" and (cfg.num_rows, cfg.num_cols) != (5, 5):
-            raise ValueError(f"{self.id}: the toy maze has num_rows=5 and num_cols=5.")
+            raise ValueError(f"{self.id}: generator='toy' needs num_rows=5 and num_cols=5.")
         if cfg.generator == "toy" and cfg.instances:
-            raise ValueError(f"{self.id}: either instances or the toy maze.")
+            raise ValueError(f"{self.id}: give either instances or generator='toy', not both.")
 
     def constants(self, cfg: MazeConfig) -> dict[str, int]:
         cells, toy = cfg.num_rows * cfg.num_cols, cfg.generator == "toy"

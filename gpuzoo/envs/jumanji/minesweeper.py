@@ -31,7 +31,7 @@ class MinesweeperConfig(InstanceConfig):
 
 
 class Minesweeper(OfInstances):
-    """All cells without mine are to be uncovered, and each of them says how many mines are beside it.
+    """Uncover all cells without a mine; each of them says how many mines are beside it.
 
     The mines lie in any cells, all sets of cells with the same chance. Each step uncovers one cell; cells beside it
     stay covered even if there is no mine.
@@ -46,9 +46,9 @@ class Minesweeper(OfInstances):
     **Observation.** `Box(-1, 8, (num_rows, num_cols))`, int8: -1 for a covered cell, otherwise how many of the eight
     cells around it have a mine.
 
-    **Reward.** 1 for a cell without mine, 0 for a mine and for an illegal action; the parameters can change that.
+    **Reward.** 1 for a cell without a mine, 0 for a mine and for an illegal action; the parameters can change that.
 
-    **End.** A mine, an illegal action, or all cells without mine are uncovered.
+    **End.** A mine, an illegal action, or all cells without a mine are uncovered.
 
     **In Jumanji** an action is a row and a column, and the numbers of mines and of steps are observed.
     """

@@ -224,9 +224,8 @@ GZ void observe(Env e) {
     e.action_mask[agent][node] = (i8)(can_move(e, agent, node) && !e.was_finished[agent]);
   });
   for (int node = 0; node < NODES; ++node)
-    lanes(e, AGENTS, NODES, [=](int agent, int other) {
-      e.observation[agent][NODES * (1 + node) + other] = (i8)is_edge(e, node, other);
-    });
+    lanes(e, NODES, [=](int other) { e.arc(node, other) = is_edge(e, node, other); });
+  lanes(e, AGENTS, NODES * NODES, [=](int agent, int k) { e.observation[agent][NODES + k] = (i8)e.arc[k]; });
   lanes(e, AGENTS, AGENTS, [=](int agent, int k) {
     e.observation[agent][NODES * (NODES + 1) + k] = (i8)seen_position(e, agent, k);
   });

@@ -32,12 +32,12 @@ class MMSTConfig(InstanceConfig):
 
 
 class MMST(OfInstances):
-    """Multi minimum spanning tree: each agent is to connect its nodes of a graph, and no two may share other nodes.
+    """Multi minimum spanning tree: each agent connects its nodes of a graph, and no two agents may share a node.
 
     An agent begins in the first of its nodes and moves along edges. The nodes to which it has come are connected. Nodes
     that belong to no agent are utility nodes; once an agent has been in one, no other can enter it. If several agents
-    move to the same node in one step, the first one in a random order does it, and the others stay where they are.
-    Agents that have connected their nodes stay where they are.
+    want to move to the same node, the first one in a random order gets it, and the others stay where they are. Agents
+    that have connected their nodes stay where they are.
 
     **Graph.** The nodes are divided into as many parts as there are agents, one after the other, of equal size or one
     more for the first ones. Each part gets a tree by a random walk among its nodes: where the walk comes to a new node,
@@ -63,14 +63,14 @@ class MMST(OfInstances):
     **State.** The observation of the first agent, which is Jumanji's.
 
     **Reward.** 10 for a node that the agent had to connect, -2 for an illegal action, otherwise -1; 0 for an agent that
-    wanted a node which another one got, and for one that had connected its nodes before. Going back to a connected node
+    wanted a node that another one got, and for one that had connected its nodes before. Going back to a connected node
     gives -1. So does an illegal action of an agent that has connected the last node of the graph, as in Jumanji. With
     ``reward="team"`` all agents get the sum.
 
     **End.** All agents have connected their nodes. Time limit: 70 steps.
 
-    **In Jumanji** one agent acts for all, the time limit is an end like others, and the number of steps is observed.
-    There the last two joints of a graph share their random numbers; here they do not.
+    **In Jumanji** one agent acts for all, the time limit terminates the episode, and the number of steps is observed.
+    The last two joints of a graph share their random numbers there; here they do not.
     """
 
     id = "MMST-v0"
@@ -168,7 +168,7 @@ class MMST(OfInstances):
             "outcome": Field("int32", ("agents",), "what comes of each action", scratch=True),
             "left": Field("uint64", ("WORDS",), "nodes that an agent may get", scratch=True),
             "degree": Field("int32", ("num_nodes",), "edges of each node", scratch=True),
-            "arc": Field("bool", ("num_nodes", "num_nodes"), "edges that were drawn", scratch=True),
+            "arc": Field("bool", ("num_nodes", "num_nodes"), "edges that were drawn; later all of them", scratch=True),
             "visited": Field("bool", ("num_nodes",), "nodes of a part that are in its tree", scratch=True),
             "edges": Field("int32", (), "edges so far", scratch=True),
             "tries": Field("int32", (), "edges that were drawn so far", scratch=True),

@@ -52,8 +52,9 @@ class MultiCVRP(OfSizedInstances):
 
     Node 0 is the depot, and the others are customers. In each step every vehicle drives to a node, or stays where it
     is. It serves a customer that still demands something, no more than the vehicle carries. The depot fills a vehicle
-    up. Vehicles have clocks of their own, which go on by the distances that they drive. Who comes to a customer before
-    its time window pays for each unit of time that it is too early, and else for each unit that it is too late.
+    up. Each vehicle has a clock of its own, which advances by the distance that it drives. A vehicle that comes before
+    a customer's time window pays for each unit of time that it is too early. One that comes after it pays for each unit
+    that it is too late.
 
     **Instances.** Coordinates are drawn from 0 to ``map_max``; begins of time windows from 0 to ``max_start_window``;
     penalties from their ranges. Demands are drawn from 0 to ``customer_demand_max`` - 1, then scaled so that they would
@@ -66,7 +67,7 @@ class MultiCVRP(OfSizedInstances):
     coefficients are 0. Each episode takes one of them at random, or always the one that ``instance`` names. Instances
     may be smaller than ``num_customers``: `size` of the dataset, (instances,), says how many customers there are; the
     first ones count. ``size`` does the same for drawn instances. It may differ between envs, or be drawn anew for each
-    episode by ``gpuzoo.Uniform``. Absent customers have the coordinates -1, and zeros else.
+    episode by ``gpuzoo.Uniform``. Absent customers have the coordinates -1, and zeros otherwise.
 
     **Actions.** `Discrete(num_customers + 1)`: the node to drive to. The action mask holds the customers that demand
     something, no more than the vehicle carries, and the depot. A vehicle with an illegal action goes to the depot. Of
@@ -78,10 +79,10 @@ class MultiCVRP(OfSizedInstances):
 
     **State.** Jumanji's observation: the same with the vehicles in their order.
 
-    **Reward.** For all the same: minus the sum of all distances and penalties. With ``reward="sparse"`` only the last
-    step is paid, for all of them. A last step by the limit of steps is paid otherwise: by minus what it would cost if
-    each customer that is left got a tour of its own, one after the other, from the mean of the vehicles' times on; in
-    the penalties the length of all these tours counts for each.
+    **Reward.** All vehicles get minus the sum of all distances and penalties. With ``reward="sparse"`` the last step
+    pays this for the whole episode, and other steps pay 0. If the limit of steps ends the episode, the last step
+    instead pays minus what it would cost to serve each remaining customer by a tour of its own, one after the other.
+    For the penalties, each of them is served at the mean of the vehicles' times plus the length of all these tours.
 
     **End.** All demands are served and all vehicles are at the depot, or there were 2 ``num_customers`` steps, in
     a smaller instance twice its size.

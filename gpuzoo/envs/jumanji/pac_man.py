@@ -152,18 +152,18 @@ class OfMaze(EnvDef):
 class PacMan(OfMaze):
     """A player eats the pellets of a maze and flees from four ghosts.
 
-    There is a pellet in each open cell. Who leaves the maze on one side comes back on the other. Four cells have a
-    power pellet, too. It frightens the ghosts for 30 steps, and the player may then eat them.
+    There is a pellet in each open cell. Player and ghosts that leave the maze on one side come back on the other. Four
+    cells have a power pellet, too. It frightens the ghosts for 30 steps, and the player may then eat them.
 
     **Maze.** ``maze`` is a map: `X` a wall, `.` an open cell, `O` a power pellet, `P` the player's start, four `G`
     where ghosts start, and four `S`, their corners, in reading order. The upper left cell is a wall.
 
     **Actions.** `Discrete(5)`: 0 up, 1 left, 2 down, 3 right, 4 nothing. The action mask holds the moves to open cells,
-    and not 4. An illegal action counts as 4. A look beyond the lower or the right edge finds the cell at the edge, one
-    beyond the upper or the left edge the cell at the other end.
+    and not 4. An illegal action counts as 4. The neighbour beyond the lower or the right edge is the cell at the edge
+    itself; beyond the upper or the left edge it is the cell at the other end.
 
     **Ghosts** wait for 2, 6, 11 and 16 steps. Then they move by one cell per step. Where the open neighbours are the
-    left and the right one, or the upper and the lower one, a ghost repeats its last way, which was none if it had to
+    left and the right one, or the upper and the lower one, a ghost repeats its last move, which was none if it had to
     wait there. Elsewhere it goes to the neighbour that is nearest to its target, but not to the cell that it comes
     from; among equals, and if no neighbour is left, each has the same chance. The targets:
 
@@ -176,20 +176,20 @@ class PacMan(OfMaze):
     The exchanges are slips of the original. All ghosts see the player where it was before it moves.
 
     **Meetings.** A ghost meets the player if it comes to where the player comes to or has been, or if the player comes
-    to where the ghost has been one step before. A ghost that is frightened is eaten then and starts anew from where it
-    began; else the player is caught.
+    to where the ghost has been one step before. If the ghost is frightened, it is eaten and starts again from where it
+    began; otherwise the player is caught.
 
     **Observation.** `Box(rows, columns, 8)`, int8: open cells, pellets, power pellets, the player, the red, the pink,
-    the blue and the orange ghost. Where something is, the number is 1. For a frightened ghost it is minus the number of
-    steps that it is still frightened.
+    the blue and the orange ghost. The number is 1 where something is. For a frightened ghost it is minus the number of
+    steps for which it stays frightened.
 
     **Reward.** 10 for a pellet, 50 for a power pellet, 200 for the first time that a ghost is eaten.
 
     **End.** The player is caught, or all pellets are eaten. Time limit: 1000 steps.
 
-    **In Jumanji** the observation has the maze, cells of pellets, ghosts and player, and the score. The time limit is
-    an end like others. An illegal move, which changes nothing either, counts as the direction of the player. There is a
-    map of the first targets of ghosts, which are never used.
+    **In Jumanji** the observation has the maze, cells of pellets, ghosts and player, and the score. The time limit
+    terminates the episode. An illegal move changes nothing there, too, but counts as the direction of the player.
+    Jumanji's maps also name first targets of the ghosts, which are never used.
     """
 
     id = "PacMan-v1"

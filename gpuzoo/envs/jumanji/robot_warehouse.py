@@ -56,13 +56,13 @@ class RobotWarehouse(EnvDef):
     The robots act in the order of their numbers, all by the masks from before the first one. A robot thus may enter the
     cell that one of lower number has just left, but not the cell that one of higher number is about to leave.
 
-    A requested shelf on a goal, carried by whom ever, counts as delivered. Another one of those that are not requested
-    is then requested, each with the same chance.
+    A requested shelf that any robot carries on a goal counts as delivered. One of the shelves that are not requested is
+    then requested, each with the same chance.
 
     **Observation.** `Box`, float32: row; column; whether loaded; direction, one-hot of up, right, down, left; whether
     in a corridor or on a goal. Then, for each of the cells at most ``sensor_range`` rows and columns away, in reading
-    order and without the own one: whether a robot is there, and its direction, one-hot. Then, for all these cells:
-    whether a shelf is there, and whether it is requested.
+    order and without the robot's own cell: whether a robot is there, and its direction, one-hot. Then, for all these
+    cells: whether a shelf is there, and whether it is requested.
 
     **Reward.** For all robots: the number of shelves that were delivered.
 
@@ -72,7 +72,7 @@ class RobotWarehouse(EnvDef):
     **As in the original**, in the last observation after a collision a robot that was run over does not find itself.
     What follows in its observation is shifted by five, and what would lie beyond the end is written at the end.
 
-    **In Jumanji** one agent acts for all robots. The time limit is an end like others, and the number of steps is
+    **In Jumanji** one agent acts for all robots. The time limit terminates the episode, and the number of steps is
     observed.
     """
 

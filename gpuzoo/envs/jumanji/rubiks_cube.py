@@ -40,7 +40,7 @@ class RubiksCubeConfig(InstanceConfig):
 
 
 class RubiksCube(OfInstances):
-    """Rubik's cube of any size, to be solved: each face has one colour.
+    """Rubik's cube of any size: solve it, so that each face has one colour.
 
     A turn takes one layer of the cube by 90 degrees, as seen from outside of the face that it is parallel to, or by
     180. At the beginning ``num_scrambles_on_reset`` random turns have mixed the solved cube.
@@ -56,11 +56,11 @@ class RubiksCube(OfInstances):
     the colour as the number of the face which it belongs to. Front, right, back and left are seen with the upper face
     above, the upper and the lower face with the front below or above it.
 
-    **Reward.** 1 for the solution.
+    **Reward.** 1 for solving the cube.
 
     **End.** Each face has one colour. Time limit: 200 steps.
 
-    **In Jumanji** the time limit is an end like others, an action is a face, a depth and a turn, and the number of
+    **In Jumanji** the time limit terminates the episode, an action is a face, a depth and a turn, and the number of
     steps is observed.
     """
 

@@ -42,7 +42,7 @@ class SearchAndRescueConfig(Config):
 class SearchAndRescue(EnvDef):
     """Searchers fly over a square and look for targets that drift through it.
 
-    The square is a torus: who leaves it on one side comes back on the other. Searchers begin anywhere, in any
+    The square is a torus: what leaves it on one side comes back on the other. Searchers begin anywhere, in any
     direction, at any of their speeds. Targets begin anywhere, at rest.
 
     **Actions.** `Box(2)` in [-1, 1]: the turn, as a part of ``searcher_max_rotate`` pi, and the change of speed, as a
@@ -69,7 +69,7 @@ class SearchAndRescue(EnvDef):
 
     **End.** All targets are found. Time limit: 400 steps.
 
-    **In Jumanji** one agent acts for all searchers. The time limit is an end like others, and the number of steps and
+    **In Jumanji** one agent acts for all searchers. The time limit terminates the episode, and the number of steps and
     all searchers' places are observed.
     """
 

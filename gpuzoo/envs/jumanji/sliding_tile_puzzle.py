@@ -27,8 +27,8 @@ class SlidingTilePuzzleConfig(InstanceConfig):
 class SlidingTilePuzzle(OfInstances):
     """Tiles slide into the one empty cell of a board until they are in order: the fifteen puzzle with any size.
 
-    The tiles 1 to ``grid_size`` squared - 1 are to stand in rows, from left to right and from above, and the empty cell
-    behind them. At the beginning ``num_random_moves`` random legal moves have mixed them.
+    In the solution the tiles 1 to ``grid_size`` squared - 1 stand in reading order, and the empty cell is the last one.
+    ``num_random_moves`` random legal moves mix them at the beginning.
 
     **Instances.** ``instances`` is a dataset with `puzzle`, (instances, grid_size, grid_size): the tiles, each once, 0
     for the empty cell. Each episode takes one of them at random, or always the one that ``instance`` names, which may
@@ -41,11 +41,11 @@ class SlidingTilePuzzle(OfInstances):
     empty one.
 
     **Reward.** Tiles that come to their place minus tiles that leave it, where the empty cell counts as one. With
-    ``reward="sparse"`` 1 for the solution.
+    ``reward="sparse"``, 1 for solving the puzzle.
 
     **End.** All tiles are in order. Time limit: 500 steps.
 
-    **In Jumanji** the time limit is an end like others. The place of the empty cell and the number of steps are
+    **In Jumanji** the time limit terminates the episode. The place of the empty cell and the number of steps are
     observed. Here `infos` have `prop_correctly_placed`, the part of the cells that hold the right tile.
     """
 

@@ -41,9 +41,9 @@ class Snake(EnvDef):
 
     **End.** An illegal action, or the snake fills the board. Time limit: 4000 steps.
 
-    **In Jumanji** the time limit is an end like others, and the number of steps is observed. A snake that cannot move
-    has only illegal actions left. After an illegal action Jumanji shows the head beyond the edge or on the body; here
-    the snake stays where it is.
+    **In Jumanji** the time limit terminates the episode, and the number of steps is observed. A snake that cannot move
+    has only illegal actions. After an illegal action Jumanji shows the head beyond the edge or on the body; here the
+    snake stays where it is.
     """
 
     id = "Snake-v1"

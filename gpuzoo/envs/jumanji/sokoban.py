@@ -120,8 +120,8 @@ class SokobanConfig(InstanceConfig):
 class Sokoban(OfInstances):
     """A worker pushes boxes onto targets.
 
-    The worker goes into an open cell beside it. A box there is pushed on, if the cell behind it is open and has no
-    box. Otherwise nothing changes.
+    The worker goes into an open cell beside it. It pushes a box that is there, if the cell behind the box is open and
+    has no box. Otherwise nothing changes.
 
     **Instances.** Each episode takes one level at random, or always the one that ``instance`` names, which may differ
     between envs. ``levels="generated"`` are 1000 levels of 10 x 10 cells with four boxes. They were drawn by random
@@ -142,8 +142,8 @@ class Sokoban(OfInstances):
 
     **End.** All boxes are on targets. Time limit: 120 steps.
 
-    **In Jumanji** the time limit is an end like others, the number of steps is observed, and levels come from all files
-    of Boxoban's unfiltered training set.
+    **In Jumanji** the time limit terminates the episode, the number of steps is observed, and levels come from all
+    files of Boxoban's unfiltered training set.
     """
 
     id = "Sokoban-v0"

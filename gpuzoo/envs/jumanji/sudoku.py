@@ -39,7 +39,7 @@ class SudokuConfig(FactoredConfig, InstanceConfig):
 
 
 class Sudoku(Factored, OfInstances):
-    """Sudoku: each row, each column and each of the nine boxes is to hold the digits 1 to 9 once.
+    """Sudoku: fill the board so that each row, each column and each of the nine boxes holds the digits 1 to 9 once.
 
     Each step writes a digit into an empty cell. It stays there, so a wrong one cannot be taken back.
 
@@ -55,7 +55,7 @@ class Sudoku(Factored, OfInstances):
 
     **Observation.** `Box(-1, 8, (9, 9))`, int8: one less than the digit, -1 for an empty cell.
 
-    **Reward.** 1 for the solution.
+    **Reward.** 1 for solving the puzzle.
 
     **End.** There is no legal action left, or the action was illegal, which changes nothing.
 

@@ -75,8 +75,8 @@ class Tetris(EnvDef):
 
     **End.** The new piece has no legal action, or the action was illegal, which changes nothing. Time limit: 400 steps.
 
-    **In Jumanji** the time limit is an end like others, an action is a rotation and a column, and a piece is put
-    somewhere even if that is illegal. The observation has a number of steps, too, which is always 0.
+    **In Jumanji** the time limit terminates the episode, an action is a rotation and a column, and an illegal action
+    also puts the piece somewhere. The observation has a number of steps, too, which is always 0.
     """
 
     id = "Tetris-v0"

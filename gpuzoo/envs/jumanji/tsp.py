@@ -24,7 +24,7 @@ class TSPConfig(SizedConfig):
 
 
 class TSP(OfSizedInstances):
-    """The travelling salesman problem: a tour through all cities, which should be short.
+    """The travelling salesman problem: find a short tour through all cities.
 
     Each step visits a city. The tour leads from the last city back to the first one. The coordinates of the cities are
     drawn uniformly from the unit square, or given.

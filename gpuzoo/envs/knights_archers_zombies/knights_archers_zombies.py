@@ -78,9 +78,9 @@ class KnightsArchersZombies(EnvDef):
     numbers are the sizes of the original's image files.
 
     **Arrows.** An archer's attack shoots an arrow from its middle, in its direction, if there are fewer than
-    `max_arrows`. Of the attacks after that, while there is room for an arrow, the next three do nothing. An arrow flies
-    45 pixels per step, rounded down in x and y, beginning with the step of the shot. It is gone when its upper left
-    corner is off the screen, x < 0, y < 0, x > 1280 or y > 720. Arrows of dead archers fly on.
+    `max_arrows`. The next three attacks for which there is room for an arrow do nothing. An arrow flies 45 pixels per
+    step, rounded down in x and y, beginning with the step of the shot. It is gone when its upper left corner is off the
+    screen, x < 0, y < 0, x > 1280 or y > 720. Arrows of dead archers fly on.
 
     **Maces.** A knight's attack swings its mace, in the step of the attack and in five more. It is 40, 20, 0, -20, -40
     and -60 degrees clockwise from the knight's direction. Its middle is half of both sides (the mace's and the body's)
@@ -103,9 +103,9 @@ class KnightsArchersZombies(EnvDef):
     state has a row for each, without the distance, and with x / 1280 and y / 720 themselves, row after row in one
     vector.
 
-    **Reward.** The points of the step before, except for the first living agent, who gets those of this step. Who
-    becomes the first gets both; points of an agent that dies or of a game that ends may be lost. That is what
-    PettingZoo pays; with `delayed_rewards=False` all get the points of this step at once.
+    **Reward.** The points of the step before, except for the first living agent, who gets those of this step. An agent
+    that becomes the first gets both, and the last points of an agent that dies, or of a game that ends, may be lost.
+    That is how PettingZoo pays; with `delayed_rewards=False` all get the points of this step at once.
 
     **End.** A zombie's y is greater than 689, or all agents are dead: termination for all. An agent that dies
     terminates. Agents that cannot be killed still count as lost once a zombie has met them, as in the original, unless

@@ -39,10 +39,11 @@ class KuhnPoker(EnvDef):
 
     **Reward.** At the end what was won or lost, in chips: 1 or 2. In between 0.
 
-    **End.** After two or three moves. An action that is none ends the game at once with -1 for the player to move and
-    0 for the other.
+    **End.** After two or three moves. An action out of range ends the game at once with -1 for the player to move and 0
+    for the other.
 
-    **Otherwise than in Pgx.** There the seats are drawn: either player may begin. At the end all actions are legal.
+    **Differences from Pgx.** Pgx draws the seats: either player may begin. At the end of a game all its actions are
+    legal.
     """
 
     id = "KuhnPoker-v0"

@@ -46,8 +46,8 @@ class LeducHoldem(EnvDef):
 
     **As in Pgx.** The public card is hidden again after a showdown.
 
-    **Otherwise than in Pgx.** There the seats are drawn: either player may begin. After an illegal action the other
-    player has 1, and at the end all actions are legal.
+    **Differences from Pgx.** Pgx draws the seats: either player may begin. After an illegal action it gives 1 to the
+    other player. At the end of a game all its actions are legal.
     """
 
     id = "LeducHoldem-v0"

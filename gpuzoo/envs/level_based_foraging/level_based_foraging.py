@@ -57,9 +57,9 @@ class LevelBasedForaging(EnvDef):
 
     **Start.** Players stand on different cells, each with a level from `min_player_level` to `max_player_level`. Foods
     have levels from `min_food_level` to `max_food_level`, or all the latter with `force_coop`. They lie neither on the
-    border of the field nor on a player, and far enough from each other that nobody can stand beside two: not in the
-    3 x 3 cells around another, and not two cells from it in its row or column. All is uniform. After 1000 cells that
-    were drawn for foods, those still without a place are left out.
+    border of the field nor on a player, and far enough from each other that nobody can stand beside two: not in the 3 x
+    3 cells around another, and not two cells from it in its row or column. All is uniform. After 1000 draws of cells,
+    foods that still have no place are left out.
 
     **Agents.** `player_0`, `player_1`, ...
 
@@ -72,12 +72,12 @@ class LevelBasedForaging(EnvDef):
     beside it who load add up to at least its own level; otherwise the load fails.
 
     **Observation.** float32. By default three numbers per food (row, column, level), in row-major order, and three per
-    player (row, column, level), the observing player first, then the others in their order. What is not there or not
-    seen is left out, and the list filled up with (-1, -1, 0). Rows and columns count from the upper left corner of what
-    the player sees: the cells at most `sight` rows and columns away, as far as they are on the field. Without
-    `observe_agent_levels` players have two numbers. With `grid_observation`, three maps of (2 sight + 1)² cells around
-    the player: the levels of players (1 for each without `observe_agent_levels`), the levels of foods, and 1 for cells
-    of the field that are free.
+    player (row, column, level), the observing player first, then the others in their order. Foods and players that are
+    gone or out of sight are left out, and the list is filled up with (-1, -1, 0). Rows and columns count from the upper
+    left corner of what the player sees: the cells at most `sight` rows and columns away, as far as they are on the
+    field. Without `observe_agent_levels` players have two numbers. With `grid_observation`, three maps of (2 sight +
+    1)² cells around the player: the levels of players (1 for each without `observe_agent_levels`), the levels of foods,
+    and 1 for cells of the field that are free.
 
     **Reward.** For each player who loads a food: own level * food level, with `normalize_reward` divided by the sum of
     the levels of those who load it * the sum of the levels of all foods that the episode began with. For each player
@@ -89,10 +89,10 @@ class LevelBasedForaging(EnvDef):
     it from then on, until one of them leaves. A player who stands fewer than `sight` rows from the top, or columns from
     the left, sees other players up to row or column 2 `sight`, farther than food.
 
-    **Otherwise than in the original.** There, a player is not placed where one that is placed later, or it itself, was
-    at the end of the env's last episode. On fields that are not square it stops with an error once a coordinate exceeds
-    the shorter side, as its observation space has rows and columns exchanged; with Gymnasium 1.4 it cannot be made
-    with `grid_observation`. Its levels may have a range for each player and each food. A sight of 0 is 0 there.
+    **Differences from the original.** The original does not place a player where that player, or one that is placed
+    later, was at the end of the last episode. On a field that is not square it raises an error once a coordinate
+    exceeds the shorter side, because its observation space exchanges rows and columns. With Gymnasium 1.4 it cannot be
+    made with `grid_observation`. Its levels may have a range for each player and each food. A sight of 0 means 0 there.
     """
 
     id = "LevelBasedForaging-v3"

@@ -30,8 +30,8 @@ class MAgentCombinedArms(GridWorld):
 
     **Agents.** `redmelee_0`, ..., `redranged_0`, ..., `bluemelee_0`, ..., `blueranged_0`, ...
 
-    **Actions.** Melee `Discrete(9)`, ranged `Discrete(25)`. First moves by (x, y), row by row, the one in the middle
-    stays; then attacks of the cells around, row by row. y grows downwards.
+    **Actions.** Melee `Discrete(9)`, ranged `Discrete(25)`. First come the moves by (x, y), row by row, of which the
+    one in the middle stays; then the attacks of the cells around, row by row. y grows downwards.
 
     **Attacks** come first, one after another, in a random order that each step draws. An attack takes 2 from the health
     of anybody in its cell, comrades included. A soldier whose health is below 0 falls: it leaves the map, and its own

@@ -63,12 +63,11 @@ class MatrixGame(EnvDef):
     | `matching_pennies` | heads, tails | 1, -1; -1, 1: the second player gets the opposite |
     | `rock_paper_scissors` | rock, paper, scissors, ... | 1 for a win, -1 for a loss |
 
-    A line of the payoffs is a move of the player itself, a column one of the other; all but matching
-    pennies are symmetric. The prisoner's dilemma is Axelrod's (1980). Of `num_actions` moves of
-    rock-paper-scissors each beats half of the others: of two moves with the same parity the lower one
-    wins, of two others the higher one, as in PettingZoo.
+    A row of the payoffs is a move of the player itself, a column one of the other; all but matching pennies are
+    symmetric. The prisoner's dilemma is Axelrod's (1980). Of `num_actions` moves of rock-paper-scissors each beats half
+    of the others: of two moves with the same parity the lower one wins, of two others the higher one, as in PettingZoo.
 
-    Any other payoffs, for any number of players, are made a game by `MatrixGame.of`.
+    `MatrixGame.of` makes a game of any other payoffs, for any number of players.
 
     **Agents.** `player_0`, `player_1`, ...
 

@@ -28,7 +28,7 @@ class MetaMazeConfig(Config):
 
 
 class MetaMaze(EnvDef):
-    """A maze with a hidden reward: who remembers where it was finds it again, from wherever it is put.
+    """A maze with a hidden reward: an agent that remembers the place finds it again from anywhere.
 
     The maze has ``maze_size`` x ``maze_size`` cells and a wall around. Cells whose row and column are both odd are
     walls, the others are open.

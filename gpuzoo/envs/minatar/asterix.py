@@ -27,12 +27,12 @@ class Asterix(MinAtar):
 
     **Rules.** In this order. (1) If `spawn_timer` is 0 a new thing arrives and the timer is set to `spawn_speed`: it
     comes from the left, in column 0, or from the right, in column 9, with equal chances, is gold with probability 1/3,
-    and takes one of the free rows, each as likely; without a free row nothing comes. (2) The player moves and stays on
-    the screen. (3) If the player meets gold, it is taken away for a reward of 1; if it meets an enemy the game ends.
-    (4) If `move_timer` is 0 it is set to `move_speed` and all things move by one column; those that leave the screen
-    are gone; the player meets things as before. (5) Both timers count down. (6) With `difficulty_ramping`, as long as
-    one of the speeds is above 1: `ramp_timer` counts down; when it is below 0 it is set to 100 instead, `spawn_speed`
-    falls by 1 and, every second time, `move_speed` too, both to 1 at the least.
+    and takes one of the free rows, each with the same probability; without a free row nothing comes. (2) The player
+    moves and stays on the screen. (3) If the player meets gold, it is taken away for a reward of 1; if it meets an
+    enemy the game ends. (4) If `move_timer` is 0 it is set to `move_speed` and all things move by one column; those
+    that leave the screen are gone; the player meets things as before. (5) Both timers count down. (6) With
+    `difficulty_ramping`, as long as one of the speeds is above 1: `ramp_timer` counts down; when it is below 0 it is
+    set to 100 instead, `spawn_speed` falls by 1 and, every second time, `move_speed` too, but neither below 1.
 
     **Observation.** `Box(0, 1, (10, 10, 4), int8)`: row, column and channel: player, enemy, trail (the cell behind each
     thing, if it is on the screen), gold.

@@ -22,8 +22,9 @@ class Freeway(MinAtar):
     right or to the left and then waits for s steps; at the edge it comes back on the other side. Young and Tian,
     "MinAtar" (2019).
 
-    **Start.** All cars are in column 0, with speeds and directions drawn for each, all ten as likely. Each waits for as
-    many steps as its speed is. The chicken may move after 3 steps. The button of the step before counts as no-op.
+    **Start.** All cars are in column 0, with a speed and a direction drawn for each, all ten pairs with the same
+    probability. Each waits for as many steps as its speed is. The chicken may move after 3 steps. The button of the
+    step before counts as no-op.
 
     **Actions.** `Discrete(3)`: no-op, up, down. With `use_minimal_action_set=False`, `Discrete(6)`: no-op, left, up,
     right, down, fire, of which left, right and fire do nothing. With probability `sticky_action_prob` the action is
@@ -32,7 +33,7 @@ class Freeway(MinAtar):
     **Rules.** The chicken moves if `move_timer` is 0, which is then set to 3. In row 0 it has crossed the road: it goes
     back to row 9, and all cars get new speeds and directions and wait for as many steps as their speed is. Then each
     car moves if its timer is 0, which is then set to its speed; otherwise the timer counts down. A car that is in the
-    chicken's cell before or after its move sends the chicken back to row 9. At last `move_timer` counts down to 0.
+    chicken's cell before or after its move sends the chicken back to row 9. Finally `move_timer` counts down to 0.
 
     **Observation.** `Box(0, 1, (10, 10, 7), int8)`: row, column and channel: chicken, car, and one channel for each
     speed from 1 to 5, which shows the cell behind a car of that speed (at the edge, that on the other side).

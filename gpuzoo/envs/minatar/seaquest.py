@@ -40,11 +40,11 @@ class Seaquest(MinAtar):
     `move_speed`; it ends the game in the submarine's cell, and is gone, with the bullet, in that of a bullet. Then it
     shoots, every 11 steps, gone or not. (7) The bullets of enemies move by one column; one that is in the submarine's
     cell before or after that ends the game. (8) Fish do as submarines do, but do not shoot. Whatever leaves the screen
-    is gone. (9) The timers count down to 0. (10) Without air the game ends. Below the surface the air falls by 1. Who
-    has come up to the surface in this step with no diver ends the game; otherwise the air is 200 again and one diver
-    goes. If there were six, all go, and `diver_count` becomes -1, so that the next diver does not count: this is the
-    original's. With `difficulty_ramping`, while `e_spawn_speed` is above 1 or `move_speed` above 2, each time at the
-    surface lowers `e_spawn_speed` by 1, to 1 at the least, and every second time `move_speed`, to 2 at the least.
+    is gone. (9) The timers count down to 0. (10) Without air the game ends. Below the surface the air falls by 1. A
+    submarine that has come up to the surface in this step without a diver ends the game; otherwise the air is 200 again
+    and one diver goes. If there were six, all go, and `diver_count` becomes -1, so that the next diver does not count,
+    as in the original. With `difficulty_ramping`, while `e_spawn_speed` is above 1 or `move_speed` above 2, each time
+    at the surface lowers `e_spawn_speed` by 1, but not below 1, and every second time `move_speed`, but not below 2.
 
     **Observation.** `Box(0, 1, (10, 10, 10), int8)`: row, column and channel: front of the submarine, its back (the
     cell behind), bullet of the submarine, trail (the cell behind an enemy or a diver, if it is on the screen), bullet

@@ -39,7 +39,7 @@ class SpaceInvaders(MinAtar):
     in whose cell the bullet begins: the lowest one of the column that is the nearest to the cannon, the left one of
     two. (5) An alien and a bullet of the cannon in one cell are both gone. (6) The timers count down, that of the
     cannon to 0. (7) When all aliens are gone the 24 of the start come back, in the direction in which the last ones
-    moved; with `difficulty_ramping`, `enemy_move_interval` falls by 1, from 12 to 6 at the least. Timers go on.
+    moved; with `difficulty_ramping`, `enemy_move_interval` falls by 1, from 12 down to 6. Timers go on.
 
     **Observation.** `Box(0, 1, (10, 10, 6), int8)`: row, column and channel: cannon, alien, alien that moves to the
     left, alien that moves to the right, bullet of the cannon, bullet of an alien.

@@ -25,7 +25,7 @@ class SimpleAdversaryConfig(PartialConfig):
 
 
 class SimpleAdversary(World):
-    """Good agents cover a goal without giving it away to an adversary, who has to guess it from what they do.
+    """Good agents cover a goal without giving it away to an adversary, who must guess it from what they do.
 
     One of the landmarks is the goal, drawn for every episode, and only the good agents know which.
     Agents pass through each other and through landmarks. All begin at rest, uniformly in [-1, 1]²,

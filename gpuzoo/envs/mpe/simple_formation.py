@@ -33,8 +33,7 @@ class SimpleFormation(AssignmentWorld):
     **Observation.** `Box(6)`, float32: own velocity (2), own position (2), the landmark's position
     relative to the agent's (2). Agents do not see each other.
 
-    **Reward.** All get minus the mean, over the agents, of the distance to the own target, which
-    counts at most 2.
+    **Reward.** All get minus the mean, over the agents, of the distance to the agent's target, which counts at most 2.
 
     **End.** Time limit: 25 steps. With `terminate_on_success`, also when every agent is closer than
     0.05 to its target, unless the time is up in the same step.

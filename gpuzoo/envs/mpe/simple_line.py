@@ -34,8 +34,7 @@ class SimpleLine(AssignmentWorld):
     **Observation.** `Box(8)`, float32: own velocity (2), own position (2), the landmarks' positions
     relative to the agent's (2 each). Agents do not see each other.
 
-    **Reward.** All get minus the mean, over the agents, of the distance to the own target, which
-    counts at most 2.
+    **Reward.** All get minus the mean, over the agents, of the distance to the agent's target, which counts at most 2.
 
     **End.** Time limit: 25 steps. With `terminate_on_success`, also when every agent is closer than
     0.05 to its target, unless the time is up in the same step.

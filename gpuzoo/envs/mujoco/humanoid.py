@@ -42,7 +42,7 @@ class Humanoid(Person):
     **Reward.** `healthy_reward` in a healthy state, plus `forward_reward_weight` times the velocity in x of the centre
     of mass over the step, less `ctrl_cost_weight` times the sum of squared actions, less `contact_cost_weight` times
     the sum of squares of the contact forces, clipped. As in MuJoCo's data after a step, the centre's place, `cinert`,
-    `cvel` and the forces are those of the last evaluation of the dynamics, just before the state.
+    `cvel`, the forces and the tendons are those of the last evaluation of the dynamics, just before the state.
 
     **Start.** The model's own position and rest, with uniform noise of `reset_noise_scale`.
 
@@ -57,7 +57,7 @@ class Humanoid(Person):
     model = "humanoid"
     ways = 2
     watch = ("subtree_com 0", "cinert", "cvel", "cfrc_ext", "qfrc_actuator")
-    told = ("x_position", "y_position", "distance_from_origin")
+    told = ("x_position", "y_position", "distance_from_origin", "tendon_length", "tendon_velocity")
     told_of_step = (
         "x_velocity",
         "y_velocity",

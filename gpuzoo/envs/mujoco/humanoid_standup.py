@@ -49,7 +49,7 @@ class HumanoidStandup(Person):
     model = "humanoid_standup"
     ways = 2
     watch = ("cinert", "cvel", "cfrc_ext", "qfrc_actuator")
-    told = ("x_position", "y_position", "z_distance_from_origin")
+    told = ("x_position", "y_position", "z_distance_from_origin", "tendon_length", "tendon_velocity")
     told_of_step = ("reward_linup", "reward_quadctrl", "reward_impact")
     parts: ClassVar = {
         "reward_linup": "part of the last reward",

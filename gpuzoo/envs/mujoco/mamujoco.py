@@ -9,6 +9,7 @@ import dataclasses
 import itertools
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -30,6 +31,8 @@ from gpuzoo.envs.mujoco.swimmer import Swimmer, SwimmerConfig
 from gpuzoo.envs.mujoco.walker2d import Walker2d, Walker2dConfig
 from gpuzoo.render import Canvas
 
+#: numbers of a body, by category
+_OF_BODY = {"cinert": 10, "cvel": 6, "cfrc_ext": 6}
 #: what the robot's own rules see in place of the Env of several agents
 _ROBOT = """\
 namespace robot {
@@ -47,11 +50,13 @@ struct Env : gz::Env {
 """
 
 
-def _conf(default: str) -> Any:
+def conf(default: str) -> Any:
+    """The option of the agents."""
     return param(default, doc="the agents: the name of a factorisation, or the joints of each, with | between agents")
 
 
-def _obsk() -> Any:
+def obsk() -> Any:
+    """The option of what they observe."""
     return param(1, low=0, doc="how many joints away from its own an agent observes")
 
 
@@ -83,6 +88,18 @@ class Factored(EnvDef):
     #: velocities are observed within this
     fastest: ClassVar[int | None] = None
 
+    @classmethod
+    def source(cls) -> Path:
+        return Path(__file__).with_suffix(".cuh")
+
+    def joints_of(self, cfg: Any) -> list[str]:
+        """The joints that are moved, in their order."""
+        return self.joints.split()
+
+    def actuators_of(self, cfg: Any) -> list[str]:
+        """The joints in the order of their actuators."""
+        return self.actuators.split() or self.joints_of(cfg)
+
     def partition(self, cfg: Any) -> list[list[str]]:
         """The joints of each agent.
 
@@ -91,7 +108,7 @@ class Factored(EnvDef):
         """
         text = self.factorisations.get(cfg.agent_conf, cfg.agent_conf)
         parts = [part.split() for part in text.split("|")]
-        found, joints = [joint for part in parts for joint in part], self.joints.split()
+        found, joints = [joint for part in parts for joint in part], self.joints_of(cfg)
         if not {*found} & {*joints}:
             raise ValueError(unknown(f"{self.id} has no factorisation", cfg.agent_conf, self.factorisations))
         if sorted(found) != sorted(joints) or not all(parts):
@@ -118,35 +135,37 @@ class Factored(EnvDef):
     def agents(self, cfg: Any) -> dict[str, int]:
         return {f"agent_{k}": 1 for k in range(len(self.partition(cfg)))}
 
-    def within(self, own: Iterable[str], distance: int) -> list[list[str]]:
+    def within(self, cfg: Any, own: Iterable[str], distance: int) -> list[list[str]]:
         """The joints by their distance from some of them, in the order in which they are observed."""
         levels = [{*own}]
         while len(levels) <= distance:
             near = {j for edge in self.edges for j in edge.split() if levels[-1] & {*edge.split()}}
             levels.append(near.difference(*levels))
-        order = self.joints.split()
+        order = self.joints_of(cfg)
         return [sorted(level, key=lambda joint: (self.label(joint), order.index(joint))) for level in levels]
 
     def label(self, joint: str) -> str:
         """What joints are sorted by."""
         return joint
 
-    def numbers(self, category: str, joint: str) -> list[str]:
+    def numbers(self, cfg: Any, category: str, joint: str) -> list[str]:
         """What is observed of a joint, as expressions of the rules."""
-        k = self.joints.split().index(joint)
+        k = self.joints_of(cfg).index(joint)
         return [f"e.qpos[{self.first[0] + k}]"] if category == "qpos" else [self.velocity(self.first[1] + k)]
 
     def velocity(self, k: int) -> str:
         """A velocity as it is observed, as an expression of the rules."""
-        return f"e.qvel[{k}]" if self.fastest is None else _clipped(f"e.qvel[{k}]", self.fastest)
+        return f"e.qvel[{k}]" if self.fastest is None else clipped(f"e.qvel[{k}]", self.fastest)
 
     def observed(self, cfg: Any, agent: int) -> list[str]:
         """An agent's observation, as expressions of the rules."""
-        out: dict[str, None] = {}  # a body that belongs to several joints is observed once
-        for distance, joints in enumerate(self.within(self.partition(cfg)[agent], cfg.agent_obsk)):
+        out: list[str] = []
+        for distance, joints in enumerate(self.within(cfg, self.partition(cfg)[agent], cfg.agent_obsk)):
             for joint in joints:
                 for category in self.local[min(distance, len(self.local) - 1)]:
-                    out |= dict.fromkeys(self.numbers(category, joint))
+                    found = self.numbers(cfg, category, joint)
+                    # A body that belongs to several joints is observed once.
+                    out += [x for x in found if x not in out] if category in _OF_BODY else found
         qpos, qvel = self.root
         return [*out, *(f"e.qpos[{k}]" for k in qpos), *(self.velocity(k) for k in qvel), *self.places]
 
@@ -168,6 +187,7 @@ class Factored(EnvDef):
         names = [*self.robot().state_names(cfg)]
         first = {"qpos": 0, "qvel": self.robot().model_of(cfg).nq}
         found: dict[str, int] = {}
+        last = ""
         for number in self.observed(cfg, int(group.removeprefix("agent_"))):
             match = re.search(r"e\.(\w+)(?:\[(\d+)\])?", number)
             what, k = (match[1], int(match[2] or 0)) if match else (number, 0)
@@ -176,6 +196,9 @@ class Factored(EnvDef):
                 name = f"{turned[1]} of the {names[k]}" if turned else names[first[what] + k]
             else:
                 name = f"{what}, part {k // 6}" if match and match[2] else what
+            while name in found and name != last:  # what is observed twice has two names
+                name += ", again"
+            last = name
             found[name] = found.get(name, 0) + 1
         return found
 
@@ -199,7 +222,7 @@ class Factored(EnvDef):
         return self.robot().tables(cfg)
 
     def generated(self, cfg: Any) -> str:
-        actuators = (self.actuators or self.joints).split()
+        actuators = self.actuators_of(cfg)
         parts = self.partition(cfg)
         moved = [(actuators.index(j), a, k) for a, part in enumerate(parts) for k, j in enumerate(part)]
         return "\n".join(
@@ -231,7 +254,8 @@ class Factored(EnvDef):
         self.robot().render(cfg, state, canvas)
 
 
-def _clipped(number: str, limit: int) -> str:
+def clipped(number: str, limit: int) -> str:
+    """A number within a limit, as an expression of the rules."""
     return f"clamp(Pack({number}), Pack(-{limit}.f), Pack({limit}.f))"
 
 
@@ -239,8 +263,8 @@ def _clipped(number: str, limit: int) -> str:
 class MaReacherConfig(ReacherConfig):
     """Options of Reacher-v5, and of the factorisation."""
 
-    agent_conf: str = _conf("2x1")
-    agent_obsk: int = _obsk()
+    agent_conf: str = conf("2x1")
+    agent_obsk: int = obsk()
 
 
 class MaReacher(Factored):
@@ -271,10 +295,10 @@ class MaReacher(Factored):
     root = (2, 3), ()
     local = ("qpos", "qvel", "fingertip_dist"), ("qpos",)
 
-    def numbers(self, category: str, joint: str) -> list[str]:
+    def numbers(self, cfg: Any, category: str, joint: str) -> list[str]:
         if category == "fingertip_dist":
             return ["e.apart_x", "e.apart_y", "Pack(0.f)"] if joint == "joint1" else []
-        numbers = super().numbers(category, joint)
+        numbers = super().numbers(cfg, category, joint)
         return [f"{turn}({numbers[0]})" for turn in ("sin", "cos")] if category == "qpos" else numbers
 
 
@@ -282,8 +306,8 @@ class MaReacher(Factored):
 class MaPusherConfig(PusherConfig):
     """Options of Pusher-v5, and of the factorisation."""
 
-    agent_conf: str = _conf("3p")
-    agent_obsk: int = _obsk()
+    agent_conf: str = conf("3p")
+    agent_obsk: int = obsk()
 
 
 class MaPusher(Factored):
@@ -295,7 +319,7 @@ class MaPusher(Factored):
 
     **Actions.** `Box` in [-2, 2]: torques of the agent's joints, in this order.
 
-    **Observation.** `Box`, float32: position and velocity of each of the agent's joints by their names' alphabet, where
+    **Observation.** `Box`, float32: position and velocity of each of the agent's joints, in alphabetical order, where
     `r_shoulder_pan_joint` and `r_shoulder_lift_joint` count as `r_wrist_roll_joint`, as in the original; the positions
     of joints that are 1, 2, ... and `agent_obsk` joints away; x, y and z of the fingertip, of the object and of the
     goal. **State**: the observation of Pusher-v5.
@@ -333,8 +357,8 @@ class MaPusher(Factored):
 class MaHalfCheetahConfig(HalfCheetahConfig):
     """Options of HalfCheetah-v5, and of the factorisation."""
 
-    agent_conf: str = _conf("2x3")
-    agent_obsk: int = _obsk()
+    agent_conf: str = conf("2x3")
+    agent_obsk: int = obsk()
 
 
 class MaHalfCheetah(Factored):
@@ -346,7 +370,7 @@ class MaHalfCheetah(Factored):
 
     **Actions.** `Box` in [-1, 1]: torques of the agent's joints.
 
-    **Observation.** `Box`, float32: position and velocity of each of the agent's joints by their names' alphabet; the
+    **Observation.** `Box`, float32: position and velocity of each of the agent's joints, in alphabetical order; the
     positions of joints that are 1, 2, ... and `agent_obsk` joints away; the root's height and pitch, and its velocities
     in x, height and pitch. **State**: the observation of HalfCheetah-v5.
 
@@ -383,8 +407,8 @@ class MaHalfCheetah(Factored):
 class MaAntConfig(AntConfig):
     """Options of Ant-v5, and of the factorisation."""
 
-    agent_conf: str = _conf("4x2")
-    agent_obsk: int = _obsk()
+    agent_conf: str = conf("4x2")
+    agent_obsk: int = obsk()
 
 
 class MaAnt(Factored):
@@ -398,7 +422,7 @@ class MaAnt(Factored):
     **Actions.** `Box` in [-1, 1]: torques of the agent's joints.
 
     **Observation.** `Box`, float32: position, velocity, and `cfrc_ext` of the joint's bodies, each body once, clipped
-    to [-1, 1], of each of the agent's joints by their names' alphabet; the positions of joints that are 1, 2, ... and
+    to [-1, 1], of each of the agent's joints, in alphabetical order; the positions of joints that are 1, 2, ... and
     `agent_obsk` joints away, where all hips are neighbours; the torso's height, orientation and six velocities.
     **State**: the observation of Ant-v5.
 
@@ -430,20 +454,20 @@ class MaAnt(Factored):
     def variants(cls) -> dict[str, dict[str, Any]]:
         return {"MaAnt-2x4-v1": {"agent_conf": "2x4"}, "MaAnt-2x4d-v1": {"agent_conf": "2x4d"}}
 
-    def numbers(self, category: str, joint: str) -> list[str]:
+    def numbers(self, cfg: Any, category: str, joint: str) -> list[str]:
         if category != "cfrc_ext":
-            return super().numbers(category, joint)
+            return super().numbers(cfg, category, joint)
         leg = 3 * int(joint[-1]) - 1  # the first of its three bodies; the torso is 1
         bodies = (1, leg) if joint.startswith("hip") else (leg, leg + 1, leg + 2)
-        return [_clipped(f"e.cfrc_ext[{6 * (body - 1) + k}]", 1) for body in bodies for k in range(6)]
+        return [clipped(f"e.cfrc_ext[{6 * (body - 1) + k}]", 1) for body in bodies for k in range(6)]
 
 
 @dataclasses.dataclass(frozen=True)
 class MaHopperConfig(HopperConfig):
     """Options of Hopper-v5, and of the factorisation."""
 
-    agent_conf: str = _conf("3x1")
-    agent_obsk: int = _obsk()
+    agent_conf: str = conf("3x1")
+    agent_obsk: int = obsk()
 
 
 class MaHopper(Factored):
@@ -454,7 +478,7 @@ class MaHopper(Factored):
 
     **Actions.** `Box` in [-1, 1]: torques of the agent's joints.
 
-    **Observation.** `Box`, float32: position and velocity of each of the agent's joints by their names' alphabet; the
+    **Observation.** `Box`, float32: position and velocity of each of the agent's joints, in alphabetical order; the
     positions of joints that are 1, 2, ... and `agent_obsk` joints away; the root's height and pitch, and its velocities
     in x, height and pitch. Velocities are clipped to [-10, 10]. **State**: the observation of Hopper-v5.
 
@@ -479,8 +503,8 @@ class MaHopper(Factored):
 class MaWalker2dConfig(Walker2dConfig):
     """Options of Walker2d-v5, and of the factorisation."""
 
-    agent_conf: str = _conf("2x3")
-    agent_obsk: int = _obsk()
+    agent_conf: str = conf("2x3")
+    agent_obsk: int = obsk()
 
 
 class MaWalker2d(Factored):
@@ -492,7 +516,7 @@ class MaWalker2d(Factored):
 
     **Actions.** `Box` in [-1, 1]: torques of the agent's joints, in this order.
 
-    **Observation.** `Box`, float32: position and velocity of each of the agent's joints by their names' alphabet; the
+    **Observation.** `Box`, float32: position and velocity of each of the agent's joints, in alphabetical order; the
     positions of joints that are 1, 2, ... and `agent_obsk` joints away; the root's height and pitch, and its velocities
     in x, height and pitch. As in the original, velocities are not clipped. **State**: the observation of Walker2d-v5.
 
@@ -527,8 +551,8 @@ class MaWalker2d(Factored):
 class MaSwimmerConfig(SwimmerConfig):
     """Options of Swimmer-v5, and of the factorisation."""
 
-    agent_conf: str = _conf("2x1")
-    agent_obsk: int = _obsk()
+    agent_conf: str = conf("2x1")
+    agent_obsk: int = obsk()
 
 
 class MaSwimmer(Factored):
@@ -557,13 +581,9 @@ class MaSwimmer(Factored):
     factorisations: ClassVar = {"2x1": "rot2 | rot3"}
     root = (2,), (2,)
 
-    def numbers(self, category: str, joint: str) -> list[str]:
+    def numbers(self, cfg: Any, category: str, joint: str) -> list[str]:
         tip = [self.velocity(self.joints.split().index(joint))] if category == "qvel" else []
-        return tip + super().numbers(category, joint)
-
-
-#: numbers of a body, by category
-_OF_BODY = {"cinert": 10, "cvel": 6, "cfrc_ext": 6}
+        return tip + super().numbers(cfg, category, joint)
 
 
 class MaPerson(Factored):
@@ -610,11 +630,11 @@ class MaPerson(Factored):
         "left_elbow": "left_lower_arm",
     }
 
-    def numbers(self, category: str, joint: str) -> list[str]:
+    def numbers(self, cfg: Any, category: str, joint: str) -> list[str]:
         if category == "qfrc_actuator":
             return [f"e.qfrc_actuator[{self.joints.split().index(joint)}]"]
         if category not in _OF_BODY:
-            return super().numbers(category, joint)
+            return super().numbers(cfg, category, joint)
         m, size = self.robot.shipped(), _OF_BODY[category]
         names = next(names for start, names in self.bodies.items() if joint.startswith(start)).split()
         return [f"e.{category}[{size * (m.index('body', name) - 1) + k}]" for name in names for k in range(size)]
@@ -624,8 +644,8 @@ class MaPerson(Factored):
 class MaHumanoidConfig(HumanoidConfig):
     """Options of Humanoid-v5, and of the factorisation."""
 
-    agent_conf: str = _conf("9|8")
-    agent_obsk: int = _obsk()
+    agent_conf: str = conf("9|8")
+    agent_obsk: int = obsk()
 
 
 class MaHumanoid(MaPerson):
@@ -638,7 +658,7 @@ class MaHumanoid(MaPerson):
 
     **Actions.** `Box` in [-0.4, 0.4]: torques of the agent's joints, in this order.
 
-    **Observation.** `Box`, float32: position and velocity of each of the agent's joints by their names' alphabet, with
+    **Observation.** `Box`, float32: position and velocity of each of the agent's joints, in alphabetical order, with
     `cinert`, `cvel` and `cfrc_ext` of the joint's bodies, each body once, and the joint's `qfrc_actuator`; the
     positions of joints that are 1, 2, ... and `agent_obsk` joints away; the torso's height, orientation and six
     velocities. As in the original, positions, velocities and torques of `abdomen_y` and `abdomen_z` are interchanged.
@@ -662,8 +682,8 @@ class MaHumanoid(MaPerson):
 class MaHumanoidStandupConfig(HumanoidStandupConfig):
     """Options of HumanoidStandup-v5, and of the factorisation."""
 
-    agent_conf: str = _conf("9|8")
-    agent_obsk: int = _obsk()
+    agent_conf: str = conf("9|8")
+    agent_obsk: int = obsk()
 
 
 class MaHumanoidStandup(MaPerson):

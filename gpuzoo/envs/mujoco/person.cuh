@@ -17,6 +17,7 @@ template <class E> GZ void feel(const E &e, const Physics &s) {
   for (int k = 0; k < Physics::NV - 6; ++k) {
     e.qfrc_actuator[k] = select(e.diverged, e.qfrc_actuator[k], Pack(s.qfrc_actuator[6 + k]));
   }
+  feel_tendons(e, s);
 }
 
 // At the start MuJoCo has not computed the contacts' forces yet.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -38,11 +39,34 @@ class Person(Robot):
     view_height = 2.4
     render_fps = 67
 
+    def watch_of(self, cfg: Any) -> tuple[str, ...]:
+        return (*self.watch, *(("ten_length", "ten_velocity") if self.model_of(cfg).ntendon else ()))
+
+    def generated(self, cfg: Any) -> str:
+        lines = [
+            f"  e.tendon_{what}[{i}] = select(e.diverged, e.tendon_{what}[{i}], Pack(s.ten_{what}[{i}]));"
+            for what in ("length", "velocity")
+            for i in range(self.model_of(cfg).ntendon)
+        ]
+        body = "\n".join(["  (void)e, (void)s;", *lines])
+        head = "template <class E> GZ void feel_tendons(const E &e, const Physics &s)"
+        return super().generated(cfg) + f"{head} {{\n{body}\n}}\n"
+
+    def number(self, cfg: Any, name: str, state: Mapping[str, Any]) -> Any:
+        if name.startswith("tendon_") and not self.model_of(cfg).ntendon:
+            return state["qpos"][:, :0]
+        return super().number(cfg, name, state)
+
     def fields(self, cfg: Any) -> dict[str, Field]:
         m = self.model_of(cfg)
         bodies = m.nbody - 1
+        tendons = {
+            "tendon_length": Field("float32", (m.ntendon,), "lengths of the tendons"),
+            "tendon_velocity": Field("float32", (m.ntendon,), "their velocities"),
+        }
         return {
             **super().fields(cfg),
+            **(tendons if m.ntendon else {}),
             "cinert": Field("float32", (bodies, 10), "inertias of the bodies, about the centre of mass"),
             "cvel": Field("float32", (bodies, 6), "velocities of the bodies, there"),
             "qfrc_actuator": Field("float32", (m.nv - 6,), "forces of the actuators"),

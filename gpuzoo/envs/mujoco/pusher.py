@@ -34,10 +34,10 @@ class Pusher(Robot):
 
     **Motion.** MuJoCo's, 5 steps of 0.01 s.
 
-    **Reward.** Less `reward_near_weight` times the distance from the fingertip to the object, less `reward_dist_weight`
-    times the distance from the object to the goal, and less `reward_control_weight` times the sum of squared actions.
-    As in MuJoCo's data after a step, the places are those of the last evaluation of the dynamics, just before the
-    state.
+    **Reward.** Minus `reward_near_weight` times the distance from the fingertip to the object, minus
+    `reward_dist_weight` times the distance from the object to the goal, minus `reward_control_weight` times the sum of
+    squared actions. As in MuJoCo's data after a step, the places are those of the last evaluation of the dynamics, just
+    before the state.
 
     **Start.** The arm straight, its velocities uniform in ±0.005. The object is uniform within 0.3 in front of the goal
     and 0.2 to its sides, but not nearer to it than 0.17.

@@ -32,7 +32,7 @@ class Reacher(Robot):
 
     **Motion.** MuJoCo's, 2 steps of 0.01 s.
 
-    **Reward.** Less `reward_dist_weight` times the distance from the fingertip to the target, and less
+    **Reward.** Minus `reward_dist_weight` times the distance from the fingertip to the target, minus
     `reward_control_weight` times the sum of squared actions. As in MuJoCo's data after a step, the fingertip is where
     the last evaluation of the dynamics had it, just before the state.
 

@@ -24,7 +24,7 @@ class OthelloConfig(Config):
 
 
 class Othello(EnvDef):
-    """Two players in turn place discs on a board and turn those that they enclose; most discs win.
+    """Two players in turn place discs on a board and turn those that they enclose; the player with more discs wins.
 
     The board has eight rows and eight columns, and four discs at first. A disc must enclose at least one unbroken
     line of the opponent's discs, in a row, a column or a diagonal, between itself and a disc of its own colour. All
@@ -46,8 +46,8 @@ class Othello(EnvDef):
     of the player to move ends the game at once with -1 for that player and 0 for the other; the board and the turn
     stay as they were.
 
-    **Otherwise than in Pgx.** There the seats are drawn: either player may be black. After an illegal action the
-    other player has 1, and at the end all actions are legal.
+    **Differences from Pgx.** Pgx draws the seats: either player may be black. After an illegal action it gives 1 to the
+    other player. At the end of a game all its actions are legal.
     """
 
     id = "Othello-v0"

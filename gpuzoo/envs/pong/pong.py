@@ -30,7 +30,7 @@ class PongConfig(Config):
 
 
 class Pong(EnvDef):
-    """Keep the ball in play: the agent has the left paddle, the right one follows the ball or does as the agent.
+    """Keep the ball in play: the agent moves the left paddle, and the right one follows the ball.
 
     **Actions.** `Discrete(3)`: stay, up, down.
 

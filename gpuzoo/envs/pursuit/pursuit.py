@@ -86,10 +86,10 @@ class Pursuit(EnvDef):
     **Start.** Cells outside of the building, drawn for one after another from a window of `constraint_window` times the
     board's sides, which lies anywhere on the board. No pursuer begins on or beside another's cell, and no evader on or
     beside another evader's; a pursuer and an evader may be neighbours. An evader that finds no such cell in 200 draws
-    takes the next one on the board that is, or the next outside of the building.
+    takes the next such cell on the board, or, if there is none, the next one outside of the building.
 
-    **Actions.** `Discrete(5)`: x - 1, x + 1, y + 1, y - 1, stay. A move off the board or into the building is none. An
-    action out of range is to stay. Pursuers move in order, which matters for the reward alone.
+    **Actions.** `Discrete(5)`: x - 1, x + 1, y + 1, y - 1, stay. A move off the board or into the building does
+    nothing. An action out of range means to stay. Pursuers move in order, which matters for the reward alone.
 
     **Catch.** When all pursuers have moved. With `surround` an evader is caught when all cells beside it that are on
     the board and outside of the building have a pursuer; without, when `n_catch` pursuers are on its cell. It leaves

@@ -167,12 +167,12 @@ class RobotWarehouse(EnvDef):
 
     **As in the original.** A robot may stay on a goal with its shelf, which is delivered anew whenever it is requested.
 
-    **Otherwise than in the original.** Among four or more robots, queues of equal length are often ordered there by the
-    hash values of their cells, an effect of NetworkX and CPython. The layers `agent_direction` and `agent_load` have x
-    and y exchanged there, and stop it with an error when a robot is in a row beyond the last column;
-    `transposed_layers` exchanges them too, and leaves such robots out. Its observations as dictionaries, which are the
-    flattened ones with names but for normalised coordinates rounded down, do not exist here. All shelves requested at
-    once, its error at the next delivery, are refused.
+    **Differences from the original.** Among four or more robots, the original often orders queues of equal length by
+    the hash values of their cells, an effect of NetworkX and CPython. Its layers `agent_direction` and `agent_load`
+    exchange x and y, and raise an error when a robot is in a row beyond the last column. `transposed_layers` exchanges
+    them too, and leaves such robots out. Its observations as dictionaries are left out: they are the flattened ones
+    with names, except that normalised coordinates are rounded down. Requesting all shelves at once is refused here; the
+    original fails at the next delivery.
     """
 
     id = "RobotWarehouse-v0"

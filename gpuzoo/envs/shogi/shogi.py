@@ -54,11 +54,12 @@ class Shogi(EnvDef):
 
     Kings go one cell in all directions, rooks and bishops far in straight and diagonal lines, lances far upwards, golds
     one cell but not diagonally down, silvers one cell up or diagonally, pawns one cell up. Knights jump two cells up
-    and one to the side. A piece that begins or ends its move in the three rows farthest from its owner may promote;
-    it must, if it could not move any more. Promoted pawns, lances, knights and silvers go like golds. A promoted rook
-    (dragon) also goes one cell diagonally, a promoted bishop (horse) one cell straight. Who captures a piece holds it,
-    unpromoted, and may drop it on an empty cell instead of a move. A drop where the piece could never move is illegal,
-    as are a pawn in a column with an own unpromoted pawn, and mate by a dropped pawn.
+    and one to the side. A piece that begins or ends its move in the three rows farthest from its owner may promote; it
+    must, if it could not move any more. Promoted pawns, lances, knights and silvers go like golds. A promoted rook
+    (dragon) also goes one cell diagonally, a promoted bishop (horse) one cell straight. A player holds the pieces that
+    it captures, unpromoted, and may drop one on an empty cell instead of a move. A drop where the piece could never
+    move is illegal, as are a pawn in a column that holds an unpromoted pawn of the same player, and mate by a dropped
+    pawn.
 
     **Agents.** `player_0` (black), who begins, and `player_1` (white). They move in turn: a step is one move, and the
     action of the player who is not to move is ignored. Each player sees the board from its own side.
@@ -84,21 +85,21 @@ class Shogi(EnvDef):
 
     **Reward.** 1 for the winner, -1 for the loser, 0 for both in a draw.
 
-    **End.** Who has no legal move has lost. After 512 moves the game is a draw. As in Pgx, nothing happens if positions
-    repeat. An illegal action of the player to move ends the game at once with -1 for that player and 0 for the other;
-    the board and the turn stay as they were.
+    **End.** A player without a legal move has lost. After 512 moves the game is a draw. As in Pgx, nothing happens if
+    positions repeat. An illegal action of the player to move ends the game at once with -1 for that player and 0 for
+    the other; the board and the turn stay as they were.
 
     **Positions.** `sfen` is where games begin; its number counts as moves that have been made.
     `str(gpuzoo.envs.shogi.sfen.Position.of_state(state))` writes the position of an env, from its fields. The player
     who is not to move may not be in check.
 
-    **Mate by a dropped pawn.** Pgx takes cells beside the board for the last cell. So it allows the drop of a pawn that
-    mates a king beside the corner on the dropping player's upper right, if no other piece of that king's side stands in
-    the corner, and the dropping player attacks the opposite corner with no piece, or has one there. `strict_drops`
-    forbids it, as shogi's rules do.
+    **Mate by a dropped pawn.** Pgx mistakes cells beside the board for the last cell. So it allows the drop of a pawn
+    that mates a king beside the corner on the dropping player's upper right, if no other piece of that king's side
+    stands in the corner, and the dropping player attacks the opposite corner with no piece, or has one there.
+    `strict_drops` forbids it, as shogi's rules do.
 
-    **Otherwise than in Pgx.** There the seats are drawn: either player may be black. After an illegal action the other
-    player has 1, and at the end all actions are legal.
+    **Differences from Pgx.** Pgx draws the seats: either player may be black. After an illegal action it gives 1 to the
+    other player. At the end of a game all its actions are legal.
     """
 
     id = "Shogi-v0"

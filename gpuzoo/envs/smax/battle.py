@@ -136,7 +136,7 @@ class Battle(EnvDef):
 
     Config = BattleConfig
     max_episode_steps = 101
-    interaction = "mixed"
+    interaction = "cooperative"  # with the default enemies, which no agent plays
     links: ClassVar[Mapping[str, str]] = {
         "JaxMARL": "https://github.com/FLAIROx/JaxMARL/tree/main/jaxmarl/environments/smax",
         "Rutherford et al. 2023": "https://arxiv.org/abs/2311.10090",

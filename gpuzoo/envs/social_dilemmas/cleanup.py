@@ -76,15 +76,15 @@ class Cleanup(Grid):
     **Growth.** At the end of a step, let d be the part of all `H` and `R` cells that hold waste. If d is at least
     `threshold_depletion`, nothing grows. Otherwise an apple grows at each free `B` without an agent, with chance
     `apple_respawn_probability`, times (depletion - d) / (depletion - restoration) if d is greater than
-    `threshold_restoration`. And clean cells of the river are tried in a random order, until one fills with waste, which
-    each does with chance `waste_spawn_probability`.
+    `threshold_restoration`. Clean cells of the river are then tried in a random order, each with chance
+    `waste_spawn_probability`, until one fills with waste.
 
     **Observation.** `Box(0, 1, (15, 15, 12), int8)`: the planes are wall, apple, waste, river; another agent that looks
     the same way as the agent, to its right, back, to its left; stream, the outside of the map, a fining beam, a
     cleaning beam. The rest is as in Harvest.
 
     **Reward, end, oddities and differences** are those of Harvest. The original's pictures show river and stream in the
-    same colour. It compares the part of waste in float64.
+    same colour. It computes the share of waste in float64.
     """
 
     id = "Cleanup-v0"

@@ -45,10 +45,10 @@ class HarvestConfig(GridConfig):
 class Harvest(Grid):
     """Apples grow only where apples are left: a tragedy of the commons.
 
-    Agents pick apples on a map of 38 x 16 cells. An apple grows again the faster, the more apples there are around its
-    place, and never without any. So those who take all that they can ruin the harvest of all. Perolat et al. (2017) and
-    Hughes et al., "Inequity aversion improves cooperation in intertemporal social dilemmas" (2018), with the rules of
-    Vinitsky et al.'s `sequential_social_dilemma_games`.
+    Agents pick apples on a map of 38 x 16 cells. The more apples there are around a place, the faster a new one grows
+    there, and without any none grows. So agents that take all they can ruin the harvest for everybody. Perolat et al.
+    (2017) and Hughes et al., "Inequity aversion improves cooperation in intertemporal social dilemmas" (2018), with the
+    rules of Vinitsky et al.'s `sequential_social_dilemma_games`.
 
     **Start.** Apples at each `A` of `ascii_map`. Agents at different `P`, drawn at random, as is where they look.
 
@@ -71,8 +71,8 @@ class Harvest(Grid):
     **Observation.** `Box(0, 1, (15, 15, 8), int8)`: the cells that are at most `view_len` away. For each row, column
     and plane whether there is a wall, an apple, the outside of the map, a fining beam, or another agent that looks the
     same way as the agent, to its right, back, to its left. The view turns with the agent: whoever looks up or down on
-    the map looks upwards in its view. Whoever looks left or right looks downwards in it, which the original hardly
-    means; with `upright_views` all look upwards.
+    the map looks upwards in its view. Whoever looks left or right looks downwards in it, which is probably a mistake of
+    the original; with `upright_views` all look upwards.
 
     **Reward.** 1 for an apple, less costs and fines. With `use_collective_reward` everybody gets the sum. With
     `inequity_averse_reward` "hughes", alpha / (n - 1) times what each other agent has more, and beta / (n - 1) times

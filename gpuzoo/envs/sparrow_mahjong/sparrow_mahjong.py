@@ -35,9 +35,9 @@ class SparrowMahjong(EnvDef):
     red dragons are. A set is a triplet of a kind, or a run of three bamboos. Everybody gets five tiles. Another one,
     the dora, is shown. In turn each player draws a tile and discards one of its six. If these are two sets, the player
     wins at once. If a discarded tile makes two sets with another player's five, and they are worth 5 points or more,
-    that player wins, except if it has discarded a tile of the same kind before. Several may win at once. All this
-    happens by itself: a player only chooses what to discard. If there are a red and another tile of a kind, the other
-    one goes.
+    that player wins, except if it has discarded a tile of the same kind before. Several may win at once. All this is
+    automatic: a player only chooses the kind to discard. Of a red tile and another one of the same kind, the other one
+    is discarded.
 
     **Points.** A run is worth 1, a triplet 2. A hand without 1, 9 and dragons is worth 1 more. Each dora and each red
     tile counts 1, but not a discarded tile's red colour. Green hands, of bamboos 2, 3, 4, 6, 8 and green dragons, are
@@ -66,8 +66,8 @@ class SparrowMahjong(EnvDef):
     win by drawing, and that tile is red if it is. A deal in which the dealer has won before the first discard is dealt
     anew, 15 times at most.
 
-    **Otherwise than in Pgx.** There the seats are drawn. After an illegal action the others have 2, and at the end all
-    actions are legal.
+    **Differences from Pgx.** Pgx draws the seats. After an illegal action it gives 2 to each of the others. At the end
+    of a game all its actions are legal.
     """
 
     id = "SparrowMahjong-v0"

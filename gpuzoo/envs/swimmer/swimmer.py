@@ -36,7 +36,7 @@ def urchins(cfg: SwimmerConfig, state: Mapping[str, NDArray[Any]]) -> NDArray[An
 
 
 class Swimmer(EnvDef):
-    """A fish swims to its goal and keeps away from sea urchins. Water without drag: it has to brake.
+    """A fish swims to its goal and keeps away from sea urchins. The water has no drag, so it must brake.
 
     **Actions.** `Box(2)` in [-1, 1]: acceleration along x and y.
 

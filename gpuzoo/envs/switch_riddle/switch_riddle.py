@@ -37,16 +37,16 @@ class SwitchRiddle(EnvDef):
 
     **Actions.** `Discrete(3)`: do nothing, switch the light, tell.
 
-    **Observation.** `MultiDiscrete([2, 2])`: whether the agent is in the room, and whether it sees the
-    light on: only who is in the room can see it.
+    **Observation.** `MultiDiscrete([2, 2])`: whether the agent is in the room, and whether it sees the light on. Only
+    the agent in the room can see it.
 
-    **Reward.** The same for all: `reward_all_live` or `reward_all_die` at a tell, 0 otherwise.
+    **Reward.** All get `reward_all_live` or `reward_all_die` at a tell, 0 otherwise.
 
     **End.** A tell, or 4 `num_agents` - 6 days: that is a rule of the riddle, so it terminates.
     The prisoner who tells counts as a visitor.
 
-    The numbers of days and of agents, and who is drawn, are those of JaxMARL: the next one is drawn
-    from all, so the same prisoner may come again on the next day.
+    As in JaxMARL, the next prisoner is drawn from all, so the same one may come again on the next day. The numbers of
+    days and of agents are JaxMARL's, too.
     """
 
     id = "SwitchRiddle-v0"

@@ -61,10 +61,10 @@ def _draw_fan(canvas: Canvas, cards: int) -> None:
 
 
 class Blackjack(EnvDef):
-    """A game of cards against the dealer: who comes closer to 21, without going over it?
+    """A card game against the dealer: come closer to 21 than the dealer, without going over it.
 
-    **Cards.** 2 to 10 count as much, jack, queen and king 10, an ace 11 (a usable ace) unless the hand is over 21 then,
-    else 1. Each of the 13 is drawn with the same probability, always.
+    **Cards.** 2 to 10 count as their number; jack, queen and king count 10. An ace counts 11 (a usable ace), or 1 if
+    the hand would be over 21. Each draw gives each of the 13 cards with the same probability.
 
     **Actions.** `Discrete(2)`: 0 stick, 1 hit (take a card).
 

@@ -70,8 +70,8 @@ class Taxi(EnvDef):
     probability `fickle_probability`, at the first move with the passenger in the taxi the destination becomes another
     stop.
 
-    **Other than in Gymnasium.** Their `info["action_mask"]` marks the actions that change the state, and leaves all of
-    them allowed. A mask of gpuzoo forbids actions, which would be another game; this one has none.
+    **Differences from Gymnasium.** Gymnasium's `info["action_mask"]` marks the actions that change the state, but all
+    actions stay allowed. A mask of gpuzoo forbids actions, which would make another game, so this game has none.
     """
 
     id = "Taxi-v4"

@@ -19,8 +19,8 @@ _MOST_SEEN = 8192  #: numbers of an observation that a page shows
 
 def games() -> list[dict[str, Any]]:
     """All games, for the list of the page."""
-    kept = ("id", "agents", "action", "observation", "description")
-    return [{key: game[key] for key in kept} for game in listing.games()]
+    kept = ("id", "action", "observation", "description")
+    return [{key: game[key] for key in kept} | {"who": listing.agents_text(game["agents"])} for game in listing.games()]
 
 
 def _finite(value: Any) -> float | None:

@@ -25,7 +25,7 @@ IDS = [
     "Go-v0",
     "FlatPack-v0",
 ]
-N, STEPS = 6, 40
+N = 6
 
 
 def simulator(name, n=N, **config):
@@ -48,11 +48,10 @@ def same(env, sim, name, value):
         np.testing.assert_array_equal(ours, theirs[..., : ours.shape[-1]], err_msg=f"{name} of {group}")
 
 
-@pytest.mark.parametrize("name", IDS)
-def test_the_bits_of_the_simulator(name):
-    limit = 15
-    env, params = gpuzoo.jax.make(name, N, max_episode_steps=limit)
-    sim = simulator(name, max_episode_steps=limit)
+def compare(name, n, steps, limit):
+    """Random actions in a scan of JAX, and the same steps of a Simulator: every array, bit for bit."""
+    env, params = gpuzoo.jax.make(name, n, max_episode_steps=limit)
+    sim = simulator(name, n, max_episode_steps=limit)
     obs, state = env.reset(3)
     same(env, sim, "observation", obs)
 
@@ -62,9 +61,9 @@ def test_the_bits_of_the_simulator(name):
         mask = env.action_mask(state) if env.layout.mask_size else reward
         return state, (action, obs, reward, terminated, truncated, info, mask, env.alive(state))
 
-    state, seen = jax.jit(lambda state: jax.lax.scan(one, state, None, STEPS))(state)
+    state, seen = jax.jit(lambda state: jax.lax.scan(one, state, None, steps))(state)
     ends = 0
-    for t in range(STEPS):
+    for t in range(steps):
         action, obs, reward, terminated, truncated, info, mask, alive = jax.tree.map(lambda x, t=t: x[t], seen)
         sim.random_actions()
         same(env, sim, "action", action)
@@ -80,14 +79,26 @@ def test_the_bits_of_the_simulator(name):
         over = (sim.arrays["terminated"] | sim.arrays["truncated"])[:, :, None]
         led_to = np.where(over, sim.arrays["final_observation"], sim.arrays["observation"])
         for group, array in by_group(env, info["final_observation"]).items():
-            first, ours = env.layout.first[group], np.asarray(array).reshape(N, env.groups[group], -1)
+            first, ours = env.layout.first[group], np.asarray(array).reshape(n, env.groups[group], -1)
             np.testing.assert_array_equal(ours, led_to[:, first : first + env.groups[group], : ours.shape[-1]])
         ends += int(sim.arrays["ended"].sum())
-    assert ends >= N
-    for name_, array in sim.arrays.items():
-        if name_ in state:
-            got = np.asarray(state[name_])
-            np.testing.assert_array_equal(got.view(array.dtype).reshape(array.shape), array, err_msg=name_)
+    assert ends >= n
+    for field, array in sim.arrays.items():
+        if field in state:
+            got = np.asarray(state[field])
+            np.testing.assert_array_equal(got.view(array.dtype).reshape(array.shape), array, err_msg=field)
+    if env.layout.state_space is not None:
+        np.testing.assert_array_equal(env.global_state(state), sim.global_state())
+
+
+@pytest.mark.parametrize("name", IDS)
+def test_the_bits_of_the_simulator(name):
+    compare(name, N, steps=40, limit=15)
+
+
+@pytest.mark.rotates
+def test_every_game(game):
+    compare(game, 3, steps=20, limit=8)
 
 
 @pytest.mark.parametrize("name", ["CartPole-v1", "SimpleSpeakerListener-v0", "InvertedPendulum-v5"])

@@ -11,6 +11,7 @@ five times in six. Numbers of episodes and seeds are not to be chosen again. The
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -179,7 +180,7 @@ def test_long_rollouts_have_the_same_statistics(robot):
 
 @pytest.mark.parametrize("robot", GAMES)
 def test_infos_are_gymnasiums(robot):
-    """From the same state: names, where they hold, and values, but for tendons, which ours do not have."""
+    """From the same state: names, where they hold, and values."""
     ours, theirs = gpuzoo.make_vec(robot, 2, device="cpu", infos=True), gymnasium.make_vec(robot, 2, "sync")
     ours.reset(seed=0)
     theirs.reset(seed=0)
@@ -190,12 +191,40 @@ def test_infos_are_gymnasiums(robot):
     begun, told = ours.reset(options={"reset_mask": np.array([False, True])})[1], theirs.step(actions)[4]
     ours.simulator.set_state(state)
     found = ours.step(actions)[4]
-    names = {name for name in told if not name.startswith(("_", "tendon"))}
+    names = {name for name in told if not name.startswith("_")}
     assert names == {name for name in found if not name.startswith("_")}
-    at_start = {name for name in theirs.reset(seed=0)[1] if not name.startswith(("_", "tendon"))}
+    at_start = {name for name in theirs.reset(seed=0)[1] if not name.startswith("_")}
     for name in names:
         np.testing.assert_allclose(found[name], told[name], rtol=1e-3, atol=2e-3, err_msg=name)
         assert found[f"_{name}"].all()
         assert begun[f"_{name}"].all() == (name in at_start)
     ours.close()
+    theirs.close()
+
+
+@pytest.mark.parametrize("robot", ["Humanoid-v5", "HumanoidStandup-v5"])
+def test_tendons_are_told_to_all_who_ask(robot, tmp_path):
+    """In the interfaces for one env, too; and of a model without tendons there are none, as in Gymnasium."""
+    one, agents = (
+        gymnasium.make(f"gpuzoo/{robot}", infos=True),
+        gpuzoo.parallel_env(f"Ma{robot[:-3]}-9-8-v1", infos=True),
+    )
+    one.reset(seed=0)
+    agents.reset(seed=0)
+    told = [one.step(one.action_space.sample())[4]]
+    told += agents.step({name: space.sample() for name, space in agents.action_spaces.items()})[4].values()
+    for infos in told:
+        assert infos["tendon_length"].shape == infos["tendon_velocity"].shape == (2,)
+    one.close()
+    agents.close()
+
+    file = Path(gymnasium.__file__).parent / f"envs/mujoco/assets/{gpuzoo.get(robot).shipped().source.split()[0]}"
+    bare = tmp_path / "bare.xml"
+    bare.write_text(re.sub(r"<tendon>.*</tendon>", "", file.read_text(), flags=re.DOTALL))
+    ours = gpuzoo.make_vec(robot, 3, device="cpu", infos=True, xml_file=str(bare))
+    ours.reset(seed=0)
+    assert ours.step(ours.action_space.sample())[4]["tendon_length"].shape == (3, 0)
+    ours.close()
+    theirs = gymnasium.make(robot, xml_file=str(bare))
+    assert theirs.reset()[1]["tendon_length"].shape == (0,)
     theirs.close()

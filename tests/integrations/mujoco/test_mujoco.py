@@ -96,7 +96,7 @@ def test_a_step_of_small_models(name):
 
 
 @pytest.mark.rotates
-@pytest.mark.parametrize("name", ["ant", "hopper", "shapes", "rolling", "implicitfast"])
+@pytest.mark.parametrize("name", ["ant", "hopper", "shapes", "rolling", "implicitfast", "tendons"])
 def test_constants_differ_from_env_to_env(name):
     """As of a model that is changed in MuJoCo, with `mj_setConst`."""
     rng, m = np.random.default_rng(1), compiled(name)
@@ -176,7 +176,9 @@ WATCHED = """<mujoco><option timestep='.005'/><worldbody>
   <body name='torso' pos='0 0 .3'><freejoint/><geom type='sphere' size='.15'/>
     <body name='leg' pos='.1 0 0'><joint name='hip' axis='0 1 0' range='-30 30'/>
       <geom type='capsule' fromto='0 0 0 .3 .05 -.1' size='.05'/><site name='toe' pos='.3 .05 -.1'/></body></body>
-</worldbody><actuator><motor joint='hip' gear='5' ctrlrange='-1 1'/></actuator></mujoco>"""
+</worldbody><tendon><spatial name='rope'><site site='top'/><site site='toe'/></spatial>
+  <fixed name='bent'><joint joint='hip' coef='2'/></fixed></tendon>
+  <actuator><motor joint='hip' gear='5' ctrlrange='-1 1'/></actuator></mujoco>"""
 
 
 def test_what_rules_read_is_mujocos():
@@ -186,7 +188,8 @@ def test_what_rules_read_is_mujocos():
     of_one = {f"{what} {name}": (what, i) for what in ("xpos", "subtree_com") for i, name in enumerate(bodies)}
     of_one |= {f"site_xpos {m.site(i).name}": ("site_xpos", i) for i in range(m.nsite)}
     of_one |= {"qfrc_constraint hip": ("qfrc_constraint", 6)}
-    watched = (*of_one, "cfrc_ext", "cvel", "cinert", "qfrc_actuator")
+    watched = (*of_one, "cfrc_ext", "cvel", "cinert", "qfrc_actuator", "ten_length", "ten_velocity")
+    watched += ("ten_j rope", "ten_j bent")
     sim = gpuzoo.Simulator(gpuzoo.from_mjcf(WATCHED, watch=watched), 16, device="cpu", threads=1)
     sim.reset(seed=0)
     rng, d = np.random.default_rng(0), mujoco.MjData(m)
@@ -204,7 +207,12 @@ def test_what_rules_read_is_mujocos():
         mujoco.mj_rnePostConstraint(m, d)
         for name in watched:
             what, i = of_one.get(name, (name, slice(None)))
-            want = np.ravel(getattr(d, what)[i])
+            if name.startswith("ten_j"):  # MuJoCo's is sparse
+                k0, size = m.ten_J_rowadr[m.tendon(name[6:]).id], m.ten_J_rownnz[m.tendon(name[6:]).id]
+                want = np.zeros(m.nv)
+                want[m.ten_J_colind[k0 : k0 + size]] = d.ten_J[k0 : k0 + size]
+            else:
+                want = np.ravel(getattr(d, what)[i])
             scale = 1 + abs(want).max()
             np.testing.assert_allclose(found[name.replace(" ", "_")][k], want, rtol=0, atol=1e-4 * scale, err_msg=name)
 
@@ -258,7 +266,11 @@ REFUSED = {
     "noslip iterations": mjcf("noslip_iterations='3'"),
     "the flag gravity of <option>": mjcf("><flag gravity='disable'/></option><option"),
     "groups of actuators that are disabled": mjcf("actuatorgroupdisable='1'"),
-    "a spring of tendon 't'": mjcf(rest=FIXED.format("stiffness='3'")),
+    "a damper of tendon 't'": mjcf(rest=FIXED.format("damping='3'")),
+    "pulleys or geoms of tendon 'u'": mjcf(
+        rest="<worldbody><site name='s'/><site name='r' pos='1 0 0'/></worldbody><tendon>"
+        "<spatial name='u' stiffness='1'><site site='s'/><geom geom='bob'/><site site='r'/></spatial></tendon>"
+    ),
     "actuator 'pull', which does not act on a hinge or slide": mjcf(
         rest=FIXED.format("") + "<actuator><motor name='pull' tendon='t'/></actuator>"
     ),

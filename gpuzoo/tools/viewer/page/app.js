@@ -31,19 +31,10 @@ function open(id) {
   ask({ do: "open", game: id, envs: Number($("wall").value) });
 }
 
-function plural(noun) {
-  if (/(s|deer|melee|prey|ranged|sheep)$/.test(noun)) return noun;
-  return /[^aeiou]y$/.test(noun) ? `${noun.slice(0, -1)}ies` : `${noun}s`;
-}
-
-function agentsOf(one) {
-  return Object.entries(one.agents).map(([group, n]) => (group === "agent" && n === 1 ? "1 agent" : `${n} ${n > 1 ? plural(group) : group}`)).join(" + ");
-}
-
 function showGames() {
   const words = $("filter").value.toLowerCase().split(/\s+/).filter(Boolean);
   const fits = (one) => {
-    const text = `${one.id} ${agentsOf(one)} ${Object.values(one.action).join(" ")} ${one.description}`.toLowerCase();
+    const text = `${one.id} ${one.who} ${Object.values(one.action).join(" ")} ${one.description}`.toLowerCase();
     return words.every((word) => text.includes(word));
   };
   const shown = games.filter(fits);
@@ -51,7 +42,7 @@ function showGames() {
   $("games").replaceChildren(...shown.map((one) => {
     const item = document.createElement("li"), button = document.createElement("button"), small = document.createElement("small");
     button.append(one.id, small);
-    small.textContent = agentsOf(one);
+    small.textContent = one.who;
     button.title = one.description;
     button.setAttribute("aria-current", String(game?.id === one.id));
     button.onclick = () => {
