@@ -88,7 +88,10 @@ def test_bits_are_those_of_ordinary_rules(toy, twin, kind):
 @pytest.mark.one_case
 @pytest.mark.parametrize(("toy", "twin"), TWINS[:2])
 def test_agents_that_were_written_dead_stay_so(toy, twin):
-    """`set_state` may end an agent's part; the flags are those of ordinary rules."""
+    """`set_state` may end an agent's part; the flags are those of ordinary rules in their general form.
+
+    The spinner's twin has the branchless form, in which agents begin and end together, so it does not ask who is alive.
+    """
     found = []
     for which in (toy, twin):
         sim = Simulator(which, 3, device="cpu")
