@@ -157,10 +157,12 @@ def _without_library(name: str) -> str:
 def _close(plain: str) -> list[str]:
     """Games with nearly this name, the nearest first."""
     names = {i: _plain(i) for i in _REGISTRY}
-    inside = [
-        i for i, other in names.items() if len(other) > 3 and len(plain) > 3 and (other in plain or plain in other)
-    ]
-    ratio = {i: difflib.SequenceMatcher(None, plain, other).ratio() + (i in inside) for i, other in names.items()}
+
+    def ratio_to(other: str) -> float:
+        inside = len(other) > 3 and len(plain) > 3 and (other in plain or plain in other)
+        return max(difflib.SequenceMatcher(None, plain, other).ratio(), 0.8 if inside else 0.0)
+
+    ratio = {i: ratio_to(other) for i, other in names.items()}
     best = sorted(names, key=lambda i: -ratio[i])[:3]
     return [i for i in best if ratio[i] >= 0.6 and ratio[i] > 0.7 * ratio[best[0]]]
 

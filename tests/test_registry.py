@@ -190,3 +190,12 @@ def test_spaces_do_not_depend_on_the_call(game):
     for group in env.agents(cfg):
         assert env.observation_space(cfg, group) == env.observation_space(cfg, group)
         assert env.action_space(cfg, group) == env.action_space(cfg, group)
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [("SimpleSpred", "SimpleSpread-v0"), ("ConectFour-v0", "ConnectFour-v0"), ("Warehouse", "RobotWarehouse-")],
+)
+def test_the_nearest_name_is_suggested_first(typed, meant):
+    with pytest.raises(ValueError, match=f"there is no game '{typed}'; did you mean '{meant}"):
+        gpuzoo.get(typed)

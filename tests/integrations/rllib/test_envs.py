@@ -43,7 +43,8 @@ def sample(env: RLlibMultiAgentEnv, observations: dict[str, Any], rng: np.random
             actions[agent] = rng.uniform(space.low, space.high).astype(np.float32)
             continue
         mask = observation["action_mask"] if isinstance(observation, dict) else np.ones(sum(sizes), np.int8)
-        picks = [rng.choice(np.flatnonzero(part)) for part in np.split(mask, np.cumsum(sizes)[:-1])]
+        parts = np.split(mask, np.cumsum(sizes)[:-1])
+        picks = [rng.choice(np.flatnonzero(part) if part.any() else len(part)) for part in parts]
         actions[agent] = np.array(picks) if space.shape else picks[0]
     return actions
 
