@@ -126,7 +126,7 @@ class MaCoupledHalfCheetah(Factored):
 
     **End.** Never, unless the state diverges. Time limit: 1000 steps.
 
-    The original does not run with MuJoCo from 3.4 on, whose Jacobians of tendons are sparse; it is meant to observe
+    The original does not run with MuJoCo 4.0.0, whose Jacobians of tendons are sparse; it is meant to observe
     the entries that are observed here.
     """
 
