@@ -35,12 +35,14 @@ class Program:
         except OSError as error:
             raise RuntimeError(f"{command!r} cannot be started: {error}.") from error
         self._lines: queue.Queue[str | None] = queue.Queue()
-        threading.Thread(target=self._listen, daemon=True).start()
+        self._listener = threading.Thread(target=self._listen, daemon=True)
+        self._listener.start()
 
     def _listen(self) -> None:
         assert self._process.stdout is not None
-        for line in self._process.stdout:
-            self._lines.put(line.rstrip("\r\n"))
+        with self._process.stdout as lines:  # nobody else closes what a thread reads from
+            for line in lines:
+                self._lines.put(line.rstrip("\r\n"))
         self._lines.put(None)
 
     def send(self, line: str) -> None:
@@ -82,6 +84,6 @@ class Program:
         """Ends the program. May be called again."""
         self._process.kill()
         self._process.wait()
-        for stream in (self._process.stdin, self._process.stdout):
-            if stream is not None:
-                stream.close()
+        if self._process.stdin is not None:
+            self._process.stdin.close()
+        self._listener.join(1)  # a child of the program may keep its output open
