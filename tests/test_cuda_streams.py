@@ -153,7 +153,7 @@ class Told(Herd):
 
     def infos(self, cfg, state):
         with driver.compiling():
-            return {"first": state["cell"][:, 0] * 2, "second": state["cell"][:, 1]}
+            return {"first": state["cell"][:, 0] * 2, "second": state["cell"][:, 1], "all": state["cell"] * 2}
 
     def step_infos(self, cfg, state):
         with driver.compiling():
@@ -171,7 +171,8 @@ def test_infos_of_a_game(stream, output):
             for d, o in (("cpu", "numpy"), ("cuda", output))]  # fmt: skip
     told = [env.reset(seed=1)[1] for env in envs]
     for step in range(5):
-        assert set(told[0]) >= {"first", "_first", "caught", "_caught"}
+        assert set(told[0]) >= {"first", "_first", "all", "_all", "caught", "_caught"}
+        assert np.asarray(seen(told[1]["all"])).shape == (envs[0].num_envs, *envs[0].simulator.arrays["cell"].shape[1:])
         assert_same(f"step {step}", *({k: np.asarray(seen(x)) for k, x in infos.items()} for infos in told))
         actions = np.ones(envs[0].num_envs, np.int64)
         told = [env.step(given)[4] for env, given in zip(envs, (actions, sent(output, actions)), strict=True)]

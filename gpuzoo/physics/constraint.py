@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Protocol
 
-from gpuzoo.physics.expressions import Array, Expr, Number, Trace
+from gpuzoo.physics.expressions import Array, Expr, Number, Trace, across
 from gpuzoo.physics.model import HINGE, SLIDE, Model
 from gpuzoo.physics.tendon import Tendon
 
@@ -205,5 +205,9 @@ def _limit(
     weight = t.select(hit, t.read("num(Physics::HARD)") if hard else imp / ((1.0 - imp) * invweight), 0.0)
     columns = {d: sign * entry for d, entry in found.columns.items()}
     return Limit(
-        columns, hit, weight, sign * found.across(qvel) * b - depth * imp * k, [*found.columns.values()] == [1.0]
+        columns,
+        hit,
+        weight,
+        sign * across(found.columns, qvel) * b - depth * imp * k,
+        [*found.columns.values()] == [1.0],
     )

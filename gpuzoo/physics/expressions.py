@@ -13,7 +13,7 @@ from __future__ import annotations
 import functools
 import math
 import operator
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeAlias
 
@@ -368,6 +368,12 @@ def added(numbers: Iterable[Any]) -> Any:
     Since Python 3.12 its own `sum` rounds floats otherwise, and a robot's rules must be the same in all versions.
     """
     return functools.reduce(operator.add, numbers, 0.0)
+
+
+def across(columns: Mapping[int, Number], x: Sequence[Number]) -> Number:
+    """A row of a Jacobian, by degrees of freedom, times what ``x`` has of each."""
+    out: Number = added(entry * x[d] for d, entry in columns.items())
+    return out
 
 
 def dot(a: Sequence[Number] | Array, b: Sequence[Number] | Array) -> Number:

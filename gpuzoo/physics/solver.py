@@ -17,7 +17,7 @@ import numpy as np
 
 from gpuzoo.physics.constraint import Row
 from gpuzoo.physics.contact import Contacts
-from gpuzoo.physics.expressions import Array, Expr, Number, Trace, Variable, added, dot, zeros
+from gpuzoo.physics.expressions import Array, Expr, Number, Trace, Variable, across, dot, zeros
 from gpuzoo.physics.group import Group
 from gpuzoo.physics.inertia import Sparse, composite, factor, multiply
 from gpuzoo.physics.kinematics import body_accelerations, joint_forces
@@ -134,7 +134,7 @@ class Solver:
             if self._joined:
                 self._pattern()
             qacc: list[Number] = [x.get() for x in warm]
-            rows = [_across(row, qacc) + row.offset for row in p.rows]
+            rows = [across(row.columns, qacc) + row.offset for row in p.rows]
             self._residuals = [t.variable(f"residual{i}", row) for i, row in enumerate(rows)]
             for variable, x, smooth in zip(self._array("inertial"), multiply(p.mass, qacc), p.smooth, strict=True):
                 variable.set(x - smooth)
@@ -182,7 +182,7 @@ class Solver:
         """Goes along the step, with all that is linear in it. An env that is done keeps its bits: no times 0."""
         t = self.t
         size = t.read("alpha")
-        changes = [_across(row, step) for row in self.p.rows]
+        changes = [across(row.columns, step) for row in self.p.rows]
         for variables, by in ((warm, step), (self._array("inertial"), resistance), (self._residuals, changes)):
             for variable, change in zip(variables, by, strict=True):
                 x = variable.get()
@@ -429,7 +429,7 @@ class Solver:
                 group.store(f"change{a}", x)
             flipped.set(t.either(flipped.get(), self._flips(group, changes)))
         flips = flipped.get()
-        changes = [_across(row, step) for row in p.rows]
+        changes = [across(row.columns, step) for row in p.rows]
         for row, x, change, masks in zip(p.rows, residuals, changes, active, strict=True):
             for now, before in zip(row.active(t, x + change), masks, strict=True):
                 flips = t.either(flips, t.differ(now, before))
@@ -477,7 +477,7 @@ class Solver:
             slope_here: Number = first.get()
             curvature: Number = second.get()
             for row, residual in zip(p.rows, residuals, strict=True):
-                change = _across(row, step)
+                change = across(row.columns, step)
                 here = residual + x * change
                 slope_here = slope_here + row.violation(t, here) * row.weight * change
                 curvature = curvature + row.stiffness(t, row.active(t, here)) * (change * change)
@@ -507,9 +507,3 @@ class Solver:
         weight = group.load("weight")
         first.add(weight * one)
         second.add(weight * two)
-
-
-def _across(row: Row, x: list[Number]) -> Number:
-    """A row's Jacobian times what ``x`` has of each degree of freedom."""
-    out: Number = added(entry * x[d] for d, entry in row.columns.items())
-    return out

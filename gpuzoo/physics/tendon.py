@@ -7,7 +7,7 @@ import itertools
 
 import numpy as np
 
-from gpuzoo.physics.expressions import Number, Trace, added, dot
+from gpuzoo.physics.expressions import Number, Trace, dot
 from gpuzoo.physics.kinematics import Kinematics, between
 from gpuzoo.physics.model import OF_JOINT, OF_SITE, Model
 from gpuzoo.physics.spatial import velocity_at
@@ -26,11 +26,6 @@ class Tendon:
 
     length: Number
     columns: dict[int, Number]
-
-    def across(self, x: list[Number]) -> Number:
-        """The Jacobian times what ``x`` has of each degree of freedom."""
-        out: Number = added(entry * x[d] for d, entry in self.columns.items())
-        return out
 
 
 def tendon(t: Trace, m: Model, k: Kinematics, qpos: list[Number], index: int) -> Tendon:

@@ -6,7 +6,7 @@ import dataclasses
 
 import numpy as np
 
-from gpuzoo.physics.expressions import Array, Number, Trace, zeros
+from gpuzoo.physics.expressions import Array, Number, Trace, across, zeros
 from gpuzoo.physics.inertia import Inertia, body_inertia
 from gpuzoo.physics.kinematics import Kinematics
 from gpuzoo.physics.model import Model
@@ -94,7 +94,7 @@ def _values(t: Trace, m: Model, words: str, found: Evaluation) -> list[Number]:
         return [columns.get(d, 0.0) for d in range(m.nv)]
     if kind in _OF_TENDONS:
         tendons = [tendon(t, m, k, found.qpos, i) for i in range(m.ntendon)]
-        return [x.length if kind == "ten_length" else x.across(found.qvel) for x in tendons]
+        return [x.length if kind == "ten_length" else across(x.columns, found.qvel) for x in tendons]
     if kind == "qfrc_actuator":
         return found.actuator
     # The rest is about the centre of mass of each body's tree. MuJoCo leaves the world's at zero.

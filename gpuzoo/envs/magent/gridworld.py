@@ -108,11 +108,11 @@ class GridWorld(EnvDef):
 
     def units(self, cfg: Any) -> dict[str, Unit]:
         """The groups, in the order in which they are numbered."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} must define units(cfg)")
 
     def places(self, cfg: Any) -> dict[str, list[tuple[int, int]]] | None:
         """(x, y) where the members of each group start, or None if that is drawn."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} must define places(cfg)")
 
     def counts(self, cfg: Any) -> dict[str, int]:
         """Sizes of the groups, and of ``"wall"``, if places are drawn."""

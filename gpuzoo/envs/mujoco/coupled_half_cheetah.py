@@ -107,7 +107,7 @@ class MaCoupledHalfCheetah(Factored):
 
     **Actions.** `Box` in [-1, 1]: torques of the agent's joints.
 
-    **Observation.** `Box`, float32: position and velocity of each of the agent's joints by their names' alphabet, and
+    **Observation.** `Box`, float32: position and velocity of each of the agent's joints, in alphabetical order, and
     behind those of a back thigh the tendon's Jacobian (the derivatives of its length by x and z of the first cheetah
     and of the second), length and velocity; the positions of joints that are 1, 2, ... and `agent_obsk` joints away in
     the same cheetah; of the first cheetah's root and then the second's, pitch and height; of the first and then the

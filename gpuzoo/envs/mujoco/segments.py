@@ -47,6 +47,28 @@ def model_of_size(kind: str, segments: int) -> Model:
     return read(_TEXT[kind](segments), f"{kind} of {segments} segments")
 
 
+def segments_of(cfg: Any) -> int:
+    """How many segments all agents have together."""
+    agents, each = numbers_of(cfg.agent_conf)
+    return agents * each
+
+
+class OfSegments:
+    """What makes a robot's model follow from the number of segments."""
+
+    id: ClassVar[str]
+    model: ClassVar[str]
+
+    def xml(self, cfg: Any) -> Path | None:
+        return None
+
+    def model_of(self, cfg: Any) -> Model:
+        return model_of_size(self.model, segments_of(cfg))
+
+    def mjcf(self, cfg: Any) -> tuple[str | Path, str | None] | None:
+        return _TEXT[self.model](segments_of(cfg)), self.id
+
+
 class Segmented(Factored):
     """A game whose model has as many segments as its agents have together."""
 
@@ -54,14 +76,9 @@ class Segmented(Factored):
     fewest: ClassVar[int] = 1
     factorisations: ClassVar[Mapping[str, str]] = {}
 
-    def segments(self, cfg: Any) -> int:
-        """How many segments all agents have together."""
-        agents, each = numbers_of(cfg.agent_conf)
-        return agents * each
-
     def check(self, cfg: Any) -> None:
         try:
-            segments, most = self.segments(cfg), MOST[self.robot.model]
+            segments, most = segments_of(cfg), MOST[self.robot.model]
         except ValueError as error:
             raise ValueError(f"{self.id}: {error}") from error
         if not self.fewest <= segments <= most:
@@ -72,10 +89,10 @@ class Segmented(Factored):
 
     def of_segment(self, segment: int) -> list[str]:
         """The joints of a segment."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} must define of_segment(segment)")
 
     def joints_of(self, cfg: Any) -> list[str]:
-        return [joint for k in range(self.segments(cfg)) for joint in self.of_segment(k)]
+        return [joint for k in range(segments_of(cfg)) for joint in self.of_segment(k)]
 
     def partition(self, cfg: Any) -> list[list[str]]:
         agents, each = numbers_of(cfg.agent_conf)
@@ -90,24 +107,13 @@ class MaManySegmentSwimmerConfig(SwimmerConfig):
     agent_obsk: int = obsk()
 
 
-class LongSwimmer(Swimmer):
+class LongSwimmer(OfSegments, Swimmer):
     """The swimmer that the agents move."""
 
     Config = MaManySegmentSwimmerConfig
     model = "many_segment_swimmer"
     view_height = 12.0
     source = Swimmer.source
-
-    def xml(self, cfg: Any) -> Path | None:
-        return None
-
-    def model_of(self, cfg: Any) -> Model:
-        agents, each = numbers_of(cfg.agent_conf)
-        return model_of_size(self.model, agents * each)
-
-    def mjcf(self, cfg: Any) -> tuple[str | Path, str | None] | None:
-        agents, each = numbers_of(cfg.agent_conf)
-        return swimmer(agents * each), self.id
 
 
 class MaManySegmentSwimmer(Segmented):
@@ -122,7 +128,7 @@ class MaManySegmentSwimmer(Segmented):
 
     **Actions.** `Box` in [-1, 1]: torques of the agent's joints.
 
-    **Observation.** `Box`, float32: position and velocity of each of the agent's joints by their names' alphabet
+    **Observation.** `Box`, float32: position and velocity of each of the agent's joints, in alphabetical order
     (`rot10` before `rot9`); the positions of joints that are 1, 2, ... and `agent_obsk` joints away. **State**: the
     observation of Swimmer-v5 with this model.
 
@@ -150,7 +156,7 @@ class MaManySegmentSwimmer(Segmented):
 
     def within(self, cfg: Any, own: Iterable[str], distance: int) -> list[list[str]]:
         places = [int(joint[3:]) for joint in own]
-        far = {k: min(abs(k - place) for place in places) for k in range(self.segments(cfg))}
+        far = {k: min(abs(k - place) for place in places) for k in range(segments_of(cfg))}
         return [sorted(f"rot{k}" for k in far if far[k] == away) for away in range(distance + 1)]
 
 
@@ -162,24 +168,13 @@ class MaManySegmentAntConfig(AntConfig):
     agent_obsk: int = obsk()
 
 
-class LongAnt(Ant):
+class LongAnt(OfSegments, Ant):
     """The ant that the agents move."""
 
     Config = MaManySegmentAntConfig
     model = "many_segment_ant"
     view_height = 5.0
     source = Ant.source
-
-    def xml(self, cfg: Any) -> Path | None:
-        return None
-
-    def model_of(self, cfg: Any) -> Model:
-        agents, each = numbers_of(cfg.agent_conf)
-        return model_of_size(self.model, agents * each)
-
-    def mjcf(self, cfg: Any) -> tuple[str | Path, str | None] | None:
-        agents, each = numbers_of(cfg.agent_conf)
-        return ant(agents * each), self.id
 
 
 class MaManySegmentAnt(Segmented):
@@ -195,7 +190,7 @@ class MaManySegmentAnt(Segmented):
     **Actions.** `Box` in [-1, 1]: torques. Those of a segment are called `hip1_k`, `ankle1_k`, `hip2_k`, `ankle2_k`;
     as in the original, the first two move leg 2 and the other two leg 1.
 
-    **Observation.** `Box`, float32. Of each of the agent's joints by their names' alphabet: position, velocity, and
+    **Observation.** `Box`, float32. Of each of the agent's joints, in alphabetical order: position, velocity, and
     `cfrc_ext` of the joint's bodies, each body once, clipped to [-1, 1]. Then, unless `agent_obsk` is 0, the positions
     of the hips of the segment before each of the agent's segments; joints further away or behind are never observed.
     At the end the torso's height, orientation and six velocities. As in the original, positions and velocities are
@@ -223,7 +218,7 @@ class MaManySegmentAnt(Segmented):
         return [f"{joint}_{segment}" for joint in ("hip1", "ankle1", "hip2", "ankle2")]
 
     def actuators_of(self, cfg: Any) -> list[str]:
-        pairs = (self.of_segment(k) for k in range(self.segments(cfg)))
+        pairs = (self.of_segment(k) for k in range(segments_of(cfg)))
         return [joint for one in pairs for joint in (*one[2:], *one[:2])]
 
     def within(self, cfg: Any, own: Iterable[str], distance: int) -> list[list[str]]:
@@ -238,7 +233,7 @@ class MaManySegmentAnt(Segmented):
             torso, leg = 7 * segment, 7 * segment + (1 if name.endswith("1") else 4)  # the world is left out
             bodies = (torso, leg) if name.startswith("hip") else (leg, leg + 1, leg + 2)
             return [clipped(f"e.cfrc_ext[{6 * body + k}]", 1) for body in bodies for k in range(6)]
-        count = self.segments(cfg)
+        count = segments_of(cfg)
         k = 4 * (count - 1 - segment) - 4 + ["hip1", "ankle1", "hip2", "ankle2"].index(name)
         size = 4 * count + (7 if category == "qpos" else 6)
         return [f"e.{category}[{k % size}]"]
