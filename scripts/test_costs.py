@@ -21,7 +21,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
 
-from rotation import TURNS  # noqa: E402
+from rotation import KIND_TURNS, TURNS  # noqa: E402
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,7 +38,8 @@ class Test:
     @property
     def share(self) -> float:
         """Of its seconds, what a run costs where nothing changed lately."""
-        turns = {"rotates": TURNS, "by_kind": TURNS, "one_case": self.cases, "first of a kind": 2, "one_of_a_kind": 2}
+        kind = dict.fromkeys(("first of a kind", "one_of_a_kind"), KIND_TURNS)
+        turns = {"rotates": TURNS, "by_kind": TURNS, "one_case": self.cases, **kind}
         return self.seconds / turns.get(self.runs, 1)
 
     @property

@@ -7,17 +7,17 @@ golden rollouts. The toys of tests/toys have what no game may have. A game that 
 
 Four marks keep the cost of a further game small. A game that changed lately has all tests nevertheless (rotation.py).
 
-- ``rotates``: costs much and seldom finds anything. One in 40 of them runs each time. With ``together=True`` those of a
-  file have the same turn, as they share what costs much. With ``long=True`` it takes long, as a learning run does: of
-  those that run only because of what changed lately, not more than `LONG` do.
+- ``rotates``: costs much and seldom finds anything. One in `TURNS` of them runs each time. With ``together=True`` those
+  of a file have the same turn, as they share what costs much. With ``long=True`` it takes long, as a learning run does:
+  of those that run only because of what changed lately, not more than `LONG` do.
 - ``one_case``: its cases are much the same to the code under test. One of them runs each time, by turns.
-- ``by_kind``: is about the engine or an interface. One game of each kind has it in every other run, the others by
+- ``by_kind``: is about the engine or an interface. One game of each kind has it in every third run, the others by
   turns.
-- ``one_of_a_kind``: is about another library's wrappers. One game of each kind has it in every other run, the others
+- ``one_of_a_kind``: is about another library's wrappers. One game of each kind has it in every third run, the others
   never.
 
-Games are of one kind if their agents and spaces are of the same sort: to an interface they look alike. A run takes one
-half of the kinds or the other. In a file that is marked ``by_kind`` or ``one_of_a_kind`` as a whole, tests without a
+Games are of one kind if their agents and spaces are of the same sort: to an interface they look alike. A run takes a
+third of the kinds. In a file that is marked ``by_kind`` or ``one_of_a_kind`` as a whole, tests without a
 game always run.
 
 A module may declare many games by one rules file: variants, maps, factorisations. The first of them stands for all in
@@ -118,7 +118,7 @@ ALIKE = {other for game in GAMES for other in games_of(sys.modules[game.__module
 def one_of_a_kind(games: list[Game], chosen: Rotation) -> list[Game]:
     """One game of each kind that has its turn, and those that changed lately."""
     first = first_of_their_kind(games)
-    first = {game for game in first if chosen.comes_in_half(game.id)} or first
+    first = {game for game in first if chosen.comes_for_kind(game.id)} or first
     return [game for game in games if game in first or (game.__module__ in chosen.names and game not in ALIKE)]
 
 
@@ -208,7 +208,7 @@ def is_called(item: pytest.Item) -> bool:
 def has_its_turn(item: pytest.Item, chosen: Rotation) -> bool:
     game = game_of(item)
     if game is not None and how_often(item) == "first of a kind":
-        return chosen.comes_in_half(game.id)
+        return chosen.comes_for_kind(game.id)
     if game in ALIKE:
         return False
     mark = item.get_closest_marker("rotates")

@@ -1,7 +1,7 @@
 """Which of the costly tests run: those of what changed lately, and by turns a share of all others.
 
 A test marked ``rotates`` costs much and seldom finds anything. It runs if its game, or a module that its file names,
-changed lately, and in one of `TURNS` turns otherwise. Tests about a kind of games have every other turn. The commit
+changed lately, and in one of `TURNS` turns otherwise. Tests about a kind of games have every third turn. The commit
 chooses the turn, so a commit always runs the same tests. ``--turn 3`` or the variable ``TEST_TURN=3`` chooses another
 one, ``all`` runs everything.
 
@@ -24,7 +24,9 @@ import subprocess
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-TURNS = 40
+TURNS = 78
+#: tests about a kind of games come more often; it divides TURNS
+KIND_TURNS = 3
 #: an environment of its own may find what none of the others does, so these come more often
 INTEGRATION_TURNS = 6
 COMMITS = 12
@@ -54,9 +56,9 @@ class Rotation:
         """Whether it is the turn of a test."""
         return self.turn is None or _hash(name) % TURNS == self.turn
 
-    def comes_in_half(self, name: str) -> bool:
-        """Whether it is the turn of a test that every other turn has."""
-        return self.turn is None or _hash(name) % 2 == self.turn % 2
+    def comes_for_kind(self, name: str) -> bool:
+        """Whether it is the turn of a test about a kind of games."""
+        return self.turn is None or _hash(name) % KIND_TURNS == self.turn % KIND_TURNS
 
     def order(self, name: str) -> int:
         """Where a test stands in the order that this turn has for them."""

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import rotation
 from conftest import ALIKE, by_turns
-from rotation import CASES, LONG, MODULES, ROOT, SWEEP, TURNS, Rotation
+from rotation import CASES, KIND_TURNS, LONG, MODULES, ROOT, SWEEP, TURNS, Rotation
 
 import gpuzoo
 
@@ -23,7 +23,7 @@ def names(*changes: list[str]) -> set[str]:
 
 
 def test_each_test_has_one_turn():
-    cases = [f"tests/test_x.py::test_y[{k}]" for k in range(4000)]
+    cases = [f"tests/test_x.py::test_y[{k}]" for k in range(16000)]
     turns = [[case for case in cases if Rotation(turn).comes(case)] for turn in range(TURNS)]
     assert sorted(case for turn in turns for case in turn) == sorted(cases)
     fair = len(cases) / TURNS
@@ -31,14 +31,14 @@ def test_each_test_has_one_turn():
     assert all(Rotation(None).comes(case) for case in cases)
 
 
-def test_a_kind_has_every_other_turn():
-    kinds = [f"Game{k}-v0" for k in range(400)]
-    halves = [{name for name in kinds if Rotation(turn).comes_in_half(name)} for turn in range(TURNS)]
-    assert halves[0] | halves[1] == set(kinds)
-    assert not halves[0] & halves[1]
-    assert all(half == halves[turn % 2] for turn, half in enumerate(halves))
-    assert 0.4 < len(halves[0]) / len(kinds) < 0.6
-    assert all(Rotation(None).comes_in_half(name) for name in kinds)
+def test_a_kind_has_every_third_turn():
+    kinds = [f"Game{k}-v0" for k in range(600)]
+    turns = [{name for name in kinds if Rotation(turn).comes_for_kind(name)} for turn in range(TURNS)]
+    parts = turns[:KIND_TURNS]
+    assert sorted(name for part in parts for name in part) == sorted(kinds)
+    assert all(names == parts[turn % KIND_TURNS] for turn, names in enumerate(turns))
+    assert all(0.7 / KIND_TURNS < len(part) / len(kinds) < 1.3 / KIND_TURNS for part in parts)
+    assert all(Rotation(None).comes_for_kind(name) for name in kinds)
 
 
 def test_a_commit_always_has_the_same_turn(monkeypatch):

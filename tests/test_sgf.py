@@ -24,6 +24,7 @@ def test_long_names_of_older_versions():
     assert Record.parse("(;GaMe[1]SiZe[5];B[aa];W[eb])") == Record(5, 0.0, (0, 9))
 
 
+@pytest.mark.one_case
 @pytest.mark.parametrize("size", [5, 19])
 def test_whole_games(size):
     """Games are the same after they were written and read."""
