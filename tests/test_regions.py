@@ -7,6 +7,7 @@ import itertools
 import numpy as np
 import pytest
 from draws import bits
+from toys.bitboard import Bitboard, ByteBitboard
 from toys.orchard import Orchard
 from toys.tally import Tally
 
@@ -20,7 +21,12 @@ VOTERS, CELLS = 100, 7
 
 
 def backend(kind: str) -> CpuBackend:
-    flags = {"backward": ("-DGZ_LANE_ORDER=1", "-Og"), "shuffled": ("-DGZ_LANE_ORDER=2", "-Og"), "simt": ("-Og",)}
+    flags = {
+        "backward": ("-DGZ_LANE_ORDER=1", "-Og"),
+        "shuffled": ("-DGZ_LANE_ORDER=2", "-Og"),
+        "simt": ("-Og",),
+        "old": ("-mno-bmi2",),
+    }
     return CpuBackend(simt=kind == "simt", flags=flags.get(kind, ()))
 
 
@@ -55,6 +61,28 @@ def test_scatters(kind, lanes):
                 with np.errstate(over="ignore"):
                     function.at(want, sim.arrays["action"][env, :, 0], one if way == "any" else votes)
                 assert_same(f"env {env}", {f"{way}_{who}": want}, {f"{way}_{who}": sim.arrays[f"{way}_{who}"][env]})
+
+
+# ---- bits ----
+
+
+@pytest.mark.one_case
+@pytest.mark.parametrize("kind", ["cpu", "old", "shuffled", "simt"])
+@pytest.mark.parametrize("width", [1, 7, 8, 36, 63, 64, 65, 81, 128, 200])
+@pytest.mark.parametrize("toy", [Bitboard, ByteBitboard])
+def test_bits(toy, kind, width):
+    """Rows of numbers are the bits of their words, times a value, and a set is where its condition holds."""
+    sim = Simulator(toy, 5, backend=backend(kind), width=width)
+    sim.reset(seed=3)
+    for _ in range(3):
+        sim.random_actions()
+        sim.step()
+        words = np.ascontiguousarray(sim.arrays["word"]).reshape(5, 3, -1)
+        want = np.unpackbits(words.view(np.uint8), axis=2, bitorder="little")[..., :width]
+        assert np.array_equal(sim.arrays["observation"].reshape(want.shape), want * [[2], [3], [4]])
+        assert np.array_equal(sim.arrays["action_mask"].reshape(want.shape), 1 - want)
+        below = np.uint64(2 ** min(width, 64) - 1)
+        assert np.array_equal(sim.arrays["again"].reshape(5, 3), words[..., 0] & below)
 
 
 # ---- a random order ----

@@ -81,6 +81,23 @@ GZ float rint(float x) { return __builtin_rintf(x); }
 GZ u32 mulhi(u32 a, u32 b) { return (u32)(((u64)a * b) >> 32); }
 GZ int popcount(u64 x) { return __builtin_popcountll(x); }
 GZ i64 anew(i64 x) { return x; }
+// Whether each of eight bytes is 1 and not 0, a bit for each.
+GZ u64 bits_of_bytes(u64 x) {
+#if defined(__BMI2__) && !defined(GZ_SIMT)
+  return __builtin_ia32_pext_di(x, 0x0101010101010101ull);
+#else
+  return x * 0x0102040810204080ull >> 56;
+#endif
+}
+// The lowest eight bits of x, a byte for each.
+GZ u64 bytes_of_bits(u64 x) {
+#if defined(__BMI2__) && !defined(GZ_SIMT)
+  return __builtin_ia32_pdep_di(x, 0x0101010101010101ull);
+#else
+  const u64 single = (x & 255ull) * 0x0101010101010101ull & 0x8040201008040201ull;
+  return (single + 0x7f7f7f7f7f7f7f7full) >> 7 & 0x0101010101010101ull;
+#endif
+}
 // The place of a thread's own array, in whole cache lines. Compilers would look it up at each use, by a call.
 template <class T> GZ T *found_once(T *array) {
   __asm__("" : "+r"(array));

@@ -145,6 +145,12 @@ template <class E, class N, class M, class F> GZ void lanes(const E &e, N n, M m
   for (int k = lane(); k < n * m; k += LANES) f(k / m, k % m);
   end_region(e);
 }
+// row(a)[b] is value(a) where bit b of the words word(a, 0), word(a, 1), ... is set, and 0 elsewhere, for every a in
+// 0..n-1 and b in 0..m-1.
+template <class E, class N, class M, class R, class W, class V>
+GZ void lanes_of_bits(const E &e, N n, M m, R row, W word, V value) {
+  lanes(e, n, m, [=](int a, int b) { row(a)[b] = word(a, b / 64) >> b % 64 & 1ull ? value(a) : 0; });
+}
 template <class E, class F> GZ void once(const E &e, F f) {
   if (lane() == 0) f();
   end_region(e);
@@ -245,10 +251,21 @@ template <class F> GZ void each(int n, F f) {
     if (a < n) f(a);
   }
 }
+template <class F> GZ void each_of_row(int n, F f) { each(n, f); }
 #else
 template <class F> GZ void each(int n, F f) {
   GZ_INDEPENDENT
   for (int a = 0; a < n; ++a) f(a);
+}
+// g++ takes what is left over of a known number of vectors one by one, so long rows have shorter vectors for that.
+template <class F> GZ void each_of_row(int n, F f) {
+  const int longest = n / 64 * 64, vectors = n < 64 ? 0 : n / 16 * 16;
+  GZ_INDEPENDENT
+  for (int b = 0; b < longest; ++b) f(b);
+  GZ_INDEPENDENT
+  for (int b = longest; b < vectors; ++b) f(b);
+  GZ_INDEPENDENT
+  for (int b = vectors; b < n; ++b) f(b);
 }
 #endif
 
@@ -262,7 +279,26 @@ template <class E, int N, class F> GZ void lanes(const E &, Const<N>, const F &f
     each(N, f);
 }
 template <class E, class N, class M, class F> GZ void lanes(const E &, N n, M m, F f) {
-  each(n, [&](int a) { each(m, [&](int b) { f(a, b); }); });
+  each(n, [&](int a) { each_of_row(m, [&](int b) { f(a, b); }); });
+}
+template <class Row> GZ void write_bits(Row row, int n, u64 word, int value) {
+  for (int k = 0; k < n; ++k) row[k] = (u32)(word >> 32 * (k / 32)) >> k % 32 & 1u ? value : 0;
+}
+GZ void write_bits(u8 *row, int n, u64 word, int value) {
+  int k = 0;
+  for (; k + 8 <= n; k += 8) {
+    const u64 eight = bytes_of_bits(word >> k) * (u64)value;
+    __builtin_memcpy(row + k, &eight, 8);
+  }
+  for (; k < n; ++k) row[k] = (u8)((int)(word >> k & 1ull) * value);
+}
+GZ void write_bits(i8 *row, int n, u64 word, int value) { write_bits((u8 *)row, n, word, value); }
+template <class E, class N, class M, class R, class W, class V>
+GZ void lanes_of_bits(const E &, N n, M m, R row, W word, V value) {
+  each(n, [&](int a) {
+    GZ_UNROLL
+    for (int b = 0; b < m; b += 64) write_bits(row(a) + b, m - b < 64 ? m - b : 64, word(a, b / 64), value(a));
+  });
 }
 template <class E, class F> GZ void once(const E &, F f) { f(); }
 
@@ -324,6 +360,10 @@ template <class E, class F> GZ void in_random_order(const E &e, int n, int draw,
 }
 
 #endif
+
+template <class E, class N, class M, class R, class W> GZ void lanes_of_bits(const E &e, N n, M m, R row, W word) {
+  lanes_of_bits(e, n, m, row, word, [](int) { return 1; });
+}
 
 template <class E, class F> GZ auto lane_sum(const E &e, int n, F f) -> decltype(f(0)) { return reduce<Sum>(e, n, f); }
 template <class E, class F> GZ auto lane_min(const E &e, int n, F f) -> decltype(f(0)) { return reduce<Min>(e, n, f); }

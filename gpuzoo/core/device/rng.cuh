@@ -91,6 +91,26 @@ GZ int chosen_of(const i8 *mask, int n, u32 bits) {
   return chosen;
 }
 
+// A bit for each k below N, which is at most 64: whether f(k).
+template <int N, class F> GZ u64 bits_where(F f) {
+  u64 word = 0ull;
+#if defined(GZ_CUDA) || defined(GZ_SIMT)
+  GZ_ROLLED
+  for (int k = 0; k < N; ++k) word |= (u64)f(k) << k;
+#else
+  i8 each[(N + 7) / 8 * 8];
+  GZ_INDEPENDENT
+  for (int k = 0; k < N; ++k) each[k] = (i8)f(k);
+  for (int k = N; k < (N + 7) / 8 * 8; ++k) each[k] = 0;
+  for (int k = 0; k < N; k += 8) {
+    u64 eight;
+    __builtin_memcpy(&eight, each + k, 8);
+    word |= bits_of_bytes(eight) << k;
+  }
+#endif
+  return word;
+}
+
 // The place of the set bit above `rank` other ones; 0 if there is none.
 GZ int bit_at(u64 set, int rank) {
 #if defined(__BMI2__) && !defined(GZ_SIMT)

@@ -3,7 +3,7 @@
 #include "sized.cuh"
 
 constexpr int ITEMS = LARGEST, SPACES = Config::max_num_ems, SEEN = Config::obs_num_ems;
-constexpr int DIRECTIONS = 6, AXES = 3, FULL = -1, TOO_LONG = 1 << 30;
+constexpr int DIRECTIONS = 6, AXES = 3, TOO_LONG = 0x7fff;
 
 // A space: from (x1, y1, z1) to (x2, y2, z2).
 struct Space {
@@ -67,23 +67,22 @@ GZ bool look(Env e) {
     e.sorted_ems[rank] = (i16)k;
   }
   GZ_ROLLED
-  for (int item = 0; item < ITEMS; ++item) {
-    const bool left = e.items_mask[item] && !e.items_placed[item];
-    for (int axis = 0; axis < AXES; ++axis) e.sides(axis, item) = left ? (int)e.items(item, axis) : TOO_LONG;
+  for (int slot = 0; slot < SLOTS; ++slot) {
+    const int item = min(slot, ITEMS - 1);
+    const bool left = slot < ITEMS && e.items_mask[item] && !e.items_placed[item];
+    for (int axis = 0; axis < AXES; ++axis) e.sides(axis, slot) = left ? e.items(item, axis) : (i16)TOO_LONG;
   }
   u64 any = 0ull;
   GZ_ROLLED
   for (int k = 0; k < SEEN; ++k) {
     const int number = e.sorted_ems[k];
     const Space s = space_at(e.ems, number);
+    const i16 x = (i16)(s.x2 - s.x1), y = (i16)(s.y2 - s.y1), z = (i16)(s.z2 - s.z1);
+    GZ_ROLLED
     for (int w = 0; w < WORDS; ++w) {
-      u64 fits = 0ull;
-      GZ_ROLLED
-      for (int item = 64 * w; e.ems_mask[number] && item < min(ITEMS, 64 * w + 64); ++item) {
-        const bool fit = (e.sides(0, item) <= s.x2 - s.x1) & (e.sides(1, item) <= s.y2 - s.y1) &
-                         (e.sides(2, item) <= s.z2 - s.z1);
-        fits |= (u64)fit << (item & 63);
-      }
+      const u64 fits = !e.ems_mask[number] ? 0ull : bits_where<SLOTS / WORDS>([=](int k) {
+        return (e.sides(0, 64 * w + k) <= x) & (e.sides(1, 64 * w + k) <= y) & (e.sides(2, 64 * w + k) <= z);
+      });
       e.fitting(k, w) = fits;
       any |= fits;
     }
@@ -198,26 +197,48 @@ GZ int choose(Env e, int, u32 bits) {
   return fits.word < 0 ? 0 : ITEMS * (fits.word / WORDS) + 64 * (fits.word % WORDS) + fits.place;
 }
 
+GZ void note_edges(Env e, int k) {
+  for (int edge = 0; edge < DIRECTIONS; ++edge) e.edges(edge, k) = e.ems(k, edge);
+}
+
+// Those of 64 spaces, from 64 w, that exist and meet the condition.
+template <class F> GZ u64 spaces_where(Env e, int w, F f) {
+  constexpr int HERE = SPACES < 64 ? SPACES : 64;
+  return bits_where<HERE>([=](int k) {
+    const int number = SPACES % 64 == 0 || SPACES < 64 ? 64 * w + k : min(64 * w + k, SPACES - 1);
+    return (e.ems_mask[number] != 0) & f(number);
+  }) & below(SPACES, w);
+}
+
 // The spaces that an item splits: `split_ems`, as many as are returned. They are free now.
 GZ int remove_split_spaces(Env e, Space item) {
+  const i16 x1 = (i16)item.x1, x2 = (i16)item.x2, y1 = (i16)item.y1, y2 = (i16)item.y2, z1 = (i16)item.z1,
+            z2 = (i16)item.z2;
   int count = 0;
   GZ_ROLLED
-  for (int k = 0; k < SPACES; ++k) {
-    const Space s = space_at(e.ems, k);
-    if (!e.ems_mask[k] || is_empty(common(s, item))) continue;
-    put_space(e.split_ems, count, s);
-    e.ems_mask[k] = false;
-    ++count;
+  for (int w = 0; w < SPACE_WORDS; ++w) {
+    const u64 met = spaces_where(e, w, [=](int k) {
+      return (e.edges(0, k) < x2) & (e.edges(1, k) > x1) & (e.edges(2, k) < y2) & (e.edges(3, k) > y1) &
+             (e.edges(4, k) < z2) & (e.edges(5, k) > z1);
+    });
+    GZ_ROLLED
+    for (u64 rest = met; rest != 0ull; rest &= rest - 1ull) {
+      const int k = 64 * w + bit_at(rest, 0);
+      put_space(e.split_ems, count, space_at(e.ems, k));
+      e.ems_mask[k] = false;
+      ++count;
+    }
   }
   return count;
 }
 
-// Whether another part of the split spaces holds this one, and is not the same.
-GZ bool is_within_other_part(Env e, Space s, Space item, int count) {
+// Whether a part of another split space holds this one, of the space `own`, and is not the same. Other parts of the same
+// space cannot: each lies on a side of the item that this one does not keep to.
+GZ bool is_within_other_part(Env e, Space s, int own, Space item, int count) {
   GZ_ROLLED
   for (int k = 0; k < count; ++k) {
     const Space whole = space_at(e.split_ems, k);
-    if (!is_within(s, whole)) continue;
+    if (k == own || !is_within(s, whole)) continue;
     GZ_ROLLED
     for (int direction = 0; direction < DIRECTIONS; ++direction) {
       const Space other = beside(whole, item, direction);
@@ -227,16 +248,31 @@ GZ bool is_within_other_part(Env e, Space s, Space item, int count) {
   return false;
 }
 
-// In a free place. If there is none, it takes that of the first one.
-GZ void add_space(Env e, Space s) {
-  int place = FULL;
+GZ bool is_within_any(Env e, Space s) {
+  const i16 x1 = (i16)s.x1, x2 = (i16)s.x2, y1 = (i16)s.y1, y2 = (i16)s.y2, z1 = (i16)s.z1, z2 = (i16)s.z2;
+  u64 any = 0ull;
   GZ_ROLLED
-  for (int k = 0; k < SPACES; ++k) {
-    if (e.ems_mask[k] && is_within(s, space_at(e.ems, k))) return;
-    place = place == FULL && !e.ems_mask[k] ? k : place;
-  }
-  place = max(place, 0);
+  for (int w = 0; w < SPACE_WORDS; ++w)
+    any |= spaces_where(e, w, [=](int k) {
+      return (e.edges(0, k) <= x1) & (e.edges(1, k) >= x2) & (e.edges(2, k) <= y1) & (e.edges(3, k) >= y2) &
+             (e.edges(4, k) <= z1) & (e.edges(5, k) >= z2);
+    });
+  return any != 0ull;
+}
+
+// The first free place; the first one of all if there is none.
+GZ int free_place(Env e) {
+  GZ_ROLLED
+  for (int k = 0; k < SPACES; ++k)
+    if (!e.ems_mask[k]) return k;
+  return 0;
+}
+
+GZ void add_space(Env e, Space s) {
+  if (is_within_any(e, s)) return;
+  const int place = free_place(e);
   put_space(e.ems, place, s);
+  note_edges(e, place);
   e.ems_mask[place] = true;
 }
 
@@ -248,13 +284,16 @@ GZ void pack(Env e, int number, int item) {
   e.items_location(item, 1) = (i16)ems.y1;
   e.items_location(item, 2) = (i16)ems.z1;
   e.items_placed[item] = true;
+  GZ_ROLLED
+  for (int k = 0; k < SPACES; ++k)
+    if (e.ems_mask[k]) note_edges(e, k);
   const int count = remove_split_spaces(e, placed);
   GZ_ROLLED
   for (int direction = 0; direction < DIRECTIONS; ++direction)
     GZ_ROLLED
     for (int k = 0; k < count; ++k) {
       const Space part = beside(space_at(e.split_ems, k), placed, direction);
-      if (!is_empty(part) && !is_within_other_part(e, part, placed, count)) add_space(e, part);
+      if (!is_empty(part) && !is_within_other_part(e, part, k, placed, count)) add_space(e, part);
     }
 }
 
@@ -309,10 +348,18 @@ GZ void observe(Env e) {
       row[3] = (float)(e.items_mask[item] != 0);
       row[4] = (float)(e.items_placed[item] != 0);
     }
-    allow_nothing(e);
-    GZ_ROLLED
-    for (int k = 0; k < SEEN; ++k)
-      for (int item = 0; item < ITEMS; ++item)
-        allow(e, ITEMS * k + item, (e.fitting(k, item / 64) & bit(item)) != 0ull);
   });
+  if (Config::action_form == ACTION_FORM_FLAT) {
+    lanes_of_bits(
+        e, SEEN, ITEMS, [=](int k) { return e.action_mask + ITEMS * k; },
+        [=](int k, int word) { return e.fitting(k, word); });
+  } else {
+    once(e, [=] {
+      allow_nothing(e);
+      GZ_ROLLED
+      for (int k = 0; k < SEEN; ++k)
+        for (int item = 0; item < ITEMS; ++item)
+          allow(e, ITEMS * k + item, (e.fitting(k, item / 64) & bit(item)) != 0ull);
+    });
+  }
 }

@@ -215,8 +215,9 @@ GZ void step(Env e) {
 
 // A cell is a word of four bytes: three for the agent's own marks, and one for those of others.
 GZ void observe(Env e) {
+  lanes(e, SIDE, SIDE, [=](int row, int column) { e.held[SIDE * row + column] = e.grid[PITCH * (row + 1) + column + 1]; });
   lanes(e, CELLS, [=](int k) {
-    const int held = e.grid[cell_of(k)] - 1;
+    const int held = e.held[k] - 1;
     e.owner[k] = held < 0 ? -1 : held / 3;
     e.kind[k] = held < 0 ? 0 : held % 3 + 1;
   });

@@ -151,6 +151,7 @@ class Connector(OfInstances):
             "target": Field("int32", ("agents",), "cell that each must come to"),
             "odds": Field("float32", ("ODDS",), "of ways that are worse than the best by so much", scratch=True),
             "way": Field("int32", ("agents",), "direction that each agent takes, or -1", scratch=True),
+            "held": Field("int16", ("CELLS",), "what each cell of the grid holds", scratch=True),
             "owner": Field("int32", ("CELLS",), "agent whose mark each cell holds, or -1", scratch=True),
             "kind": Field("int32", ("CELLS",), "1, 2, 3 for its path, head or target, 0 for none", scratch=True),
         }

@@ -101,11 +101,16 @@ GZ void reset(Env e) {
 }
 
 // The filled cells of the square where a shape would go, a bit for each.
-GZ int window_at(Env e, int place) {
-  const int top = place / LEFTS, left = place % LEFTS;
+GZ int window_at(Env e, int top, int left) {
   u32 out = 0u;
   for (int row = 0; row < SIDE; ++row) out |= (e.filled[top + row] >> left & 7u) << SIDE * row;
   return (int)out;
+}
+GZ int window_at(Env e, int place) { return window_at(e, place / LEFTS, place % LEFTS); }
+
+GZ void look(Env e) {
+  lanes(e, PLACES / LEFTS, LEFTS,
+        [=](int top, int left) { e.window[LEFTS * top + left] = (i16)window_at(e, top, left); });
 }
 
 GZ int choose(Env e, int, u32 bits) {
@@ -146,23 +151,23 @@ GZ void step(Env e) {
     put(e, block, shape, place / LEFTS, place % LEFTS);
     e.reward = reward_of(popcount((u64)shape));
   });
-  lanes(e, PLACES, [=](int place) { e.window[place] = (i16)window_at(e, place); });
+  look(e);
   const int options = lane_sum(e, SHAPES, [=](int shape) {
-    const int cells = e.placed[shape / ROTATIONS] ? -1 : e.shape[shape];
-    int count = 0;
-    for (int place = 0; place < PLACES; ++place) count += (int)((cells & e.window[place]) == 0 && cells >= 0);
-    e.options[shape] = (i16)count;
-    return count;
+    const i16 cells = e.shape[shape];
+    i16 count = 0;
+    for (int place = 0; place < PLACES; ++place) count = (i16)(count + (i16)((cells & e.window[place]) == 0));
+    e.options[shape] = e.placed[shape / ROTATIONS] ? (i16)0 : count;
+    return (int)e.options[shape];
   });
   once(e, [=] { e.terminated = e.t >= BLOCKS || (Config::end_when_stuck && options == 0); });
 }
 
 GZ void observe(Env e) {
   lanes(e, CELLS, [=](int cell) { e.observation[cell] = e.colour[cell]; });
-  lanes(e, BLOCKS, SIDE * SIDE, [=](int block, int k) {
-    e.observation[CELLS + SIDE * SIDE * block + k] = (u8)(e.shape(block, 0) >> k & 1 ? e.number[block] : 0);
-  });
-  lanes(e, PLACES, [=](int place) { e.window[place] = (i16)window_at(e, place); });
+  lanes_of_bits(
+      e, BLOCKS, SIDE * SIDE, [=](int block) { return e.observation + CELLS + SIDE * SIDE * block; },
+      [=](int block, int) { return (u64)e.shape(block, 0); }, [=](int block) { return (int)e.number[block]; });
+  look(e);
   if (Config::action_form == ACTION_FORM_FLAT) {
     lanes(e, SHAPES, PLACES, [=](int shape, int place) {
       const bool fits = (e.shape[shape] & e.window[place]) == 0;

@@ -58,15 +58,10 @@ GZ void step(Env e) {
 }
 
 GZ void observe(Env e) {
-  once(e, [=] {
-    for (int a = 0; a < LARGEST; ++a)
-      for (int b = 0; b < LARGEST; ++b)
-        e.observation[LARGEST * a + b] = (e.edges[WORDS * a + b / 64] & bit(b)) != 0ull ? 1.f : 0.f;
-    Row colors = e.observation + LARGEST * LARGEST;
-    for (int k = 0; k < LARGEST; ++k) {
-      colors[k] = (float)e.colors[k];
-      e.action_mask[k] = (i8)has(e.legal, k);
-    }
-    colors[LARGEST] = (float)e.current_node_index;
-  });
+  lanes_of_bits(
+      e, LARGEST, LARGEST, [=](int node) { return e.observation + LARGEST * node; },
+      [=](int node, int word) { return e.edges[WORDS * node + word]; });
+  lanes(e, LARGEST, [=](int k) { e.observation[LARGEST * LARGEST + k] = (float)e.colors[k]; });
+  lanes_of_bits(e, 1, LARGEST, [=](int) { return e.action_mask + 0; }, [=](int, int word) { return e.legal[word]; });
+  once(e, [=] { e.observation[LARGEST * (LARGEST + 1)] = (float)e.current_node_index; });
 }

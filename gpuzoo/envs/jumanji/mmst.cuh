@@ -15,6 +15,11 @@ GZ bool can_move(Env e, int agent, int to) {
   return to >= 0 && is_edge(e, e.position[agent], to) && (e.open(agent, to / 64) & bit(to)) != 0ull;
 }
 
+// The nodes that an agent may move to.
+GZ u64 legal(Env e, int agent, int word) {
+  return e.was_finished[agent] ? 0ull : e.adjacent(e.position[agent], word) & e.open(agent, word);
+}
+
 GZ void connect(Env e, int from, int to) {
   e.adjacent(from, to / 64) |= bit(to);
   e.adjacent(to, from / 64) |= bit(from);
@@ -137,10 +142,10 @@ GZ void reset(Env e) {
 
 GZ int choose(Env e, int agent, u32 bits) {
   int count = 0;
-  for (int w = 0; w < WORDS; ++w) count += popcount(e.adjacent(e.position[agent], w) & e.open(agent, w));
-  int left = e.was_finished[agent] ? -1 : (int)mulhi(bits, (u32)count);
-  for (int w = 0; left >= 0 && w < WORDS; ++w) {
-    const u64 word = e.adjacent(e.position[agent], w) & e.open(agent, w);
+  for (int w = 0; w < WORDS; ++w) count += popcount(legal(e, agent, w));
+  int left = (int)mulhi(bits, (u32)count);
+  for (int w = 0; w < WORDS; ++w) {
+    const u64 word = legal(e, agent, w);
     const int here = popcount(word);
     if (left < here) return 64 * w + bit_at(word, left);
     left -= here;
@@ -219,13 +224,14 @@ GZ int seen_type(Env e, int agent, int node) {
 GZ int seen_position(Env e, int agent, int k) { return e.position[(agent + k) % AGENTS]; }
 
 GZ void observe(Env e) {
-  lanes(e, AGENTS, NODES, [=](int agent, int node) {
-    e.observation[agent][node] = (i8)seen_type(e, agent, node);
-    e.action_mask[agent][node] = (i8)(can_move(e, agent, node) && !e.was_finished[agent]);
-  });
-  for (int node = 0; node < NODES; ++node)
-    lanes(e, NODES, [=](int other) { e.arc(node, other) = is_edge(e, node, other); });
-  lanes(e, AGENTS, NODES * NODES, [=](int agent, int k) { e.observation[agent][NODES + k] = (i8)e.arc[k]; });
+  lanes(e, AGENTS, NODES, [=](int agent, int node) { e.observation[agent][node] = (i8)seen_type(e, agent, node); });
+  lanes_of_bits(
+      e, AGENTS, NODES, [=](int agent) { return e.action_mask[agent]; },
+      [=](int agent, int word) { return legal(e, agent, word); });
+  for (int agent = 0; agent < AGENTS; ++agent)
+    lanes_of_bits(
+        e, NODES, NODES, [=](int node) { return e.observation[agent] + NODES * (1 + node); },
+        [=](int node, int word) { return e.adjacent(node, word); });
   lanes(e, AGENTS, AGENTS, [=](int agent, int k) {
     e.observation[agent][NODES * (NODES + 1) + k] = (i8)seen_position(e, agent, k);
   });
@@ -233,7 +239,8 @@ GZ void observe(Env e) {
 
 GZ void state(Env e) {
   lanes(e, NODES, [=](int node) { e.state[node] = (i8)seen_type(e, 0, node); });
-  for (int node = 0; node < NODES; ++node)
-    lanes(e, NODES, [=](int other) { e.state[NODES * (1 + node) + other] = (i8)is_edge(e, node, other); });
+  lanes_of_bits(
+      e, NODES, NODES, [=](int node) { return e.state + NODES * (1 + node); },
+      [=](int node, int word) { return e.adjacent(node, word); });
   lanes(e, AGENTS, [=](int k) { e.state[NODES * (NODES + 1) + k] = (i8)seen_position(e, 0, k); });
 }

@@ -1,0 +1,22 @@
+GZ void draw(Env e) {
+  lanes(e, ROWS, WORDS, [=](int row, int w) {
+    const u64 high = random_bits(e, row, 2 * w), low = random_bits(e, row, 2 * w + 1);
+    e.word(row, w) = high << 32 | low;
+  });
+  lanes(e, ROWS, [=](int row) {
+    e.again[row] = bits_where<COUNTED>([=](int k) { return (e.word(row, 0) >> k & 1ull) != 0ull; });
+  });
+}
+
+GZ void reset(Env e) { draw(e); }
+
+GZ void step(Env e) { draw(e); }
+
+GZ void observe(Env e) {
+  lanes_of_bits(
+      e, ROWS, BITS, [=](int row) { return e.observation + BITS * row; },
+      [=](int row, int w) { return e.word(row, w); }, [=](int row) { return row + 2; });
+  lanes_of_bits(
+      e, ROWS, BITS, [=](int row) { return e.action_mask + BITS * row; },
+      [=](int row, int w) { return ~e.word(row, w); });
+}
