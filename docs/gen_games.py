@@ -260,15 +260,16 @@ def _exact(env: EnvDef) -> str:
 
 def _speed(env: EnvDef) -> str:
     rows = [
-        [s.case or "default", charts.engineering(s.ours), s.envs, s.library, charts.engineering(s.theirs), s.batch,
-         f"{s.ratio:,.0f}" if s.ratio >= 10 else f"{s.ratio:.3g}", f"[how](../{s.page.replace('.md', '.md')})"]
+        [s.case or "default", s.per, charts.engineering(s.ours), s.envs,
+         s.library, charts.engineering(s.theirs), s.batch,
+         f"{s.ratio:,.0f}" if s.ratio >= 10 else f"{s.ratio:.3g}", f"[how](../{s.page})"]
         for s in measured.games()
         if s.game == env.id
     ]  # fmt: skip
     if not rows:
         return f"Not timed beside another library. `gpuzoo bench {env.id}` times it on your machine."
-    head = ["case", "gpuzoo, steps/s", "envs", "library", "its steps/s", "its envs", "ratio", ""]
-    return table(head, rows) + f"\n\nOn two CPU cores. `gpuzoo bench {env.id}` times it on your machine."
+    head = ["case", "steps per", "gpuzoo", "envs", "library", "its steps", "its envs", "ratio", ""]
+    return table(head, rows) + f"\n\n`gpuzoo bench {env.id}` times it on your machine."
 
 
 def _versions(env: EnvDef) -> str:

@@ -29,6 +29,7 @@ class Speed:
         theirs: its steps per second.
         batch: its number of envs, as the table says it.
         page: where the table is.
+        per: the time in which the steps are counted.
     """
 
     game: str
@@ -39,6 +40,7 @@ class Speed:
     theirs: float
     batch: str
     page: str
+    per: str = "second of two cores"
 
     @property
     def ratio(self) -> float:
@@ -71,11 +73,14 @@ def number(text: str) -> float:
 def games() -> list[Speed]:
     """Games beside those of other libraries, and robots beside EnvPool's."""
     found = []
-    for game, ours, envs, library, theirs, batch, *_ in table("benchmarks.md", "game", "gpuzoo, steps/s"):
-        env_id, _, case = game.partition(", ")
-        found.append(
-            Speed(env_id.strip("`"), case, number(ours), envs, library, number(theirs), batch, "benchmarks.md#games")
-        )
+    for unit, per, where in (
+        ("steps/s", "second of two cores", "games"),
+        ("steps/CPU s", "CPU second of one core", "one-core"),
+    ):
+        for game, ours, envs, library, theirs, batch, *_ in table("benchmarks.md", "game", f"gpuzoo, {unit}"):
+            env_id, _, case = game.partition(", ")
+            rates = number(ours), envs, library, number(theirs), batch
+            found.append(Speed(env_id.strip("`"), case, *rates, f"benchmarks.md#{where}", per))
     for name, stepped, asynchronous, _, ours, *_ in table("physics.md", "", "EnvPool, `step`"):
         env_id = f"{name}-v5"
         if env_id in gpuzoo.ids():

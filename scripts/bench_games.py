@@ -79,8 +79,16 @@ def dilemma(game: str, name: str, agents: int) -> Pair:
     return Pair(game, config, {"social_dilemmas": [f"{name.lower()}:{name}Env", config]})
 
 
-def smax(scenario: str) -> Pair:
-    return Pair("SMAX-v0", {"name": scenario}, {"jaxmarl": ["HeuristicEnemySMAX", {"scenario": scenario}]})
+def smax(scenario: str, continuous: bool = False) -> Pair:
+    action_type = "continuous" if continuous else "discrete"
+    theirs = {"scenario": scenario, "action_type": action_type}
+    game = "SMAXContinuous-v0" if continuous else "SMAX-v0"
+    return Pair(game, {"name": scenario}, {"jaxmarl": ["HeuristicEnemySMAX", theirs]})
+
+
+def mamujoco(game: str) -> Pair:
+    scenario, conf = re.fullmatch(r"Ma(\w+?)-([\w-]+)-v1", game).groups()  # type: ignore[union-attr]
+    return Pair(game, {}, {"mamujoco": f"{scenario}-{conf.replace('-', '|')}"})
 
 
 PAIRS = (
@@ -105,6 +113,7 @@ PAIRS = (
     smax("2s3z"),
     smax("27m_vs_30m"),
     smax("smacv2_10_units"),
+    smax("3m", continuous=True),
     Pair("Hanabi-v0", {}, {"jaxmarl": "hanabi", "hanabi": "Hanabi-Full"}),
     Pair("TicTacToe-v0", {}, {"pgx": "tic_tac_toe"}),
     Pair("ConnectFour-v0", {}, {"pgx": "connect_four"}),
@@ -160,6 +169,7 @@ PAIRS = (
     gymnax("MountainCar-v0", "MountainCar-v0", envpool="MountainCar-v0"),
     gymnax("MountainCarContinuous-v0", "MountainCarContinuous-v0", envpool="MountainCarContinuous-v0"),
     gymnax("FrozenLake-v1", "FrozenLake-misc", envpool="FrozenLake-v1"),
+    Pair("FrozenLake8x8-v1", {}, {"envpool": "FrozenLake8x8-v1"}),
     Pair("Taxi-v4", {}, {"envpool": "Taxi-v3"}),
     Pair("CliffWalking-v1", {}, {"envpool": "CliffWalking-v1"}),
     Pair("Blackjack-v1", {}, {"envpool": "Blackjack-v1"}),
@@ -198,6 +208,7 @@ PAIRS = (
     jumanji("RubiksCube-partly-scrambled-v0"),
     jumanji("JobShop-v0"),
     jumanji("Sudoku-v0"),
+    jumanji("Sudoku-very-easy-v0"),
     jumanji("FlatPack-v0", jumanji=["FlatPack-v0", {}, 64]),
     jumanji("BinPack-v2", jumanji=["BinPack-v2", {}, 512]),
     jumanji("MMST-v0", jumanji=["MMST-v0", {}, 512]),
@@ -208,6 +219,7 @@ PAIRS = (
     jumanji("PacMan-v1"),
     jumanji("MultiCVRP-v0"),
     jumanji("SearchAndRescue-v0"),
+    *(mamujoco(game) for game in gpuzoo.ids() if game.startswith("Ma") and game.endswith("-v1")),
 )
 
 
@@ -385,7 +397,8 @@ def main() -> None:
     pythons = {name: python for name, python in pythons.items() if python}
     here = provenance.describe(make_backend("cpu", chosen.threads))
     print(f"{here['cpu']}, {here['cores']} cores, commit {here['commit']}\n")
-    print("| game | gpuzoo, steps/s | envs | library | its steps/s | envs | ratio |")
+    unit = {"wall": "steps/s", "cpu": "steps/CPU s"}[chosen.clock]
+    print(f"| game | gpuzoo, {unit} | envs | library | its {unit} | envs | ratio |")
     print("|:--|--:|--:|:--|--:|--:|--:|", flush=True)
     rows, missing = [], []
     for pair in PAIRS:
