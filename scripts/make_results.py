@@ -264,10 +264,24 @@ def score(args: Args, policies: Mapping[str, Policy], episodes: int, seed: int) 
     for seat in range(nobody.shape[1]):
         name = f"{group}_{seat}"
         for title, x in ((name, returns({name: policy})[group]), (f"random {name}", nobody)):
-            points = np.sign(x[:, seat] - np.delete(x, seat, 1).max(1))
+            points = points_of(x, seat)
             worth = {} if counts else {"return": float(x[:, seat].mean(dtype=np.float64))}
             out[f"{title} against random play"] = worth | results_of_games(points)
     return out
+
+
+def points_of(returns: NDArray[Any], seat: int) -> NDArray[Any]:
+    """1, 0 and -1 for each episode that a seat wins, draws or loses against the best of its rivals.
+
+    Partners, who always have the same return as the seat, are no rivals.
+
+    Args:
+        returns: (episodes, seats).
+        seat: whose points.
+    """
+    mine = returns[:, seat]
+    rivals = returns[:, (returns != mine[:, None]).any(0)]
+    return np.sign(mine - rivals.max(1)) if rivals.size else np.zeros_like(mine)
 
 
 def past_selves(args: Args, policies: Mapping[str, Policy], episodes: int, **options: Any) -> Scores:

@@ -219,6 +219,14 @@ def test_policies_meet_their_past_selves(maker: Any, tmp_path: Path, monkeypatch
     assert not [scenario for scenario in found["scores"] if "lesson" in scenario]
 
 
+def test_partners_are_no_rivals(maker: Any) -> None:
+    two_sides = np.array([[50.0, -50.0, 50.0, -50.0], [-90.0, 90.0, -90.0, 90.0], [0.0, 0.0, 0.0, 0.0]])
+    assert [maker.points_of(two_sides, seat).tolist() for seat in (0, 1)] == [[1, -1, 0], [-1, 1, 0]]
+    apart = np.array([[2.0, 1.0, -3.0], [1.0, 1.0, -2.0], [0.0, 3.0, -3.0]])
+    assert maker.points_of(apart, 0).tolist() == [1, 0, -1]
+    assert maker.points_of(np.zeros((2, 2)), 1).tolist() == [0, 0], "nobody has won anything"
+
+
 # The gradients of a population's parameters lie apart from each other, so that those of a member are neighbours.
 @pytest.mark.filterwarnings("ignore:grad and param do not obey the gradient layout contract")
 @pytest.mark.one_case
