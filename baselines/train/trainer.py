@@ -139,7 +139,8 @@ class Trainer:
                 )
         if args.random_opponents:
             self.rollout.randomize(args.random_opponents)
-        self.policies = {g: p.policy for p in self.rollout.players.values() for g in p.groups}
+        plays = {g: p.policy for p in self.rollout.players.values() for g in p.groups}
+        self.policies = {g: plays[g] for g in lay.groups}
         self.selfplay = None
         if args.pool:
             from .selfplay import SelfPlay
