@@ -53,8 +53,8 @@ def play(*words: object, status: int = 0) -> Any:
 def test_files_are_small_and_have_results() -> None:
     assert len(FILES) >= 10
     sizes = {name: path.stat().st_size for name, path in FILES.items()}
-    assert max(sizes.values()) < 256 * 1024, sizes
-    assert sum(sizes.values()) < 64 * 1024 * len(sizes)  # on average, as there are more games with each release
+    assert max(sizes.values()) < 320 * 1024, sizes
+    assert sum(sizes.values()) < 80 * 1024 * len(sizes)  # on average, as there are more games with each release
     for name, path in FILES.items():
         assert path.suffix == ".safetensors"
         assert (ROOT / f"baselines/results/{name}.json").is_file(), f"there are no results for {name}"
