@@ -184,7 +184,7 @@ class GinRummy(EnvDef):
         self, cfg: GinRummyConfig, state: Mapping[str, NDArray[Any]], action: int
     ) -> list[tuple[float, float] | str]:
         if action < len(SIMPLE):
-            return {DRAW: [STOCK], PICK_UP: [PILE]}.get(action, [])
+            return [STOCK] if action == DRAW else [PILE] if action == PICK_UP else []
         kind, card = divmod(action - len(SIMPLE), CARDS)
         mover = int(state["to_move"])
         places = _places(*best_melds(int(state["hand"][mover])))
