@@ -6,9 +6,9 @@
 LIBRARY is a module of ``peers``: jaxmarl, gymnax, pgx, envpool, ... PYTHON is an interpreter in which that library is
 installed, which need not have gpuzoo; ``games_peers.py`` runs there, in a process of its own for each game. --originals
 is one with mpe2, lbforaging, rware, pettingzoo and magent2, or with overcooked-ai, which needs another NumPy, or with
-hanabi-learning-environment, or with PettingZoo 1.25 and RLCard; PYTHONPATH may name a checkout of
-sequential_social_dilemma_games. A library that is not given or not installed is left
-out, as is a game that is not registered here.
+hanabi-learning-environment, or with PettingZoo 1.25 and RLCard, or with gymnasium-robotics; PYTHONPATH may name a
+checkout of sequential_social_dilemma_games. A library that is not given or not installed is left out, as is a game that
+is not registered here.
 
 Each contestant first tries its batch sizes and goes on with its best one. Then they take turns, and the best of the
 rounds counts. All have the same number of cores: libraries that use one core run in as many processes, and
@@ -87,8 +87,8 @@ def smax(scenario: str, continuous: bool = False) -> Pair:
 
 
 def mamujoco(game: str) -> Pair:
-    scenario, conf = re.fullmatch(r"Ma(\w+?)-([\w-]+)-v1", game).groups()  # type: ignore[union-attr]
-    return Pair(game, {}, {"mamujoco": f"{scenario}-{conf.replace('-', '|')}"})
+    scenario, _, factorisation = game.removeprefix("Ma").removesuffix("-v1").partition("-")
+    return Pair(game, {}, {"mamujoco": f"{scenario}-{factorisation.replace('-', '|')}"})
 
 
 PAIRS = (

@@ -146,7 +146,7 @@ template <class E, class N, class M, class F> GZ void lanes(const E &e, N n, M m
   end_region(e);
 }
 // row(a)[b] is value(a) where bit b of the words word(a, 0), word(a, 1), ... is set, and 0 elsewhere, for every a in
-// 0..n-1 and b in 0..m-1.
+// 0..n-1 and b in 0..m-1. A value is not negative and fits into a number of the row.
 template <class E, class N, class M, class R, class W, class V>
 GZ void lanes_of_bits(const E &e, N n, M m, R row, W word, V value) {
   lanes(e, n, m, [=](int a, int b) { row(a)[b] = word(a, b / 64) >> b % 64 & 1ull ? value(a) : 0; });

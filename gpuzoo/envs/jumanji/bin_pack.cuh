@@ -232,8 +232,8 @@ GZ int remove_split_spaces(Env e, Space item) {
   return count;
 }
 
-// Whether a part of another split space holds this one, of the space `own`, and is not the same. Other parts of the same
-// space cannot: each lies on a side of the item that this one does not keep to.
+// Whether a part of another split space than `own` holds this part of `own`, and is not the same. Parts of one space
+// never hold each other, as the item cuts each of them on a side of its own.
 GZ bool is_within_other_part(Env e, Space s, int own, Space item, int count) {
   GZ_ROLLED
   for (int k = 0; k < count; ++k) {

@@ -168,7 +168,7 @@ class MMST(OfInstances):
             "outcome": Field("int32", ("agents",), "what comes of each action", scratch=True),
             "left": Field("uint64", ("WORDS",), "nodes that an agent may get", scratch=True),
             "degree": Field("int32", ("num_nodes",), "edges of each node", scratch=True),
-            "arc": Field("bool", ("num_nodes", "num_nodes"), "edges that were drawn; later all of them", scratch=True),
+            "arc": Field("bool", ("num_nodes", "num_nodes"), "edges that were drawn", scratch=True),
             "visited": Field("bool", ("num_nodes",), "nodes of a part that are in its tree", scratch=True),
             "edges": Field("int32", (), "edges so far", scratch=True),
             "tries": Field("int32", (), "edges that were drawn so far", scratch=True),
