@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gpuzoo.core.assets import Asset
-from gpuzoo.core.definition import Config, EnvDef, Field, param
+from gpuzoo.core.definition import Config, Entities, EnvDef, Field, param
 from gpuzoo.core.simulator import Simulator, Snapshot
 from gpuzoo.core.uniform import Uniform
 from gpuzoo.interfaces.aec import aec_env
@@ -30,6 +30,7 @@ __all__ = [
     "BatchEnv",
     "Canvas",
     "Config",
+    "Entities",
     "EnvDef",
     "EnvPool",
     "Field",

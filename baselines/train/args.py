@@ -10,7 +10,7 @@ from gpuzoo import registry
 from gpuzoo.core.definition import EnvDef, Layout, choices, layout, split_config, unknown
 
 from . import config_files, distributed
-from .encoders import CNN_COST, ENCODERS
+from .encoders import CNN_COST, ENCODERS, feature_shape, set_refusal
 from .parts import refusal
 from .schedule import parse_schedule, ranges
 from .sweep import parse_sweep
@@ -67,11 +67,14 @@ class Args:
     pool_every: int = option(10, "iterations between two past selves")
     hidden: tuple[int, ...] = option((64, 64), "sizes of the dense layers")
     activation: str = option("tanh", "tanh or relu")
-    encoder: str = option("auto", "mlp, cnn, or auto: a CNN where observations are images and it takes at most "
-                                  f"{CNN_COST} times the multiply-adds of an MLP")  # fmt: skip
+    encoder: str = option("auto", "mlp, cnn, set (attention between the entities of a game, such as cities), or auto: "
+                                  f"a CNN where observations are images and it takes at most {CNN_COST} times the "
+                                  "multiply-adds of an MLP")  # fmt: skip
     channels: tuple[int, ...] = option((16, 32), "of the CNN's 3x3 convolutions")
     memory: int = option(0, "size of a GRU, for policies that remember; 0: none")
     sequence: int = option(0, "steps that a recurrent policy is trained through; 0: the whole rollout")
+    one_hot: bool = option(False, "integers of observations become one-hot vectors: for pieces, digits or colours, "
+                                  "which are no amounts")  # fmt: skip
     critic: str = option("separate", "separate, shared (all layers but the last are the actor's) or central (a network "
                                      "that sees what all agents see)")  # fmt: skip
     action_parts: tuple[int, ...] = option((), "choices of each part of an action, e.g. 9,9,9: each part is chosen "
@@ -171,8 +174,13 @@ class Args:
                         f"the groups {' and '.join(groups)} cannot share the policy {name!r}: their spaces differ."
                     )
             space = lay.observation_spaces[groups[0]]
-            if self.encoder == "cnn" and (choices(space) or len(space.shape or ()) != 3):
+            shape = feature_shape(space, self.one_hot)
+            if self.encoder == "cnn" and len(shape) != 3:
                 raise ValueError(f"a CNN needs observations of shape (height, width, channels), not {space}.")
+            if self.encoder == "set":
+                chosen = self.hidden, self.memory, self.one_hot, self.action_parts
+                if fault := set_refusal(env.entities(cfg, groups[0]), space, lay.action_spaces[groups[0]], *chosen):
+                    raise ValueError(f"{env.id}: {fault}")
             if self.action_parts and (fault := refusal(lay.action_spaces[groups[0]], self.action_parts)):
                 raise ValueError(fault)
             self._check_batch(name, sum(lay.groups[g] for g in groups))

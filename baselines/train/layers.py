@@ -40,7 +40,7 @@ def mlp(
 MANY_ROWS = 128  # of a member; so many make the better order of images worth its cost
 
 
-def _orthogonal(m: int, n: int, gain: float, generator: torch.Generator) -> Tensor:
+def orthogonal(m: int, n: int, gain: float, generator: torch.Generator) -> Tensor:
     """(m, n), of the same bits however many threads torch has, which its decompositions have not by themselves."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
@@ -111,7 +111,7 @@ class Network(nn.Module):
         def weight(n: int, *parts: tuple[int, float]) -> nn.Parameter:
             """(members, n, sum of the parts): orthogonal columns, scaled by the gain of their part."""
             return nn.Parameter(torch.stack([
-                torch.cat([_orthogonal(m, n, gain, g) for m, gain in parts]).T for g in generators
+                torch.cat([orthogonal(m, n, gain, g) for m, gain in parts]).T for g in generators
             ]))  # fmt: skip
 
         def bias(m: int) -> nn.Parameter:
@@ -209,9 +209,25 @@ class Scale(nn.Module):
         self.variance: Tensor
         self.seen: Tensor
 
-    def forward(self, x: Tensor) -> Tensor:
-        """``x`` (..., members, rows, size) with mean 0 and deviation 1, limited to 10 deviations."""
-        return ((x - self.mean.unsqueeze(1)) * self.factor().unsqueeze(1)).clamp(-10, 10)
+    def forward(self, x: Tensor, alike: Tensor | None = None) -> Tensor:
+        """``x`` (..., members, rows, size) with mean 0 and deviation 1, limited to 10 deviations.
+
+        Args:
+            x: the numbers.
+            alike: (size,) int64; columns of equal numbers have one mean and deviation, and those of 0 stay as they are.
+        """
+        if alike is None:
+            return ((x - self.mean.unsqueeze(1)) * self.factor().unsqueeze(1)).clamp(-10, 10)
+        mean, factor = self._together(alike)
+        scaled = ((x - mean.unsqueeze(1)) * factor.unsqueeze(1)).clamp(-10, 10)
+        return torch.where(alike == 0, x, scaled)
+
+    def _together(self, alike: Tensor) -> tuple[Tensor, Tensor]:
+        """Mean and one by the deviation, (members, size) each, of the columns that are alike."""
+        members, size = self.mean.shape
+        moments = torch.stack([torch.ones_like(self.mean), self.mean, self.variance + self.mean.square()])
+        count, mean, square = moments.new_zeros(3, members, size + 1).index_add_(-1, alike, moments)[..., alike]
+        return mean / count, (square / count - (mean / count).square() + 1e-8).clamp(min=1e-8).rsqrt()
 
     def factor(self) -> Tensor:
         """One by the deviation."""

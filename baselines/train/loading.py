@@ -13,6 +13,7 @@ from gpuzoo.core.definition import EnvDef, Layout, unknown
 
 from ..report import checkpoint
 from .command import checkpoint_of
+from .encoders import feature_shape
 from .networks import Policy
 from .rollout import state_size
 
@@ -78,9 +79,9 @@ def load(
         held = "one member, number 0" if members == 1 else f"{members} members, numbered from 0"
         raise ValueError(f"{file} has {held}, and no {member!r}.")
     k = int(member or 0)
-    image = len(lay.observation_spaces[group].shape or ()) == 3
     if not own:
-        _check_sizes(found[kept]["form"], weights, members, image, file)
+        seen_shape = feature_shape(lay.observation_spaces[group], bool(found[kept]["form"].get("one_hot")))
+        _check_sizes(found[kept]["form"], weights, members, len(seen_shape) == 3, file)
     return found[kept]["form"], {n: v[k : k + 1] for n, v in weights.items()}
 
 

@@ -48,7 +48,8 @@ class ModulePolicy(Policy):
 
     def __init__(self, agents: Agents, make: Callable[[], nn.Module]) -> None:
         self._begin(agents.observation_space, agents.action_space, len(agents.seeds),
-                    bool(agents.options["normalize"]), agents.action_parts, agents.heads, agents.device)  # fmt: skip
+                    bool(agents.options["normalize"]), bool(agents.options.get("one_hot")), agents.action_parts,
+                    agents.heads, agents.device)  # fmt: skip
         self._agents, self._make, self._modules_of = agents, make, _made(make, agents.seeds)
         first = self._modules_of[0]
         if {p.dtype for p in first.parameters()} != {torch.float32}:
@@ -59,7 +60,8 @@ class ModulePolicy(Policy):
         self.why, self.form = "", {
             "hidden": [], "encoder": "module", "channels": [], "memory": self.memory_size, "activation": "",
             "critic": "central" if self.central else "shared", "state_size": self._state_size, "seats": 1,
-            "normalize": self.normalize, "action_parts": list(agents.action_parts),
+            "normalize": self.normalize, "one_hot": bool(agents.options.get("one_hot")),
+            "action_parts": list(agents.action_parts),
             "heads": list(self.heads), "module": type(first).__qualname__,
         }  # fmt: skip
         #: parameters and buffers of all members, of the same names and with one more axis in front

@@ -10,13 +10,13 @@ import numpy as np
 import torch
 from gymnasium import spaces
 from torch import Tensor, nn
-from torch.nn import functional
 
-from gpuzoo.core.definition import choices
+from gpuzoo.core.definition import Entities
 
-from .encoders import choose
+from .encoders import choose, feature_shape, one_hot, set_refusal
 from .factored import meaning
 from .layers import Network, Scale
+from .sets import SetNetwork
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Agents:
     @property
     def shape(self) -> tuple[int, ...]:
         """Of what a network sees of one agent: that of its observation, in which choices are one-hot."""
-        return feature_shape(self.observation_space)
+        return feature_shape(self.observation_space, bool(self.options.get("one_hot")))
 
     @property
     def outputs(self) -> int:
@@ -58,10 +58,7 @@ class Agents:
         return tuple(self.options.get("action_parts", ()))
 
 
-def feature_shape(space: spaces.Space[Any]) -> tuple[int, ...]:
-    """The shape of the features of an observation."""
-    one_hot = choices(space)
-    return (sum(one_hot),) if one_hot else tuple(space.shape or ())
+NOTHING = (0, 1.0)  # outputs and the gain of their weights
 
 
 class Policy(nn.Module):
@@ -73,7 +70,10 @@ class Policy(nn.Module):
         seeds: of the initial weights, one for each member of the population.
         hidden: sizes of the dense layers.
         encoder: ``"mlp"``, ``"cnn"``, or ``"auto"``: a CNN where observations are images (height, width, channels) and
-            it costs little enough, see `encoders.choose`.
+            it costs little enough, see `encoders.choose`; ``"set"``: attention between the entities of a game, see
+            `sets.SetNetwork`, whose layers have the widths ``hidden``.
+        entities: which numbers of an observation tell about which entity, for ``"set"``; also as the dictionary that
+            a checkpoint has.
         channels: of the convolutions.
         memory: size of a GRU behind the dense layers; 0 for none.
         activation: ``"tanh"`` or ``"relu"``.
@@ -81,7 +81,8 @@ class Policy(nn.Module):
             ``"central"``: a network of its own that sees the global state.
         state_size: numbers in the global state, for a central critic.
         seats: agents of an env that the policy plays; a central critic has a value for each.
-        normalize: observations (and states) by their running mean and deviation.
+        normalize: observations (and states) by their running mean and deviation; one-hot vectors stay as they are.
+        one_hot: whether the integers of a Box become one-hot vectors, see `encoders.one_hot`.
         action_parts: choices of each part of an action, where each is chosen given those before it; see
             `FactoredActions`.
         heads: names of further heads of the critic; values are then (..., 1 + heads).
@@ -95,11 +96,12 @@ class Policy(nn.Module):
         memory_size: numbers that an agent remembers.
 
     Raises:
-        ValueError: a CNN for observations that are no images, or parts that do not fit the action space.
+        ValueError: an encoder that does not fit the spaces, or parts that do not fit the action space.
     """
 
-    #: whether the networks are those of this file
+    #: whether the networks are those of this package
     builtin = True
+    _alike: Tensor | None = None
 
     def __init__(
         self,
@@ -109,6 +111,7 @@ class Policy(nn.Module):
         *,
         hidden: Sequence[int] = (64, 64),
         encoder: str = "auto",
+        entities: Entities | Mapping[str, Any] | None = None,
         channels: Sequence[int] = (16, 32),
         memory: int = 0,
         activation: str = "tanh",
@@ -116,33 +119,51 @@ class Policy(nn.Module):
         state_size: int = 0,
         seats: int = 1,
         normalize: bool = False,
+        one_hot: bool = False,
         action_parts: Sequence[int] = (),
         heads: Sequence[str] = (),
         device: torch.device | str = "cpu",
     ) -> None:
-        self._begin(observation_space, action_space, len(seeds), normalize, action_parts, heads, device)
-        shape = feature_shape(observation_space)
+        self._begin(observation_space, action_space, len(seeds), normalize, one_hot, action_parts, heads, device)
+        shape = feature_shape(observation_space, one_hot)
         if encoder == "cnn" and len(shape) != 3:
             raise ValueError(f"a CNN needs observations of shape (height, width, channels), not {observation_space}.")
         encoder, self.why = choose(encoder, shape, hidden, channels)
+        things = Entities(**entities) if isinstance(entities, Mapping) else entities
+        if encoder != "set":
+            things = None
+        elif fault := set_refusal(things, observation_space, action_space, hidden, memory, one_hot, action_parts):
+            raise ValueError(fault)
         self.form: dict[str, Any] = {
             "hidden": list(hidden), "encoder": encoder, "channels": list(channels), "memory": memory,
             "activation": activation, "critic": critic, "state_size": state_size, "seats": seats,
-            "normalize": normalize, **({"action_parts": list(action_parts)} if action_parts else {}),
+            "normalize": normalize, **({"one_hot": True} if one_hot else {}),
+            **({"action_parts": list(action_parts)} if action_parts else {}),
             **({"heads": list(heads)} if heads else {}),
+            **({"entities": dataclasses.asdict(things)} if things else {}),
         }  # fmt: skip
         self.central, self.seats = critic == "central", seats
         shape = shape if encoder == "cnn" else (int(np.prod(shape)),)
         generators = [torch.Generator().manual_seed(s) for s in seeds]
         common: dict[str, Any] = {"hidden": hidden, "memory": memory, "activation": activation}
         choice, worth = (self.actions.outputs, 0.01), ((seats if self.central else 1) * (1 + len(heads)), 1.0)
-        if critic == "shared":
-            self.actor = Network(generators, shape, outputs=[choice, worth], channels=channels, **common)
-            self.critic = None
-        else:
-            self.actor = Network(generators, shape, outputs=[choice], channels=channels, **common)
-            seen = (state_size,) if self.central else shape
-            self.critic = Network(generators, seen, outputs=[worth], channels=channels, **common)
+
+        def network(choices: tuple[int, float], values: tuple[int, float]) -> Network | SetNetwork:
+            """For what agents observe, with both outputs or one of them."""
+            if things is not None:
+                each = choices[0] // things.count, choices[1]
+                return SetNetwork(generators, shape[0], things, hidden, each, values, activation)
+            parts = [part for part in (choices, values) if part[0]]
+            return Network(generators, shape, outputs=parts, channels=channels, **common)
+
+        self.actor = network(choice, worth if critic == "shared" else NOTHING)
+        self.critic: Network | SetNetwork | None = None
+        if self.central:
+            self.critic = Network(generators, (state_size,), outputs=[worth], channels=channels, **common)
+        elif critic != "shared":
+            self.critic = network(NOTHING, worth)
+        if things is not None:
+            self._alike = torch.from_numpy(things.alike(shape[0])).to(device)
         self.memory_size = memory * (1 if self.critic is None else 2)
         self._finish(state_size if self.central else 0)
 
@@ -152,6 +173,7 @@ class Policy(nn.Module):
         action_space: spaces.Space[Any],
         members: int,
         normalize: bool,
+        boxes: bool,
         action_parts: Sequence[int],
         heads: Sequence[str],
         device: torch.device | str,
@@ -159,8 +181,14 @@ class Policy(nn.Module):
         """What does not depend on the networks."""
         super().__init__()
         self.observation_space, self.action_space = observation_space, action_space
-        self.one_hot, self.actions = choices(observation_space), meaning(action_space, action_parts, device)
+        self.actions, self.shape = meaning(action_space, action_parts, device), feature_shape(observation_space, boxes)
         self.members, self.normalize, self.heads, self.device = members, normalize, tuple(heads), torch.device(device)
+        columns, values = one_hot(observation_space, boxes)
+        self.one_hot = len(columns) > 0
+        self.register_buffer("_columns", torch.from_numpy(columns), persistent=False)
+        self.register_buffer("_values", torch.from_numpy(values), persistent=False)
+        self._columns: Tensor
+        self._values: Tensor
 
     def _finish(self, state_size: int) -> None:
         """Puts the weights where they belong, once the networks are there."""
@@ -184,7 +212,7 @@ class Policy(nn.Module):
             parameter.grad = self.flat.grad[:, part].view_as(parameter)
 
     @property
-    def networks(self) -> list[Network]:
+    def networks(self) -> list[Network | SetNetwork]:
         """The actor, and the critic if it is another one."""
         return [self.actor, *([] if self.critic is None else [self.critic])]
 
@@ -225,11 +253,12 @@ class Policy(nn.Module):
         """Numbers for the networks: one-hot where the space counts choices, normalised if wanted."""
         lead = observation.ndim - len(self.observation_space.shape or ())
         if self.one_hot:
-            columns = observation.flatten(lead).long().unbind(-1) if observation.ndim > lead else [observation.long()]
-            return torch.cat([functional.one_hot(c, n).float() for c, n in zip(columns, self.one_hot, strict=True)], -1)
+            numbers = observation.flatten(lead) if observation.ndim > lead else observation.unsqueeze(-1)
+            same = numbers.index_select(-1, self._columns) == self._values
+            return self._shaped(same.float().unflatten(-1, self.shape), lead)
         x = observation.float()
         if self.normalize:
-            x = self.scale(x.flatten(lead)).view_as(x)
+            x = self.scale(x.flatten(lead), self._alike).view_as(x)
         return self._shaped(x, lead)
 
     def _shaped(self, x: Tensor, lead: int) -> Tensor:

@@ -116,9 +116,11 @@ class Trainer:
                 "hidden": args.hidden, "encoder": args.encoder, "channels": args.channels, "memory": args.memory,
                 "activation": args.activation, "critic": args.critic, "normalize": args.normalize_observations,
                 "state_size": state_size(lay) if args.critic == "central" else 0, "seats": seats,
-                "action_parts": args.action_parts,
+                "one_hot": args.one_hot, "action_parts": args.action_parts,
             }  # fmt: skip
             group, heads = groups[0], tuple(self.heads)
+            if args.encoder == "set":
+                options["entities"] = self.simulator.env.entities(self.simulator.cfg, group)
             if name in loaded:
                 options = {k: v for k, v in loaded[name][0].items() if k not in ("heads", "module")}
                 heads = tuple(loaded[name][0].get("heads", ()))

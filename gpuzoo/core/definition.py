@@ -81,6 +81,45 @@ class Field:
             raise ValueError(f"Field dtype {self.dtype!r} is not supported: use one of {', '.join(C_TYPES)}.")
 
 
+@dataclasses.dataclass(frozen=True)
+class Entities:
+    """Things of one kind that an agent observes and chooses between, such as cities: an action each, or equally many.
+
+    Networks that treat all of them alike (``encoder="set"`` of the bundled trainers) learn of all what one teaches.
+    The flat observation begins with what describes them, as arrays one after the other.
+
+    Args:
+        count: how many there are.
+        widths: numbers of each entity in each of the arrays: (2, 1) for the places of all, then the demands of all.
+        pointers: indices of numbers that say which entity is meant, such as the last city. Other values than the index
+            of an entity mean none.
+        listed: indices of numbers that list entities, such as the visited cities.
+    """
+
+    count: int
+    widths: tuple[int, ...]
+    pointers: tuple[int, ...] = ()
+    listed: tuple[int, ...] = ()
+
+    @property
+    def columns(self) -> NDArray[np.int64]:
+        """(count, numbers of each), indices of the numbers that describe each entity."""
+        ends = self.count * np.cumsum((0, *self.widths))
+        arrays = [np.arange(a, b).reshape(self.count, -1) for a, b in itertools.pairwise(ends)]
+        return np.concatenate(arrays, 1)
+
+    def context(self, size: int) -> NDArray[np.int64]:
+        """Indices of the other numbers of an observation of ``size`` numbers."""
+        return np.setdiff1d(np.arange(self.columns.size, size), [*self.pointers, *self.listed])
+
+    def alike(self, size: int) -> NDArray[np.int64]:
+        """For each number of an observation, (size,): equal where it says the same of another entity; 0 for indices."""
+        columns, context, out = self.columns, self.context(size), np.zeros(size, np.int64)
+        out[columns] = 1 + np.arange(columns.shape[1])
+        out[context] = 1 + columns.shape[1] + np.arange(len(context))
+        return out
+
+
 def param(default: Any, *, low: float | None = None, high: float | None = None, doc: str = "") -> Any:
     """A field of a ``Config`` with a range and a line of documentation.
 
@@ -231,6 +270,10 @@ class EnvDef:
     def action_names(self, cfg: Any, group: str) -> Mapping[str, int]:
         """Names of the actions of a Discrete space, or of the parts of an action: name -> how many it covers."""
         return {}
+
+    def entities(self, cfg: Any, group: str) -> Entities | None:
+        """What an agent observes and chooses between, for networks to which the order of entities means nothing."""
+        return None
 
     def fields(self, cfg: Any) -> dict[str, Field]:
         """The state of one env, and the scratch arrays of its rules."""

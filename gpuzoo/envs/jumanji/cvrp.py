@@ -10,7 +10,7 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from gpuzoo.core.definition import Field, param
+from gpuzoo.core.definition import Entities, Field, param
 from gpuzoo.envs.jumanji.instances import OfSizedInstances, Part, SizedConfig, members
 from gpuzoo.render import CYCLE, Canvas
 
@@ -114,6 +114,10 @@ class CVRP(OfSizedInstances):
 
     def action_names(self, cfg: CVRPConfig, group: str) -> dict[str, int]:
         return {"depot": 1, "customer": cfg.num_nodes}
+
+    def entities(self, cfg: CVRPConfig, group: str) -> Entities:
+        nodes = cfg.num_nodes + 1
+        return Entities(nodes, (2, 1, 1), pointers=(4 * nodes,), listed=tuple(range(4 * nodes + 1, 6 * nodes - 1)))
 
     def fields(self, cfg: CVRPConfig) -> dict[str, Field]:
         return {

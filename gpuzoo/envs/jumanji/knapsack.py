@@ -10,7 +10,7 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from gpuzoo.core.definition import Field, param
+from gpuzoo.core.definition import Entities, Field, param
 from gpuzoo.envs.jumanji.instances import OfSizedInstances, Part, SizedConfig, members
 from gpuzoo.render import Canvas
 
@@ -84,6 +84,9 @@ class Knapsack(OfSizedInstances):
 
     def action_names(self, cfg: KnapsackConfig, group: str) -> dict[str, int]:
         return {"item": cfg.num_items}
+
+    def entities(self, cfg: KnapsackConfig, group: str) -> Entities:
+        return Entities(cfg.num_items, (1, 1, 1))
 
     def fields(self, cfg: KnapsackConfig) -> dict[str, Field]:
         return {

@@ -10,7 +10,7 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from gpuzoo.core.definition import Field, param
+from gpuzoo.core.definition import Entities, Field, param
 from gpuzoo.envs.jumanji.instances import OfSizedInstances, Part, SizedConfig
 from gpuzoo.render import CYCLE, Canvas
 
@@ -197,6 +197,9 @@ class MultiCVRP(OfSizedInstances):
 
     def action_names(self, cfg: MultiCVRPConfig, group: str) -> dict[str, int]:
         return {"depot": 1, "customer": cfg.num_customers}
+
+    def entities(self, cfg: MultiCVRPConfig, group: str) -> Entities:
+        return Entities(cfg.num_customers + 1, (2, 1, 1, 1, 1, 1))
 
     def fields(self, cfg: MultiCVRPConfig) -> dict[str, Field]:
         node, vehicle = ("NODES",), ("agents",)

@@ -10,7 +10,7 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from gpuzoo.core.definition import Field, param
+from gpuzoo.core.definition import Entities, Field, param
 from gpuzoo.envs.jumanji.instances import OfSizedInstances, Part, SizedConfig
 from gpuzoo.render import Canvas
 
@@ -83,6 +83,10 @@ class TSP(OfSizedInstances):
 
     def action_names(self, cfg: TSPConfig, group: str) -> dict[str, int]:
         return {"city": cfg.num_cities}
+
+    def entities(self, cfg: TSPConfig, group: str) -> Entities:
+        last, end = 2 * cfg.num_cities, 3 * cfg.num_cities + 1
+        return Entities(cfg.num_cities, (2,), pointers=(last, last + 1), listed=tuple(range(last + 1, end)))
 
     def fields(self, cfg: TSPConfig) -> dict[str, Field]:
         return {
