@@ -15,7 +15,7 @@ from gpuzoo.envs.game_2048.game_2048 import Game2048
 from gpuzoo.envs.hex.hex import Hex
 from gpuzoo.envs.kuhn_poker.kuhn_poker import KuhnPoker
 from gpuzoo.envs.leduc_holdem.leduc_holdem import LeducHoldem
-from gpuzoo.envs.othello.othello import PASS, Othello
+from gpuzoo.envs.othello.othello import Othello
 
 
 def started(game: type, num_envs: int, **options: object) -> Simulator:
@@ -59,12 +59,51 @@ def test_othello_ends_when_nobody_can_move() -> None:
     own = np.array([full ^ last ^ 1 << 6, full ^ lonely ^ 1, 1], np.uint64)
     legal = np.array([last, 0, 1 << 2], np.uint64)
     s.set_state({"discs_0": own, "discs_1": others, "legal": legal, "to_move": np.zeros(3, np.int32)})
-    play(s, np.array([7, PASS, 2]))
+    play(s, np.array([7, 64, 2]))
     np.testing.assert_array_equal(s.arrays["ended"], [1, 0, 1])  # full, one has passed, nothing left of the other
     np.testing.assert_array_equal(s.arrays["reward"], [[1, -1], [0, 0], [1, -1]])
-    play(s, np.array([0, PASS, 0]))
+    play(s, np.array([0, 64, 0]))
     assert s.arrays["ended"][1]
     np.testing.assert_array_equal(s.arrays["reward"][1], [1, -1])
+
+
+def test_the_second_player_wins_small_othello_by_eleven_to_three() -> None:
+    """All positions of a board of 4 x 4 are visited, level by level, and solved from the last level to the first."""
+
+    def discs(words: np.ndarray) -> np.ndarray:
+        return np.array([int(word).bit_count() for word in words], int)
+
+    state, levels, passing = started(Othello, 1, size=4).state(), [], 16
+    while len(state["to_move"]):
+        n = len(state["to_move"])
+        s = started(Othello, n, size=4)
+        s.set_state(state)
+        masks = s.arrays["action_mask"][np.arange(n), s.arrays["to_move"]]
+        envs, actions = masks.nonzero()
+        s = started(Othello, len(envs), size=4)
+        s.set_state({name: value[envs] for name, value in state.items()})
+        play(s, actions)
+        after, ended = s.state(), s.arrays["ended"].astype(bool)
+        lead = discs(after["discs_0"]) - discs(after["discs_1"])
+        key = np.stack([after["discs_0"], after["discs_1"], after["to_move"], after["last_move"] == passing], 1)
+        _, first, number = np.unique(key.astype(np.uint64)[~ended], axis=0, return_index=True, return_inverse=True)
+        levels.append((state["to_move"], envs, ended, lead, number.reshape(-1)))
+        state = {name: value[~ended][first] for name, value in after.items()}
+    below = np.zeros(0, int)
+    for to_move, envs, ended, lead, number in reversed(levels):
+        child = lead.copy()
+        child[~ended] = below[number]
+        sign = 1 - 2 * to_move
+        best = np.full(len(to_move), -99)
+        np.maximum.at(best, envs, child * sign[envs])
+        below = best * sign
+    assert below == [3 - 11]
+    assert sum(len(to_move) for to_move, *_ in levels) > 10_000
+
+
+def test_a_board_of_othello_has_even_sides() -> None:
+    with pytest.raises(ValueError, match="size must be 4, 6 or 8, not 5"):
+        started(Othello, 1, size=5)
 
 
 def test_kuhn_poker_pays_as_published() -> None:

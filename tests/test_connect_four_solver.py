@@ -1,4 +1,4 @@
-"""The exact solver of scripts/connect_four_strength.py against plain search of all lines of play."""
+"""The exact solver of scripts/connect_four_moves.py against plain search of all lines of play."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MASKS = [sum(1 << (7 * row + column) for row, column in line) for line in LINES]
 def strength(monkeypatch):
     """The script."""
     monkeypatch.setattr(sys, "path", [str(Path(__file__).parents[1] / "scripts"), *sys.path])
-    return importlib.import_module("connect_four_strength")
+    return importlib.import_module("connect_four_moves")
 
 
 def dropped(taken, column):

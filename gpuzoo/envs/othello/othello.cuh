@@ -1,9 +1,11 @@
-// Each player's discs are the bits of one number: bit 8 * row + column.
+// Each player's discs are the bits of one number: bit SIZE * row + column.
 
-constexpr int PASS = 64;
-constexpr u64 INNER_COLUMNS = 0x7e7e7e7e7e7e7e7eull, INNER_ROWS = 0x00ffffffffffff00ull;
+constexpr u64 BOARD = ~0ull >> (64 - PASS), FIRST_ROW = (1ull << SIZE) - 1ull, FIRST_COLUMN = BOARD / FIRST_ROW;
+constexpr u64 INNER_COLUMNS = FIRST_COLUMN * (FIRST_ROW >> 2 << 1), INNER_ROWS = BOARD >> 2 * SIZE << SIZE;
 constexpr u64 INNER = INNER_COLUMNS & INNER_ROWS;
-constexpr u64 FIRST_OF_PLAYER_0 = 1ull << 28 | 1ull << 35, FIRST_OF_PLAYER_1 = 1ull << 27 | 1ull << 36;
+constexpr int CENTRE = SIZE / 2 * SIZE + SIZE / 2;
+constexpr u64 FIRST_OF_PLAYER_0 = 1ull << (CENTRE - SIZE) | 1ull << (CENTRE - 1);
+constexpr u64 FIRST_OF_PLAYER_1 = 1ull << (CENTRE - SIZE - 1) | 1ull << CENTRE;
 
 template <int STEP> GZ u64 moved(u64 discs) {
   if constexpr (STEP > 0)
@@ -16,7 +18,7 @@ template <int STEP> GZ u64 moved(u64 discs) {
 template <int STEP> GZ u64 line(u64 start, u64 others, u64 inner) {
   const u64 between = others & inner;
   u64 found = between & moved<STEP>(start);
-  for (int k = 0; k < 5; ++k) found |= between & moved<STEP>(found);
+  for (int k = 0; k < SIZE - 3; ++k) found |= between & moved<STEP>(found);
   return found;
 }
 
@@ -25,9 +27,9 @@ template <int STEP> GZ u64 behind(u64 own, u64 others, u64 inner) { return moved
 
 GZ u64 legal_moves(u64 own, u64 others) {
   const u64 found = behind<1>(own, others, INNER_COLUMNS) | behind<-1>(own, others, INNER_COLUMNS) |
-                    behind<8>(own, others, INNER_ROWS) | behind<-8>(own, others, INNER_ROWS) |
-                    behind<7>(own, others, INNER) | behind<-7>(own, others, INNER) |
-                    behind<9>(own, others, INNER) | behind<-9>(own, others, INNER);
+                    behind<SIZE>(own, others, INNER_ROWS) | behind<-SIZE>(own, others, INNER_ROWS) |
+                    behind<SIZE - 1>(own, others, INNER) | behind<1 - SIZE>(own, others, INNER) |
+                    behind<SIZE + 1>(own, others, INNER) | behind<-SIZE - 1>(own, others, INNER);
   return found & ~(own | others);
 }
 
@@ -39,9 +41,9 @@ template <int STEP> GZ u64 turned_along(u64 disc, u64 own, u64 others, u64 inner
 
 GZ u64 turned(u64 disc, u64 own, u64 others) {
   return turned_along<1>(disc, own, others, INNER_COLUMNS) | turned_along<-1>(disc, own, others, INNER_COLUMNS) |
-         turned_along<8>(disc, own, others, INNER_ROWS) | turned_along<-8>(disc, own, others, INNER_ROWS) |
-         turned_along<7>(disc, own, others, INNER) | turned_along<-7>(disc, own, others, INNER) |
-         turned_along<9>(disc, own, others, INNER) | turned_along<-9>(disc, own, others, INNER);
+         turned_along<SIZE>(disc, own, others, INNER_ROWS) | turned_along<-SIZE>(disc, own, others, INNER_ROWS) |
+         turned_along<SIZE - 1>(disc, own, others, INNER) | turned_along<1 - SIZE>(disc, own, others, INNER) |
+         turned_along<SIZE + 1>(disc, own, others, INNER) | turned_along<-SIZE - 1>(disc, own, others, INNER);
 }
 
 GZ int count(u64 discs) {
@@ -81,7 +83,7 @@ GZ void step(Env e) {
     e.to_move = 1 - mover;
     const bool twice = passes && e.last_move == PASS;
     e.last_move = action;
-    if (!twice && others != 0ull && ~(own | others) != 0ull) return;
+    if (!twice && others != 0ull && (own | others) != BOARD) return;
     const int lead = count(own) - count(others);
     e.reward[mover] = lead > 0 ? 1.f : lead < 0 ? -1.f : 0.f;
     e.reward[1 - mover] = lead > 0 ? -1.f : lead < 0 ? 1.f : 0.f;
@@ -96,9 +98,9 @@ GZ void observe(Env e) {
   lanes(e, AGENTS, [=](int a) {
     const u64 own = a == 0 ? e.discs_0 : e.discs_1, other = a == 0 ? e.discs_1 : e.discs_0;
     const auto out = words(e.observation[a]);
-    for (int k = 0; k < 32; ++k) out[k] = spread((u32)(own >> 2 * k)) | spread((u32)(other >> 2 * k)) << 8;
+    for (int k = 0; k < PASS / 2; ++k) out[k] = spread((u32)(own >> 2 * k)) | spread((u32)(other >> 2 * k)) << 8;
     const u64 legal = a == e.to_move ? (u64)e.legal : 0ull;
-    for (int cell = 0; cell < 64; ++cell) e.action_mask[a][cell] = (i8)(legal >> cell & 1ull);
+    for (int cell = 0; cell < PASS; ++cell) e.action_mask[a][cell] = (i8)(legal >> cell & 1ull);
     e.action_mask[a][PASS] = a == e.to_move && legal == 0ull;
   });
 }

@@ -10,34 +10,35 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from gpuzoo.core.definition import Config, EnvDef, Field
+from gpuzoo.core.definition import Config, EnvDef, Field, param
 from gpuzoo.render import Canvas
 
-SIZE = 8
-PASS = SIZE * SIZE
 COLOURS = ("black", "white")
 
 
 @dataclasses.dataclass(frozen=True)
 class OthelloConfig(Config):
-    """Othello has no options."""
+    """The board."""
+
+    size: int = param(8, low=4, high=8, doc="rows and columns of the board: 4, 6 or 8")
 
 
 class Othello(EnvDef):
     """Two players in turn place discs on a board and turn those that they enclose; the player with more discs wins.
 
-    The board has eight rows and eight columns, and four discs at first. A disc must enclose at least one unbroken
-    line of the opponent's discs, in a row, a column or a diagonal, between itself and a disc of its own colour. All
-    discs in such lines turn over.
+    The board has eight rows and eight columns, or ``size`` of both, and four discs at first. A disc must enclose at
+    least one unbroken line of the opponent's discs, in a row, a column or a diagonal, between itself and a disc of its
+    own colour. All discs in such lines turn over.
 
     **Agents.** `player_0` (black), who begins, and `player_1` (white). They move in turn: a step is one move, and the
     action of the player who is not to move is ignored.
 
-    **Actions.** `Discrete(65)`: the cell 8 * row + column, or 64 to pass, which is legal only if no disc can be
-    placed. The action mask holds the legal moves of the player to move, and zeros for the other one.
+    **Actions.** `Discrete(size * size + 1)`: the cell ``size`` * row + column, or the last action to pass, which is
+    legal only if no disc can be placed. The action mask holds the legal moves of the player to move, and zeros for
+    the other one.
 
-    **Observation.** `Box(0, 1, (8, 8, 2), int8)`: row, column, and plane: 0 holds the observing player's own discs, 1
-    the opponent's.
+    **Observation.** `Box(0, 1, (size, size, 2), int8)`: row, column, and plane: 0 holds the observing player's own
+    discs, 1 the opponent's.
 
     **Reward.** At the end 1 for the player with more discs and -1 for the other one, 0 for both if they have as many;
     0 before.
@@ -65,21 +66,28 @@ class Othello(EnvDef):
         return {"player": 2}
 
     def observation_space(self, cfg: OthelloConfig, group: str) -> spaces.Box:
-        return spaces.Box(0, 1, (SIZE, SIZE, 2), np.int8)
+        return spaces.Box(0, 1, (cfg.size, cfg.size, 2), np.int8)
 
     def action_space(self, cfg: OthelloConfig, group: str) -> spaces.Discrete:
-        return spaces.Discrete(PASS + 1)
+        return spaces.Discrete(cfg.size**2 + 1)
 
     def observation_names(self, cfg: OthelloConfig, group: str) -> dict[str, int]:
         return {"discs of the observing player": 1, "discs of the opponent": 1}
 
     def action_names(self, cfg: OthelloConfig, group: str) -> dict[str, int]:
-        cells = {f"row {k // SIZE}, column {k % SIZE}": 1 for k in range(PASS)}
+        cells = {f"row {k // cfg.size}, column {k % cfg.size}": 1 for k in range(cfg.size**2)}
         return {**cells, "pass": 1}
+
+    def check(self, cfg: OthelloConfig) -> None:
+        if cfg.size % 2:
+            raise ValueError(f"{self.id}: size must be 4, 6 or 8, not {cfg.size}.")
+
+    def constants(self, cfg: OthelloConfig) -> dict[str, int]:
+        return {"SIZE": cfg.size, "PASS": cfg.size**2}
 
     def fields(self, cfg: OthelloConfig) -> dict[str, Field]:
         return {
-            "discs_0": Field("uint64", doc="discs of player_0: bit 8 * row + column"),
+            "discs_0": Field("uint64", doc="discs of player_0: bit size * row + column"),
             "discs_1": Field("uint64", doc="discs of player_1, likewise"),
             "legal": Field("uint64", doc="where the player to move can place a disc"),
             "to_move": Field("int32", doc="index of the player to move"),
@@ -87,13 +95,14 @@ class Othello(EnvDef):
         }
 
     def render(self, cfg: OthelloConfig, state: Mapping[str, NDArray[Any]], canvas: Canvas) -> None:
+        size = cfg.size
         discs = [int(state[f"discs_{k}"]) for k in range(2)]
         legal, last, mover = int(state["legal"]), int(state["last_move"]), int(state["to_move"])
         canvas.background("paper")
-        canvas.view(-0.3, -0.3, SIZE + 0.3, SIZE + 0.3, y_down=True, hud=True)
-        canvas.cached(_board)
-        for cell in range(PASS):
-            y, x = divmod(cell, SIZE)
+        canvas.view(-0.3, -0.3, size + 0.3, size + 0.3, y_down=True, hud=True)
+        canvas.cached(_board, size)
+        for cell in range(size**2):
+            y, x = divmod(cell, size)
             owner = next((k for k in range(2) if discs[k] >> cell & 1), None)
             if owner is not None:
                 canvas.cached(_disc, x + 0.5, y + 0.5, owner)
@@ -102,25 +111,25 @@ class Othello(EnvDef):
             if cell == last:
                 canvas.circle(x + 0.5, y + 0.5, 0.08, fill="red")
         counts = [bin(x).count("1") for x in discs]
-        passed = "   pass" if last == PASS else ""
+        passed = "   pass" if last == size**2 else ""
         canvas.hud(
             left=f"Othello   black {counts[0]}, white {counts[1]}{passed}",
             right=f"player_{mover} ({COLOURS[mover]}) to move",
         )
 
     def presses(self, cfg: OthelloConfig, state: Mapping[str, NDArray[Any]], action: int) -> list[tuple[float, float]]:
-        return [] if action == PASS else [(action % SIZE + 0.5, action // SIZE + 0.5)]
+        return [] if action == cfg.size**2 else [(action % cfg.size + 0.5, action // cfg.size + 0.5)]
 
 
-def _board(canvas: Canvas) -> None:
+def _board(canvas: Canvas, size: int) -> None:
     """The cells and the four dots."""
-    canvas.rect(-0.15, -0.15, SIZE + 0.15, SIZE + 0.15, fill="#1d4a35", radius=0.15)
-    canvas.rect(0, 0, SIZE, SIZE, fill="#2f7d57")
-    for k in range(SIZE + 1):
-        canvas.line(k, 0, k, SIZE, colour="#1d4a35", width=1.5)
-        canvas.line(0, k, SIZE, k, colour="#1d4a35", width=1.5)
-    for x in (2, 6):
-        for y in (2, 6):
+    canvas.rect(-0.15, -0.15, size + 0.15, size + 0.15, fill="#1d4a35", radius=0.15)
+    canvas.rect(0, 0, size, size, fill="#2f7d57")
+    for k in range(size + 1):
+        canvas.line(k, 0, k, size, colour="#1d4a35", width=1.5)
+        canvas.line(0, k, size, k, colour="#1d4a35", width=1.5)
+    for x in (size // 4, size - size // 4):
+        for y in (size // 4, size - size // 4):
             canvas.circle(x, y, 0.07, fill="#1d4a35")
 
 

@@ -1,12 +1,11 @@
-"""How well AlphaZero plays Connect Four: games against UCT with random play, and moves beside those of an exact solver.
+"""How often AlphaZero chooses a best move in Connect Four, by an exact solver.
 
     python -m baselines.alphazero ConnectFour-v0 --minutes 60 --out out/four
-    python scripts/connect_four_strength.py out/four/network.safetensors [--simulations 400] [--games 100]
+    python scripts/connect_four_moves.py out/four/network.safetensors [--simulations 400]
 
-A match begins with random moves, and each opening is played from both seats. Positions come from games of UCT with few
-playouts against itself, and from random play. In each of them the solver knows of every move whether it wins, draws or
-loses; a best move is one with the best of these. In some positions all moves are worth the same, so the share among the
-others is said, too.
+Positions come from games of UCT with few playouts against itself, and from random play. In each of them the solver
+knows of every move whether it wins, draws or loses; a best move is one with the best of these. In some positions all
+moves are worth the same, so the share among the others is said, too.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from numpy.typing import NDArray
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from baselines.alphazero import evaluator, load
-from baselines.report.searchers import Player, interval, match, random_player, searcher
+from baselines.report.searchers import Player, interval, random_player, searcher
 from gpuzoo import Simulator, get
 from gpuzoo.core.backend_cpu import compile_host
 
@@ -97,8 +96,6 @@ def main() -> None:
     parser.add_argument("network", help="a checkpoint of baselines.alphazero")
     parser.add_argument("--simulations", type=int, nargs="+", default=[32, 400], help="of AlphaZero's search, per move")
     parser.add_argument("--playouts", type=int, default=1000, help="of UCT, for each move")
-    parser.add_argument("--games", type=int, default=100, help="of the match")
-    parser.add_argument("--opening", type=int, default=2, help="random moves at the beginning of a game")
     parser.add_argument("--positions", type=int, default=500, help="of each kind")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--bfloat16", action="store_true", help="twice as fast where the processor has it")
@@ -108,13 +105,8 @@ def main() -> None:
     evaluate = evaluator(network, torch.bfloat16 if given.bfloat16 else torch.float32)
     uct = searcher("uct", given.playouts, None, 1)
     players = {f"AlphaZero, {n} simulations": searcher("puct", n, evaluate, 1) for n in given.simulations}
-    if given.games:
-        for name, player in players.items():
-            score = match(GAME, player, uct, games=given.games, opening=given.opening, seed=given.seed)
-            print(f"{name}, against UCT with {given.playouts} playouts: {score}, points {score.points:.3f}, "
-                  f"95 % interval {score.interval[0]:.3f} to {score.interval[1]:.3f}", flush=True)  # fmt: skip
     sources = {"UCT with 100 playouts": searcher("uct", 100, None, 1), "random play": random_player}
-    for source, plays in sources.items() if given.positions else ():
+    for source, plays in sources.items():
         envs = positions(plays, given.positions, given.seed)
         values = solved({name: np.asarray(envs.arrays[name]) for name in envs.program.fields})
         differ = values.max(1) > np.where(values == -2, 2, values).min(1)
