@@ -186,12 +186,20 @@ class BridgeBidding(EnvDef):
             red, moves = bool(vulnerable >> seat % 2 & 1), seat == mover and not over
             hand = 0 if canvas.hides(seat) and not over else int(state["hand"][seat])
             canvas.cached(_hand, x, y, seat, hand, red, moves, seat == int(state["dealer"]))
-        _auction(canvas, calls(state), int(state["dealer"]), -1 if over else mover)
-        if canvas.seat is None or over:
+        results = canvas.seat is None or over
+        _auction(canvas, calls(state), int(state["dealer"]), -1 if over else mover, 10 if results else 7)
+        if results:
             _results(canvas, [int(x) for x in state["tricks"]])
+        else:
+            _box(canvas, state)
         bid = int(state["last_bid"])
         contract = "no bid" if bid < 0 else name_of_bid(bid) + ("", ", doubled", ", redoubled")[int(state["doubled"])]
         canvas.hud(left=f"Bridge   {contract}", right="over" if over else f"player_{mover} ({NAMES[mover]}) to move")
+
+    def presses(
+        self, cfg: BridgeBiddingConfig, state: Mapping[str, NDArray[Any]], action: int
+    ) -> list[tuple[float, float]]:
+        return [_place_in_box(action)] if action > 0 else []
 
 
 @functools.lru_cache(maxsize=2)
@@ -260,16 +268,16 @@ def _hand(canvas: Canvas, x: float, y: float, seat: int, hand: int, vulnerable: 
         canvas.text(x + 0.75, middle, text, height=0.4 if len(held) < 8 else 0.3, colour=ink, anchor="lm")
 
 
-def _auction(canvas: Canvas, made: list[int], dealer: int, mover: int) -> None:
-    """Calls in rows, from north to west; the last rows if there are many."""
+def _auction(canvas: Canvas, made: list[int], dealer: int, mover: int, most: int) -> None:
+    """Calls in rows, from north to west; the last ones if there are more than `most`."""
     left, top, step = 10.4, 0.25, 1.1
-    canvas.rect(left, top, WIDTH - 0.2, top + 6.6, radius=0.2, fill="#1f5540")
+    canvas.rect(left, top, WIDTH - 0.2, top + 0.8 + 0.58 * most, radius=0.2, fill="#1f5540")
     for seat in range(SEATS):
         x = left + 0.6 + step * seat
         canvas.text(x, top + 0.4, NAMES[seat][0].upper(), height=0.42, colour="#ffd75e" if seat == mover else "#dcebe3",
                     bold=True)  # fmt: skip
     rows = (dealer + len(made) + SEATS) // SEATS
-    skipped = max(0, rows - 10)
+    skipped = max(0, rows - most)
     for k, call in enumerate(made):
         row, seat = divmod(dealer + k, SEATS)
         if row >= skipped:
@@ -287,6 +295,29 @@ def _call(canvas: Canvas, x: float, y: float, call: int) -> None:
     level, denomination = divmod(call - FIRST_BID, 5)
     canvas.rect(x - 0.42, y - 0.25, x + 0.42, y + 0.25, radius=0.08, fill="#fdfcf8")
     _bid(canvas, x, y, str(level + 1), denomination)
+
+
+def _place_in_box(call: int) -> tuple[float, float]:
+    """Where a bid, a double or a redouble is in the bidding box."""
+    row, column = (7, 1 + 2 * (call - 1)) if call < FIRST_BID else divmod(call - FIRST_BID, 5)
+    return 10.98 + 0.81 * column, 5.78 + 0.57 * row
+
+
+def _box(canvas: Canvas, state: Mapping[str, NDArray[Any]]) -> None:
+    """What may be bid."""
+    canvas.rect(10.4, 5.4, WIDTH - 0.2, HEIGHT - 0.25, radius=0.2, fill="#1f5540")
+    last, doubled = int(state["last_bid"]), int(state["doubled"])
+    bidders = [seat for seat in range(SEATS) if last >= 0 and int(state["bids"][seat]) >> last & 1]
+    own = bool(bidders) and (bidders[0] - int(state["to_move"])) % 2 == 0
+    legal = [doubled == 0 and bool(bidders) and not own, doubled == 1 and own, *(bid > last for bid in range(BIDS))]
+    for call, may in enumerate(legal, 1):
+        x, y = _place_in_box(call)
+        if may:
+            canvas.rect(x - 0.36, y - 0.24, x + 0.36, y + 0.24, radius=0.06, fill="#fdfcf8")
+            if call < FIRST_BID:
+                canvas.text(x, y, "X" * call, height=0.32, colour="#cf3f45", bold=True)
+            else:
+                _bid(canvas, x, y, str((call - FIRST_BID) // 5 + 1), (call - FIRST_BID) % 5)
 
 
 def _bid(canvas: Canvas, x: float, y: float, level: str, denomination: int) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,8 +18,10 @@ from gpuzoo.render import Canvas
 CARDS = 52
 PLANES = ("own hand", "top of the discard pile", "discard pile below the top", "opponent's cards that are known")
 SIMPLE = ("count player_0's hand", "count player_1's hand", "draw", "pick up", "declare the hand dead", "gin")
+DRAW, PICK_UP = 2, 3
 BEGIN_TURN, THROW, COUNT_0, COUNT_1, OVER = range(5)
 WIDTH, HEIGHT = 14.0, 9.6
+HANDS, STOCK, PILE = (HEIGHT - 1.35, 1.65), (2.0, 5.0), (4.2, 5.0)  # where they lie in the picture
 GOLD = "#ffd75e"
 
 
@@ -137,7 +139,7 @@ class GinRummy(EnvDef):
         numbers = {name: int(value) for name, value in state.items() if value.ndim == 0}
         canvas.background(cards.FELT)
         canvas.view(0, 0, WIDTH, HEIGHT, y_down=True, hud=True)
-        for p, y in ((0, HEIGHT - 1.35), (1, 1.65)):
+        for p, y in enumerate(HANDS):
             moves = p == numbers["to_move"] and numbers["phase"] < OVER
             hand, known = int(state["hand"][p]), int(state["known"][p])
             if canvas.hides(p) and numbers["phase"] < COUNT_0:
@@ -153,34 +155,40 @@ class GinRummy(EnvDef):
         canvas.text(
             WIDTH - 0.4, y - 1.32, f"deadwood {sum(map(points, left))}", height=0.38, anchor="rm", colour="#cfe6d9"
         )
-        groups = [*melds, left] if left else melds
-        step = 1.12
-        width = step * (sum(map(len, groups)) + 0.45 * (len(groups) - 1)) - step + 1.4
-        x = (WIDTH - width) / 2 + 0.7
-        for k, group in enumerate(groups):
-            if k < len(melds):
-                canvas.rect(x - 0.62, y + 0.92, x + step * (len(group) - 1) + 0.62, y + 1.02, radius=0.05, fill=GOLD)
-            for card in group:
-                canvas.cached(cards.draw_card, x, y, 1.55, card)
-                if known >> card & 1:
-                    canvas.circle(x + 0.36, y - 0.56, 0.11, fill="#4285e0")
-                x += step
-            x += 0.45 * step
+        places = _places(melds, left)
+        for meld in melds:
+            canvas.rect(places[meld[0]] - 0.62, y + 0.92, places[meld[-1]] + 0.62, y + 1.02, radius=0.05, fill=GOLD)
+        for card, x in places.items():
+            canvas.cached(cards.draw_card, x, y, 1.55, card)
+            if known >> card & 1:
+                canvas.circle(x + 0.36, y - 0.56, 0.11, fill="#4285e0")
 
     def _piles(self, canvas: Canvas, state: Mapping[str, NDArray[Any]], numbers: Mapping[str, int]) -> None:
-        y = 5.0
+        y = STOCK[1]
         held = int(state["hand"][0]) | int(state["hand"][1])
         stock = ((1 << CARDS) - 1) & ~(held | numbers["discards"] | numbers["gone"])
         for k in range(min(3, stock.bit_count() // 8 + 1)):
-            canvas.cached(cards.draw_back, 2.0 + 0.08 * k, y - 0.08 * k, 1.7)
-        canvas.text(2.1, y + 1.2, f"stock {stock.bit_count()}", height=0.34, colour="#cfe6d9")
+            canvas.cached(cards.draw_back, STOCK[0] + 0.08 * k, y - 0.08 * k, 1.7)
+        canvas.circle(*STOCK, 0.44, fill=cards.FELT)
+        canvas.text(*STOCK, str(stock.bit_count()), height=0.42, colour="#ffffff", bold=True)
+        canvas.text(2.1, y + 1.2, "stock", height=0.34, colour="#cfe6d9")
         if numbers["top"] >= 0:
-            canvas.cached(cards.draw_card, 4.2, y, 1.7, numbers["top"])
+            canvas.cached(cards.draw_card, *PILE, 1.7, numbers["top"])
         canvas.text(4.2, y + 1.2, "discards", height=0.34, colour="#cfe6d9")
         for card in range(CARDS):
             there = bool(numbers["discards"] >> card & 1)
             x, row = 6.2 + 0.56 * (card % 13), y - 0.95 + 0.62 * (card // 13)
             canvas.cached(_small_card, x, row, card, there, card == numbers["top"])
+
+    def presses(
+        self, cfg: GinRummyConfig, state: Mapping[str, NDArray[Any]], action: int
+    ) -> list[tuple[float, float] | str]:
+        if action < len(SIMPLE):
+            return [STOCK] if action == DRAW else [PILE] if action == PICK_UP else []
+        kind, card = divmod(action - len(SIMPLE), CARDS)
+        mover = int(state["to_move"])
+        places = _places(*best_melds(int(state["hand"][mover])))
+        return [(places[card], HANDS[mover]), ("discard", "knock")[kind]] if card in places else []
 
     def _last_move(self, numbers: Mapping[str, int]) -> str:
         action = numbers["last_action"]
@@ -197,6 +205,19 @@ class GinRummy(EnvDef):
         if numbers["went_out"] < 0:
             return "dead hand"
         return f"player_{numbers['went_out']} {'goes gin' if numbers['gin'] else 'knocks'}"
+
+
+def _places(melds: Sequence[Sequence[int]], left: Sequence[int]) -> dict[int, float]:
+    """Where the cards of a hand lie from left to right: its melds, and what is left."""
+    groups, step, places = [*melds, left] if left else [*melds], 1.12, {}
+    width = step * (sum(map(len, groups)) + 0.45 * (len(groups) - 1)) - step + 1.4
+    x = (WIDTH - width) / 2 + 0.7
+    for group in groups:
+        for card in group:
+            places[card] = x
+            x += step
+        x += 0.45 * step
+    return places
 
 
 def _player(canvas: Canvas, p: int, y: float, moves: bool) -> None:
