@@ -40,7 +40,7 @@ class Part:
         still: the value while nothing is pressed; None: the game waits for the person.
         keys: value by key, in the names of browsers (``"ArrowLeft"``, ``" "``, ``"1"``).
         held: whether the value lasts only as long as the key is pressed.
-        board: whether a person presses on the picture for all values but those with a key.
+        board: whether a person presses on the picture for the values that have a place on it.
     """
 
     name: str
@@ -182,9 +182,13 @@ def of_layout(env: EnvDef, cfg: Any, lay: Layout) -> dict[str, list[Part]]:
 
 
 def on_board(part: Part, rest: Sequence[int]) -> None:
-    """Leaves keys to the actions that have no place on the board, such as a pass: the first is the space bar."""
+    """Leaves keys to the actions that have no place on the board, such as a pass: the first is the space bar.
+
+    If there are more than 9, they have no place at this moment only, such as cards that somebody else holds.
+    """
     part.board, part.still = True, None
-    part.keys = {str(k + 1): action for k, action in enumerate(rest[:9])}
+    rest = rest if len(rest) <= 9 else []
+    part.keys = {str(k + 1): action for k, action in enumerate(rest)}
     if rest:
         part.keys[" "] = rest[0]
 

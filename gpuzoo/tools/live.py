@@ -346,6 +346,10 @@ class Live:
             self.choice = [found]
         return found is not None
 
+    def unplaced(self) -> list[int]:
+        """The legal actions of the person that have no place on the picture of a board game now."""
+        return [k for k, places in self._ways().items() if not places] if self.board and self.my_turn else []
+
     def _ways(self) -> dict[int, Sequence[board.Press]]:
         """The places of each legal action of the person."""
         state, cfg = state_of(self.simulator, 0), self.simulator.config(0)

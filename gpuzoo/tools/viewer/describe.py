@@ -107,5 +107,5 @@ def state(live: Live, env: int, agent: str) -> dict[str, Any]:
         ],
         "turn": int(live.array(live.env.turn, env)) if live.env.turn else None,
         "observation": _numbers(seen[env, member]),
-        "mask": None if mask is None else _numbers(mask[env, member]),
+        "mask": None if mask is None else _numbers(mask[env, member]), "buttons": live.unplaced(),
     }  # fmt: skip

@@ -34,6 +34,7 @@ export class Pad {
     this.values = parts.map((part) => part.still ?? (this.whole ? part.high : part.low));
     this.rest = [...this.values];
     this.waits = parts.some((part) => part.still === null);
+    this.shown = Object.values(parts[0].keys);  // on a board, what has a button
     this.place.replaceChildren(...parts.map((part, k) => this.row(part, k)));
     if (this.whole) {
       const go = Object.assign(document.createElement("button"), { textContent: "Go", className: "main", onclick: () => this.send(true) });
@@ -67,7 +68,7 @@ export class Pad {
     if (part.name) row.append(Object.assign(document.createElement("span"), { textContent: part.name }));
     if (part.labels.length) {
       brief(part.labels).forEach((label, value) => {
-        if (part.board && !Object.values(part.keys).includes(value)) return;
+        if (part.board && !this.shown.includes(value)) return;
         const button = document.createElement("button");
         button.textContent = label;
         button.dataset.value = value;
@@ -122,6 +123,13 @@ export class Pad {
 
   state(news) {
     if (!this.parts.length) return;
+    if (this.board) {
+      const shown = [...new Set([...Object.values(this.parts[0].keys), ...news.buttons])];
+      if (String(shown) !== String(this.shown)) {
+        this.shown = shown;
+        this.place.replaceChild(this.row(this.parts[0], 0), this.place.children[0]);
+      }
+    }
     const sizes = this.parts.map((part) => part.high - part.low + 1);
     const mask = news.mask?.length === sizes.reduce((a, b) => a + b, 0) ? news.mask : null;
     let first = 0;
