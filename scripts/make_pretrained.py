@@ -57,7 +57,9 @@ class Best:
 
 
 def best(game: str) -> Best:
-    """By the measure of the goal: the variant with the best mean, of those that play with the game's own settings.
+    """The variant with the best mean, of those that play with the game's own settings, by the measure of the goal.
+
+    Without a goal, agents that work together are compared as a team.
 
     Raises:
         ValueError: the game has no results.
@@ -71,7 +73,8 @@ def best(game: str) -> Best:
     def compared(variant: str) -> tuple[str, str, dict[str, Any]]:
         scores = results[variant]["scores"]
         goal = make_results.goal_of(env, about, scores)
-        scenario = goal["scenario"] if goal else next(iter(scores))
+        together = "all trained" if env.interaction == "cooperative" and "all trained" in scores else next(iter(scores))
+        scenario = goal["scenario"] if goal else together
         measure = goal["measure"] if goal else next(iter(scores[scenario]))
         return scenario, measure, scores[scenario][measure]
 
