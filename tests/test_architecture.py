@@ -27,7 +27,7 @@ ADAPTED = {
 }
 MAY = {
     "gpuzoo.core": {"gpuzoo.core"},
-    "gpuzoo.render": set(),
+    "gpuzoo.render": {"gpuzoo.render"},
     "gpuzoo.physics": {"gpuzoo.physics"},
     "gpuzoo.envs": {
         "gpuzoo.core.assets",
@@ -93,7 +93,7 @@ ONLY = {
     "torchrl": {"gpuzoo.wrappers.torchrl", "gpuzoo.wrappers.benchmarl"},
     "tensordict": {"gpuzoo.wrappers.torchrl"},
     "benchmarl": {"gpuzoo.wrappers.benchmarl"},
-    "pygame": {"gpuzoo.render"},
+    "pygame": {"gpuzoo.render.window"},
     "PIL": {"gpuzoo.notebook", "gpuzoo.render"},
 }
 #: the same for the trainers

@@ -18,7 +18,8 @@ from gpuzoo.interfaces.arrays import ActionSlot
 from gpuzoo.interfaces.global_state import global_state, global_state_space
 from gpuzoo.interfaces.interface import Interface
 from gpuzoo.interfaces.spaces import agent_observation_space
-from gpuzoo.render import Canvas, Window, need_display, picture_size
+from gpuzoo.render import Canvas, Window, picture_size
+from gpuzoo.render.window import need_display
 
 Output = Literal["numpy", "torch", "cupy"]
 #: what a step returns, with its infos

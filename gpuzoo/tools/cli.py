@@ -708,7 +708,7 @@ def _play_oneself(
     from gpuzoo import registry
     from gpuzoo.baselines.train.command import PRETRAINED
     from gpuzoo.core.backend import make_backend
-    from gpuzoo.render import need_display
+    from gpuzoo.render.window import need_display
     from gpuzoo.tools import controls, human
     from gpuzoo.tools.live import RANDOM, TRAINED, Live, has_trained
 
