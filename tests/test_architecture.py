@@ -33,6 +33,9 @@ MAY = {
         "gpuzoo.core.assets",
         "gpuzoo.core.definition",
         "gpuzoo.core.dialect",  # rules of one game within those of another
+        "gpuzoo.core.layout",
+        "gpuzoo.core.suggestions",
+        "gpuzoo.core.values",
         "gpuzoo.envs",
         "gpuzoo.physics",
         "gpuzoo.render",

@@ -21,25 +21,15 @@ import numpy as np
 from gymnasium import spaces
 
 from gpuzoo.core import packed
-from gpuzoo.core.definition import (
-    C_TYPES,
-    Config,
-    EnvDef,
-    Field,
-    Layout,
-    PerEnv,
-    Shapes,
-    choices,
-    config_types,
-    flat_size,
-    resolve_constants,
-    resolve_fields,
-)
+from gpuzoo.core.configuration import PerEnv
+from gpuzoo.core.definition import C_TYPES, Config, EnvDef, Field
 from gpuzoo.core.dialect import ENTRIES, check_rules, counts, inline_includes
 from gpuzoo.core.form import Form, choose
+from gpuzoo.core.layout import Layout, Shapes, choices, flat_size, resolve_constants, resolve_fields
 from gpuzoo.core.parameters import layout_of_all
 from gpuzoo.core.tokens import DialectError, Piece
 from gpuzoo.core.uniform import Uniform
+from gpuzoo.core.values import config_types
 from gpuzoo.core.windows import in_windows
 
 DEVICE = Path(__file__).parent / "device"

@@ -17,13 +17,17 @@ from gymnasium.vector import AutoresetMode
 
 from gpuzoo.core.backend import Backend, Device, Kernels, make_backend
 from gpuzoo.core.codegen import ENGINE_ARRAYS
-from gpuzoo.core.definition import EnvDef, Layout, Shapes, check_class, config_types, split_config, unknown
+from gpuzoo.core.configuration import split_config
+from gpuzoo.core.definition import EnvDef, check_class
 from gpuzoo.core.faults import WORDS, CheckedKernels
 from gpuzoo.core.host import to_host
+from gpuzoo.core.layout import Layout, Shapes
 from gpuzoo.core.parameters import Change, changed_parameters
 from gpuzoo.core.programs import own_layout, program
 from gpuzoo.core.recording import Recording
+from gpuzoo.core.suggestions import unknown
 from gpuzoo.core.uniform import Uniform
+from gpuzoo.core.values import config_types
 
 Mode = Literal["next_step", "same_step", "disabled"]
 _MODES: Final = (AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP, AutoresetMode.DISABLED)

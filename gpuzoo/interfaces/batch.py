@@ -12,8 +12,10 @@ from gymnasium.vector import AutoresetMode
 
 from gpuzoo import registry, tensors
 from gpuzoo.core.backend import Device
-from gpuzoo.core.definition import EnvDef, flat_size, unknown
+from gpuzoo.core.definition import EnvDef
+from gpuzoo.core.layout import flat_size
 from gpuzoo.core.simulator import Simulator, parse_autoreset_mode
+from gpuzoo.core.suggestions import unknown
 from gpuzoo.interfaces.arrays import ActionSlot
 from gpuzoo.interfaces.global_state import global_state, global_state_space
 from gpuzoo.interfaces.interface import Interface

@@ -19,9 +19,12 @@ from gymnasium.vector.utils import batch_space
 
 from gpuzoo import registry, tensors
 from gpuzoo.core.backend import Device
-from gpuzoo.core.definition import EnvDef, Layout, flat_size, layout, split_config, unknown
+from gpuzoo.core.configuration import split_config
+from gpuzoo.core.definition import EnvDef
 from gpuzoo.core.host import to_host
+from gpuzoo.core.layout import Layout, flat_size, layout
 from gpuzoo.core.simulator import Simulator, host_seed
+from gpuzoo.core.suggestions import unknown
 from gpuzoo.interfaces.arrays import ActionSlot, Recycler, Rows
 from gpuzoo.interfaces.attributes import BatchAttributes
 from gpuzoo.interfaces.batch import (

@@ -16,8 +16,10 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from gpuzoo.core.definition import EnvDef, Field, check_ranges, param, unknown
+from gpuzoo.core.definition import EnvDef, Field, param
 from gpuzoo.core.dialect import inline_includes
+from gpuzoo.core.suggestions import unknown
+from gpuzoo.core.values import check_ranges
 from gpuzoo.envs.mujoco.ant import Ant, AntConfig
 from gpuzoo.envs.mujoco.half_cheetah import HalfCheetah, HalfCheetahConfig
 from gpuzoo.envs.mujoco.hopper import Hopper, HopperConfig

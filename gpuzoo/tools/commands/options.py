@@ -21,8 +21,9 @@ def parse_config(env: EnvDef, pairs: list[str]) -> dict[str, Any]:
     Raises:
         ValueError, TypeError: a faulty word, an unknown parameter, or a value of the wrong type.
     """
-    from gpuzoo.core.definition import config_types, unknown
+    from gpuzoo.core.suggestions import unknown
     from gpuzoo.core.uniform import Uniform
+    from gpuzoo.core.values import config_types
 
     kinds = {**config_types(env.Config), "max_episode_steps": int}
     words = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}

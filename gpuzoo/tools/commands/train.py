@@ -46,7 +46,7 @@ def train(
     algorithm: Annotated[str, typer.Option(metavar="NAME", help="What to train with; --help names all.")] = "ppo",
 ) -> None:
     """Train agents: gpuzoo train ID, with the options that gpuzoo train ID --help shows."""
-    from gpuzoo.core.definition import unknown
+    from gpuzoo.core.suggestions import unknown
 
     known, words = algorithms(), context.args
     if algorithm not in known:
