@@ -16,10 +16,10 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 
 from gpuzoo.core.backend import Backend, Device, Kernels, make_backend
-from gpuzoo.core.codegen import ENGINE_ARRAYS
 from gpuzoo.core.configuration import split_config
 from gpuzoo.core.definition import EnvDef, check_class
 from gpuzoo.core.faults import WORDS, CheckedKernels
+from gpuzoo.core.generated.store import ENGINE_ARRAYS
 from gpuzoo.core.host import to_host
 from gpuzoo.core.layout import Layout, Shapes
 from gpuzoo.core.parameters import Change, changed_parameters
