@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from gpuzoo.core.assets import Asset
 from gpuzoo.core.definition import Config, Entities, EnvDef, Field, param
-from gpuzoo.core.simulator import Simulator, Snapshot
+from gpuzoo.core.simulator import Simulator
+from gpuzoo.core.snapshot import Snapshot
 from gpuzoo.core.uniform import Uniform
 from gpuzoo.interfaces.aec import aec_env
 from gpuzoo.interfaces.batch import BatchEnv

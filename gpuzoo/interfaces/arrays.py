@@ -11,7 +11,8 @@ from gymnasium import spaces
 
 from gpuzoo.core.host import to_host
 from gpuzoo.core.layout import flat_size
-from gpuzoo.core.simulator import Outputs, Simulator
+from gpuzoo.core.memory import Outputs
+from gpuzoo.core.simulator import Simulator
 from gpuzoo.tensors import as_tensor
 
 Rows = tuple[Any, ...]

@@ -11,10 +11,11 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 
 from gpuzoo import registry, tensors
+from gpuzoo.core.arguments import parse_autoreset_mode
 from gpuzoo.core.backend import Device
 from gpuzoo.core.definition import EnvDef
 from gpuzoo.core.layout import flat_size
-from gpuzoo.core.simulator import Simulator, parse_autoreset_mode
+from gpuzoo.core.simulator import Simulator
 from gpuzoo.core.suggestions import unknown
 from gpuzoo.interfaces.arrays import ActionSlot
 from gpuzoo.interfaces.global_state import global_state, global_state_space

@@ -18,12 +18,13 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
 from gpuzoo import registry, tensors
+from gpuzoo.core.arguments import host_seed
 from gpuzoo.core.backend import Device
 from gpuzoo.core.configuration import split_config
 from gpuzoo.core.definition import EnvDef
 from gpuzoo.core.host import to_host
 from gpuzoo.core.layout import Layout, flat_size, layout
-from gpuzoo.core.simulator import Simulator, host_seed
+from gpuzoo.core.simulator import Simulator
 from gpuzoo.core.suggestions import unknown
 from gpuzoo.interfaces.arrays import ActionSlot, Recycler, Rows
 from gpuzoo.interfaces.attributes import BatchAttributes
