@@ -63,10 +63,13 @@ MAY = {
     "gpuzoo.interfaces.single": ADAPTED | {"gpuzoo.interfaces.batch", "gpuzoo.render"},
     "gpuzoo.interfaces.opponents": ADAPTED,
     "gpuzoo.interfaces.vector": ADAPTED
-    | {f"gpuzoo.interfaces.{name}" for name in ("attributes", "batch", "opponents", "signatures")},
+    | {f"gpuzoo.interfaces.{name}" for name in ("attributes", "batch", "opponents", "rows", "signatures")},
     "gpuzoo.interfaces.dm": {"gpuzoo.core"},
+    "gpuzoo.interfaces.make_pool": {"gpuzoo.core", "gpuzoo.interfaces.dm", "gpuzoo.interfaces.pool"},
+    "gpuzoo.interfaces.pool_arguments": {"gpuzoo.core"},
+    "gpuzoo.interfaces.rows": {"gpuzoo.core"},
     "gpuzoo.interfaces.pool": ADAPTED
-    | {f"gpuzoo.interfaces.{name}" for name in ("attributes", "batch", "dm")}
+    | {f"gpuzoo.interfaces.{name}" for name in ("attributes", "batch", "pool_arguments")}
     | {"gpuzoo.jax"},
     "gpuzoo.interfaces.parallel": ADAPTED
     | {"gpuzoo.interfaces.batch", "gpuzoo.interfaces.signatures", "gpuzoo.render"},
