@@ -24,7 +24,8 @@ import torch.nn.functional as F  # noqa: N812
 from torch import Tensor
 
 import gpuzoo
-from gpuzoo.core.simulator import Simulator, Snapshot
+from gpuzoo.core.simulator import Simulator
+from gpuzoo.core.snapshot import Snapshot
 from gpuzoo.search import Evaluate, Result, Search, Settings
 from gpuzoo.tensors import as_tensor
 

@@ -14,7 +14,8 @@ from gymnasium import spaces
 from markdown_text import raw
 
 import gpuzoo
-from gpuzoo.core.definition import EnvDef, Layout, layout
+from gpuzoo.core.definition import EnvDef
+from gpuzoo.core.layout import Layout, layout
 from gpuzoo.core.names import links
 from gpuzoo.tools.listing import agents_text
 

@@ -23,9 +23,11 @@ from gymnasium import spaces
 from markdown_text import by_group, number, table, write
 
 import gpuzoo
-from gpuzoo.core.definition import EnvDef, config_types, layout, resolve_fields
+from gpuzoo.core.definition import EnvDef
 from gpuzoo.core.dialect import inline_includes
+from gpuzoo.core.layout import layout, resolve_fields
 from gpuzoo.core.names import Part, action_parts, links, observation_parts
+from gpuzoo.core.values import config_types
 
 ROOT = Path(__file__).parents[1]
 GOLDEN = ROOT / "tests" / "golden"

@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 from gpuzoo.core.assets import Asset
 from gpuzoo.core.definition import Config, Entities, EnvDef, Field, param
-from gpuzoo.core.simulator import Simulator, Snapshot
+from gpuzoo.core.simulator import Simulator
+from gpuzoo.core.snapshot import Snapshot
 from gpuzoo.core.uniform import Uniform
 from gpuzoo.interfaces.aec import aec_env
 from gpuzoo.interfaces.batch import BatchEnv
+from gpuzoo.interfaces.make_pool import make_pool
 from gpuzoo.interfaces.parallel import parallel_env
-from gpuzoo.interfaces.pool import EnvPool, make_pool
+from gpuzoo.interfaces.pool import EnvPool
 from gpuzoo.interfaces.signatures import arguments_of
 from gpuzoo.interfaces.single import SingleEnv
 from gpuzoo.interfaces.vector import VectorEnv, make_vec

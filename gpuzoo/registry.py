@@ -15,7 +15,8 @@ from pathlib import Path
 import gymnasium
 
 from gpuzoo.core.declarations import Facts, games_of, read
-from gpuzoo.core.definition import EnvDef, check_class, configured
+from gpuzoo.core.definition import EnvDef, check_class
+from gpuzoo.core.variants import configured
 
 #: id -> the game, or the name of the module that declares it
 _REGISTRY: dict[str, type[EnvDef] | str] = {}

@@ -17,7 +17,8 @@ from gpuzoo import registry
 from gpuzoo.core.definition import EnvDef
 from gpuzoo.core.files import replacing
 from gpuzoo.core.recording import Recording, Segment
-from gpuzoo.core.simulator import Simulator, Snapshot
+from gpuzoo.core.simulator import Simulator
+from gpuzoo.core.snapshot import Snapshot
 from gpuzoo.core.uniform import Uniform
 from gpuzoo.interfaces.batch import draw
 from gpuzoo.render import save_animation

@@ -18,7 +18,7 @@ from bench_games import Pair, compare, number
 
 import gpuzoo
 from gpuzoo.core.backend import make_backend
-from gpuzoo.core.definition import layout
+from gpuzoo.core.layout import layout
 from gpuzoo.tools import provenance
 
 GAME = "MAgentBattle-v0"

@@ -28,7 +28,7 @@ from gpuzoo import Simulator
 from gpuzoo.core import moves, nvrtc
 from gpuzoo.core.backend import Backend, make_backend
 from gpuzoo.core.codegen import program
-from gpuzoo.core.definition import Shapes
+from gpuzoo.core.layout import Shapes
 from gpuzoo.testing.tools import assert_same, read
 from gpuzoo.tools import bench, provenance, roofline
 from gpuzoo.tools.clocks import REPEATS, Clock, take_turns

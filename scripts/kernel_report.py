@@ -38,7 +38,7 @@ from ptx.trace import TraceBackend, requests  # noqa: E402
 from gpuzoo.core import nvrtc, occupancy  # noqa: E402
 from gpuzoo.core.codegen import Program  # noqa: E402
 from gpuzoo.core.compiled import without_folders  # noqa: E402
-from gpuzoo.core.definition import split_config  # noqa: E402
+from gpuzoo.core.configuration import split_config  # noqa: E402
 from gpuzoo.core.files import replacing  # noqa: E402
 from gpuzoo.core.programs import program  # noqa: E402
 from gpuzoo.core.simulator import Simulator  # noqa: E402

@@ -48,7 +48,7 @@ from toys.orchard import Orchard
 import gpuzoo
 from gpuzoo import EnvDef
 from gpuzoo.core.declarations import games_of
-from gpuzoo.core.definition import layout
+from gpuzoo.core.layout import layout
 
 os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
 # A shell starts what it puts into the background without Ctrl-C, which some tests are about.

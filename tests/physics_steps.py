@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpuzoo.core.backend_cpu import compile_host
-from gpuzoo.core.codegen import DEVICE
+from gpuzoo.core.headers import DEVICE
 from gpuzoo.physics.generate import generate
 from gpuzoo.physics.model import Model
 

@@ -27,12 +27,15 @@ ADAPTED = {
 }
 MAY = {
     "gpuzoo.core": {"gpuzoo.core"},
-    "gpuzoo.render": set(),
+    "gpuzoo.render": {"gpuzoo.render"},
     "gpuzoo.physics": {"gpuzoo.physics"},
     "gpuzoo.envs": {
         "gpuzoo.core.assets",
         "gpuzoo.core.definition",
         "gpuzoo.core.dialect",  # rules of one game within those of another
+        "gpuzoo.core.layout",
+        "gpuzoo.core.suggestions",
+        "gpuzoo.core.values",
         "gpuzoo.envs",
         "gpuzoo.physics",
         "gpuzoo.render",
@@ -60,10 +63,13 @@ MAY = {
     "gpuzoo.interfaces.single": ADAPTED | {"gpuzoo.interfaces.batch", "gpuzoo.render"},
     "gpuzoo.interfaces.opponents": ADAPTED,
     "gpuzoo.interfaces.vector": ADAPTED
-    | {f"gpuzoo.interfaces.{name}" for name in ("attributes", "batch", "opponents", "signatures")},
+    | {f"gpuzoo.interfaces.{name}" for name in ("attributes", "batch", "opponents", "rows", "signatures")},
     "gpuzoo.interfaces.dm": {"gpuzoo.core"},
+    "gpuzoo.interfaces.make_pool": {"gpuzoo.core", "gpuzoo.interfaces.dm", "gpuzoo.interfaces.pool"},
+    "gpuzoo.interfaces.pool_arguments": {"gpuzoo.core"},
+    "gpuzoo.interfaces.rows": {"gpuzoo.core"},
     "gpuzoo.interfaces.pool": ADAPTED
-    | {f"gpuzoo.interfaces.{name}" for name in ("attributes", "batch", "dm")}
+    | {f"gpuzoo.interfaces.{name}" for name in ("attributes", "batch", "pool_arguments")}
     | {"gpuzoo.jax"},
     "gpuzoo.interfaces.parallel": ADAPTED
     | {"gpuzoo.interfaces.batch", "gpuzoo.interfaces.signatures", "gpuzoo.render"},
@@ -93,7 +99,7 @@ ONLY = {
     "torchrl": {"gpuzoo.wrappers.torchrl", "gpuzoo.wrappers.benchmarl"},
     "tensordict": {"gpuzoo.wrappers.torchrl"},
     "benchmarl": {"gpuzoo.wrappers.benchmarl"},
-    "pygame": {"gpuzoo.render"},
+    "pygame": {"gpuzoo.render.window"},
     "PIL": {"gpuzoo.notebook", "gpuzoo.render"},
 }
 #: the same for the trainers
@@ -104,7 +110,7 @@ TRAINERS_ONLY = {
     "wandb": {"baselines.report.log"},
 }
 #: the modules that may import the trainers, whose policies play
-USERS_OF_TRAINERS = ("gpuzoo.tools.cli", "gpuzoo.tools.live")
+USERS_OF_TRAINERS = ("gpuzoo.tools.commands.play", "gpuzoo.tools.commands.train", "gpuzoo.tools.live")
 TOOLS = ("gpuzoo.tools", "gpuzoo.testing", "gpuzoo.__main__")
 
 

@@ -22,6 +22,9 @@ import gpuzoo
 from gpuzoo import registry
 from gpuzoo.core.codegen import program
 from gpuzoo.tools import bench, cli, doctor, listing, roofline
+from gpuzoo.tools.commands.bench import short
+from gpuzoo.tools.commands.options import parse_config
+from gpuzoo.tools.commands.train import algorithms, config_as_json
 
 ROOT = Path(gpuzoo.__file__).parents[1]
 
@@ -298,7 +301,7 @@ def test_the_list_is_remembered_until_a_declaration_changes(tmp_path, monkeypatc
     [(0.5, "0.50"), (123, "123"), (999.6, "1.00 k"), (12_340, "12.3 k"), (999_600, "1.00 M"), (1.5e9, "1.50 G")],
 )
 def test_short(number, text):
-    assert cli.short(number) == text
+    assert short(number) == text
 
 
 # ---- record ----
@@ -402,16 +405,14 @@ def test_record_refuses(words, message, tmp_path, monkeypatch):
 
 def test_parse_config_knows_the_kinds():
     tag = registry.get("TagGridWorld-v0")
-    assert cli.parse_config(
-        tag, ["num_taggers=3", "use_full_observation=False", "start=random", "wall_hit_penalty=1"]
-    ) == {
+    assert parse_config(tag, ["num_taggers=3", "use_full_observation=False", "start=random", "wall_hit_penalty=1"]) == {
         "num_taggers": 3,
         "use_full_observation": False,
         "start": "random",
         "wall_hit_penalty": 1.0,
     }
     with pytest.raises(ValueError, match="use_full_observation must be of type bool"):
-        cli.parse_config(tag, ["use_full_observation=maybe"])
+        parse_config(tag, ["use_full_observation=maybe"])
 
 
 # ---- train ----
@@ -475,7 +476,7 @@ def test_train_refuses_another_algorithm():
 
 def test_train_knows_every_algorithm():
     files = {path.stem for path in (ROOT / "baselines" / "simple").glob("*.py")} - {"__init__"}
-    known = cli.algorithms()
+    known = algorithms()
     assert {"ppo": "ppo", "a2c": "a2c", "dqn": "simple.dqn", "simple.ppo": "simple.ppo"}.items() <= known.items()
     assert files == {name.removeprefix("simple.") for name in known.values()} - {"a2c"}
     told = " ".join(run("train", "--help").stdout.split())
@@ -501,10 +502,10 @@ def test_train_runs_an_algorithm_of_one_file():
 
 def test_parameters_of_the_game_become_json_for_an_algorithm_of_one_file():
     words = ["CartPole-v1", "--config.length", "0.7", "--seed", "2", "--config.gravity=5:15", "--config.group=a"]
-    *rest, flag, config = cli.config_as_json(words)
+    *rest, flag, config = config_as_json(words)
     assert [*rest, flag] == ["CartPole-v1", "--seed", "2", "--config"]
     assert json.loads(config) == {"length": 0.7, "gravity": "5:15", "group": "a"}
-    assert cli.config_as_json(["--config", "{}"]) == ["--config", "{}"]
+    assert config_as_json(["--config", "{}"]) == ["--config", "{}"]
 
 
 @pytest.mark.parametrize(
@@ -542,7 +543,7 @@ def test_documented_commands_can_run(algorithm, words, monkeypatch):
 
     if "--algorithm" in words:
         place = words.index("--algorithm")
-        algorithm, words = cli.algorithms()[words[place + 1]], words[:place] + words[place + 2 :]
+        algorithm, words = algorithms()[words[place + 1]], words[:place] + words[place + 2 :]
     module = importlib.import_module(f"baselines.{algorithm}")
     if algorithm.startswith("simple."):
         monkeypatch.setattr(sys, "argv", ["train", *words])

@@ -18,7 +18,8 @@ import gpuzoo
 from gpuzoo import registry
 from gpuzoo.core import declarations
 from gpuzoo.core.declarations import Facts, games_of, read
-from gpuzoo.core.definition import check_class, layout
+from gpuzoo.core.definition import check_class
+from gpuzoo.core.layout import layout
 
 ENVS = Path(gpuzoo.__file__).parent / "envs"
 HEAD = "from gpuzoo.core.definition import Config, EnvDef\n"

@@ -15,8 +15,9 @@ from toys.glide import Glide
 from gpuzoo import Simulator
 from gpuzoo.core import nvrtc
 from gpuzoo.core.backend_cpu import compile_host
-from gpuzoo.core.codegen import DEVICE, program
+from gpuzoo.core.codegen import program
 from gpuzoo.core.dialect import FORBIDDEN, DialectError, check_rules, inline_includes
+from gpuzoo.core.headers import DEVICE
 from gpuzoo.testing.tools import assert_same, read
 
 HEAD = """GZ void reset(Env e) {

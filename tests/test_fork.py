@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from gpuzoo.core.backend_cpu import compile_host
-from gpuzoo.core.codegen import DEVICE
+from gpuzoo.core.headers import DEVICE
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 

@@ -13,7 +13,8 @@ from typer.testing import CliRunner
 
 from gpuzoo import Simulator, registry
 from gpuzoo.core import nvrtc
-from gpuzoo.core.codegen import DEVICE, program
+from gpuzoo.core.codegen import program
+from gpuzoo.core.headers import DEVICE
 from gpuzoo.tools import cli
 from gpuzoo.tools.doctor_game import Loop, examine, read_opt_info
 

@@ -25,7 +25,7 @@ def key(code: int, kind: int = pygame.KEYDOWN) -> Any:
 
 def typed(monkeypatch: pytest.MonkeyPatch, typist: Typist) -> None:
     """Lets events come before the k-th picture."""
-    monkeypatch.setattr("gpuzoo.render.os.environ", {**os.environ, "SDL_VIDEODRIVER": "dummy"})
+    monkeypatch.setattr("gpuzoo.render.window.os.environ", {**os.environ, "SDL_VIDEODRIVER": "dummy"})
     count = 0
 
     class Typed(Window):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gpuzoo import Simulator
-from gpuzoo.core.definition import split_config
+from gpuzoo.core.configuration import split_config
 from gpuzoo.envs.jaxnav.jaxnav import JaxNav
 from gpuzoo.testing.spaces import check_parameters
 from gpuzoo.testing.tools import assert_same, pick, read

@@ -17,7 +17,7 @@ from test_compile import nvrtc_missing
 import gpuzoo
 from gpuzoo.core import nvrtc, occupancy
 from gpuzoo.core.backend import KERNELS
-from gpuzoo.core.definition import split_config
+from gpuzoo.core.configuration import split_config
 from gpuzoo.core.programs import program
 from gpuzoo.tools import bench
 

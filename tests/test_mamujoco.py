@@ -7,8 +7,8 @@ import pytest
 
 import gpuzoo
 from gpuzoo import EnvDef, Simulator
-from gpuzoo.core.definition import layout
-from gpuzoo.envs.mujoco.mamujoco import Factored
+from gpuzoo.core.layout import layout
+from gpuzoo.envs.mujoco.factored import Factored
 
 GAMES = [gpuzoo.get(id) for id in gpuzoo.ids() if isinstance(gpuzoo.get(id), Factored)]
 

@@ -8,7 +8,8 @@ import re
 import pytest
 
 import gpuzoo
-from gpuzoo.core.definition import Config, EnvDef, split_config
+from gpuzoo.core.configuration import split_config
+from gpuzoo.core.definition import Config, EnvDef
 from gpuzoo.core.names import action_parts, links, observation_parts
 from gpuzoo.envs.coin_game.coin_game import CoinGame
 from gpuzoo.envs.mujoco.hopper import Hopper

@@ -19,9 +19,10 @@ import gpuzoo
 from gpuzoo import Simulator, make_pool
 from gpuzoo.core import nvrtc
 from gpuzoo.core.backend_cpu import CpuBackend, _CpuKernels, compile_host
-from gpuzoo.core.codegen import DEVICE, program
+from gpuzoo.core.codegen import program
 from gpuzoo.core.definition import Field
 from gpuzoo.core.dialect import DialectError, inline_includes
+from gpuzoo.core.headers import DEVICE
 from gpuzoo.testing import check_env
 from gpuzoo.testing.tools import assert_same, read
 from gpuzoo.tools.doctor_game import examine

@@ -15,8 +15,11 @@ from toys.herd import Herd
 
 import gpuzoo
 from gpuzoo import Simulator
-from gpuzoo.core.definition import Config, check_relations, config_types, layout, param, split_config
+from gpuzoo.core.configuration import check_relations, split_config
+from gpuzoo.core.definition import Config, param
+from gpuzoo.core.layout import layout
 from gpuzoo.core.parameters import changed_parameters, layout_of_all
+from gpuzoo.core.values import config_types
 from gpuzoo.interfaces.batch import draw
 from gpuzoo.testing.tools import assert_same, read
 

@@ -24,7 +24,7 @@ import gpuzoo
 from gpuzoo import EnvPool, Simulator, make_pool
 from gpuzoo.core import pool as core
 from gpuzoo.core.backend_cpu import compile_host
-from gpuzoo.core.codegen import DEVICE
+from gpuzoo.core.headers import DEVICE
 from gpuzoo.testing.tools import assert_same, leaves_of
 
 pytestmark = pytest.mark.one_of_a_kind

@@ -13,8 +13,9 @@ from toys.nim import Nim
 
 import gpuzoo
 from gpuzoo import registry, testing
-from gpuzoo.core.definition import config_types, resolve_fields
-from gpuzoo.core.definition import layout as layout_of
+from gpuzoo.core.layout import layout as layout_of
+from gpuzoo.core.layout import resolve_fields
+from gpuzoo.core.values import config_types
 
 ENVS = Path(gpuzoo.__file__).parent / "envs"
 TESTS = Path(__file__).parent

@@ -20,7 +20,7 @@ from toys.herd import Herd
 import gpuzoo
 from gpuzoo import Simulator
 from gpuzoo.core.backend_cpu import compile_host
-from gpuzoo.core.codegen import DEVICE
+from gpuzoo.core.headers import DEVICE
 
 ADDRESS = (
     "-O0", "-g1", "-fno-omit-frame-pointer", "-fsanitize=address,undefined,float-cast-overflow",

@@ -17,7 +17,7 @@ import gpuzoo
 from gpuzoo import Simulator, SingleEnv
 from gpuzoo.core import codegen
 from gpuzoo.core.backend_cpu import LINE, CpuBackend
-from gpuzoo.core.definition import Shapes
+from gpuzoo.core.layout import Shapes
 from gpuzoo.interfaces import single
 
 ID = "gpuzoo/CartPole-v1"

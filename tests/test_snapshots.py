@@ -12,7 +12,7 @@ from toys.herd import Herd
 from toys.nim import Nim
 
 from gpuzoo import Simulator
-from gpuzoo.core.simulator import Snapshot
+from gpuzoo.core.snapshot import Snapshot
 from gpuzoo.testing.tools import assert_same, pick, read
 
 

@@ -21,7 +21,7 @@ from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
 from gpuzoo import registry
-from gpuzoo.core.definition import layout
+from gpuzoo.core.layout import layout
 from gpuzoo.tools import cli, controls, live
 from gpuzoo.tools.viewer.server import Viewer, own_host
 

@@ -9,7 +9,8 @@ import numpy as np
 import torch
 
 import gpuzoo
-from gpuzoo.core.simulator import Simulator, Snapshot
+from gpuzoo.core.simulator import Simulator
+from gpuzoo.core.snapshot import Snapshot
 
 from ..report.searchers import Player, Score
 from .position import Engine, Position

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from gpuzoo.core.backend_cpu import UNIT_SPINS, compile_host
-from gpuzoo.core.codegen import DEVICE
+from gpuzoo.core.headers import DEVICE
 
 from .units import Call, Words, entry
 

@@ -6,7 +6,8 @@ import ctypes
 from typing import Any
 
 from gpuzoo.core.backend_cpu import CpuBackend
-from gpuzoo.core.simulator import Outputs, Simulator
+from gpuzoo.core.memory import Outputs
+from gpuzoo.core.simulator import Simulator
 
 from .native import unit
 from .units import Call, Words, entry, words_of

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from gpuzoo.core.definition import flat_size
+from gpuzoo.core.layout import flat_size
 
 from .native import KINDS, Rows, acting, clear, copy, features
 from .networks import FusedPolicy

@@ -10,7 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from gpuzoo.core.definition import EnvDef, unknown
+from gpuzoo.core.definition import EnvDef
+from gpuzoo.core.suggestions import unknown
 from gpuzoo.interfaces.batch import BatchEnv
 from gpuzoo.tensors import as_tensor
 

@@ -137,7 +137,7 @@ def column(rows: Rows, name: str) -> NDArray[np.float64]:
 
 def facts_of(trainer: Any) -> Facts:
     """The attributes of a trainer that `Health` reads."""
-    from gpuzoo.core.definition import choices
+    from gpuzoo.core.layout import choices
 
     sim, args, learners = trainer.simulator, trainer.args, trainer.learners
     groups = {name: tuple(learner.player.groups) for name, learner in learners.items()}

@@ -10,7 +10,10 @@ import numpy as np
 import torch
 
 from gpuzoo import registry
-from gpuzoo.core.definition import EnvDef, Layout, layout, split_config, unknown
+from gpuzoo.core.configuration import split_config
+from gpuzoo.core.definition import EnvDef
+from gpuzoo.core.layout import Layout, layout
+from gpuzoo.core.suggestions import unknown
 
 from ..train import loading
 from ..train.command import checkpoint_of

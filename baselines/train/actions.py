@@ -10,7 +10,7 @@ from gymnasium import spaces
 from torch import Tensor
 from torch.nn import functional
 
-from gpuzoo.core.definition import choices, flat_size
+from gpuzoo.core.layout import choices, flat_size
 
 IMPOSSIBLE = -1e8  # the logit of a choice that must not be taken
 

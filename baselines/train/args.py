@@ -7,7 +7,10 @@ import math
 from typing import Any, ClassVar
 
 from gpuzoo import registry
-from gpuzoo.core.definition import EnvDef, Layout, choices, layout, split_config, unknown
+from gpuzoo.core.configuration import split_config
+from gpuzoo.core.definition import EnvDef
+from gpuzoo.core.layout import Layout, choices, layout
+from gpuzoo.core.suggestions import unknown
 
 from . import config_files, distributed
 from .encoders import CNN_COST, ENCODERS, feature_shape, set_refusal

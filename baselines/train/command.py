@@ -13,8 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from gpuzoo import registry
-from gpuzoo.core.definition import EnvDef, config_types, unknown
+from gpuzoo.core.definition import EnvDef
+from gpuzoo.core.suggestions import unknown
 from gpuzoo.core.uniform import Uniform
+from gpuzoo.core.values import config_types
 
 from .args import Args
 

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from gpuzoo import registry
-from gpuzoo.core.definition import EnvDef, unknown
+from gpuzoo.core.definition import EnvDef
+from gpuzoo.core.suggestions import unknown
 
 CONFIGS = Path(__file__).parents[1] / "configs"
 #: Keys that `scripts/make_results.py` and the documentation read. A copy of one of these files may keep them.

@@ -11,7 +11,8 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from gpuzoo.core.definition import Entities, choices
+from gpuzoo.core.definition import Entities
+from gpuzoo.core.layout import choices
 
 ENCODERS = ("auto", "mlp", "cnn", "set")
 #: "auto" takes a CNN that needs at most so many times the multiply-adds of an MLP. A count does not depend on what else

@@ -9,7 +9,9 @@ from typing import Any
 from torch import Tensor
 
 from gpuzoo import registry
-from gpuzoo.core.definition import EnvDef, Layout, unknown
+from gpuzoo.core.definition import EnvDef
+from gpuzoo.core.layout import Layout
+from gpuzoo.core.suggestions import unknown
 
 from ..report import checkpoint
 from .command import checkpoint_of

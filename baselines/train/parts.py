@@ -8,7 +8,7 @@ from typing import Any
 
 from gymnasium import spaces
 
-from gpuzoo.core.definition import choices
+from gpuzoo.core.layout import choices
 
 
 def refusal(space: spaces.Space[Any], parts: Sequence[int]) -> str:

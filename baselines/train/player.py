@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from gpuzoo.core.definition import flat_size
+from gpuzoo.core.layout import flat_size
 
 from .networks import Policy
 from .places import Places

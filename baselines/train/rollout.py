@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from gpuzoo.core.definition import Layout, flat_size
+from gpuzoo.core.layout import Layout, flat_size
 from gpuzoo.core.simulator import Simulator
 from gpuzoo.tensors import as_tensor
 

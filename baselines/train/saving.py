@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from gpuzoo.core.simulator import Snapshot
+from gpuzoo.core.snapshot import Snapshot
 from gpuzoo.core.uniform import Uniform
 
 from ..report import checkpoint

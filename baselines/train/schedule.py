@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpuzoo import registry
-from gpuzoo.core.definition import config_types, unknown
+from gpuzoo.core.suggestions import unknown
 from gpuzoo.core.uniform import Uniform
+from gpuzoo.core.values import config_types
 
 if TYPE_CHECKING:
     from .trainer import Trainer

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gpuzoo.core.definition import unknown
+from gpuzoo.core.suggestions import unknown
 
 
 def parse_sweep(args: Any) -> dict[str, list[float]]:

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from gpuzoo import registry
-from gpuzoo.core.definition import Layout
+from gpuzoo.core.layout import Layout
 from gpuzoo.core.simulator import Simulator
 
 from . import distributed, saving, schedule

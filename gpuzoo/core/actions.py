@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from gpuzoo.core.definition import Layout, choices
+from gpuzoo.core.layout import Layout, choices
 
 
 def illegal_action(layout: Layout, actions: np.ndarray[Any, Any]) -> str:

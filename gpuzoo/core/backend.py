@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from gpuzoo.core.codegen import Program
-from gpuzoo.core.definition import Shapes
+from gpuzoo.core.layout import Shapes
 
 KERNELS = ("reset", "step", "rollout", "act", "state")
 

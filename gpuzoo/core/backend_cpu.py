@@ -23,7 +23,7 @@ import numpy as np
 from gpuzoo.core.backend import KERNELS, Event, Kernels, Launch, Stream, Unit
 from gpuzoo.core.codegen import Program
 from gpuzoo.core.compiled import compiled
-from gpuzoo.core.definition import Shapes
+from gpuzoo.core.layout import Shapes
 
 FLAGS = (
     "-std=c++17 -O3 -march=native -ffp-contract=off -fno-math-errno -fno-trapping-math -fno-exceptions -fno-rtti "

@@ -19,7 +19,7 @@ import numpy as np
 from gpuzoo.core import nvrtc
 from gpuzoo.core.backend import KERNELS, Event, Kernels, Launch, Stream, Unit
 from gpuzoo.core.codegen import Program
-from gpuzoo.core.definition import Shapes
+from gpuzoo.core.layout import Shapes
 from gpuzoo.core.moves import IS_ZERO, OR, Moves
 from gpuzoo.core.pinned import Pinned
 

@@ -23,8 +23,9 @@ from types import ModuleType
 from typing import Any
 
 from gpuzoo.core.cache import cache_root
-from gpuzoo.core.definition import ID, VARIED, EnvDef
+from gpuzoo.core.definition import ID, EnvDef
 from gpuzoo.core.files import replacing
+from gpuzoo.core.variants import VARIED
 
 #: facts that a class statement gives as literals
 _LITERALS = ("id", "turn", "max_episode_steps", "reward_threshold", "reference", "aliases", "similar")
@@ -100,7 +101,8 @@ class _Texts:
         self.root, self.package = root, package
         self.stamps: dict[str, list[int]] = {}
         self._file = cache_root() / "registry" / f"{hashlib.sha256(str(root).encode()).hexdigest()[:20]}.json"
-        reader = [_stamp(os.stat(path)) for path in (__file__, Path(__file__).with_name("definition.py"))]
+        here = Path(__file__)
+        reader = [_stamp(os.stat(path)) for path in (here, *map(here.with_name, ("definition.py", "variants.py")))]
         self._head = [package, *reader]
         self._known: dict[str, Any] = {}
         self._changed = False

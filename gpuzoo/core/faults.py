@@ -17,7 +17,7 @@ import numpy as np
 
 from gpuzoo.core.backend import Backend, Kernels, Launch
 from gpuzoo.core.codegen import Program
-from gpuzoo.core.definition import choices, flat_size
+from gpuzoo.core.layout import choices, flat_size
 
 #: the struct `Fault` of checked.cuh, one for each lane
 FAULT = np.dtype(

@@ -9,8 +9,9 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 
-from gpuzoo.core.definition import EnvDef, Field, Layout
+from gpuzoo.core.definition import EnvDef, Field
 from gpuzoo.core.dialect import names
+from gpuzoo.core.layout import Layout
 from gpuzoo.core.tokens import Piece
 
 #: more agents' rewards than these do not fit into registers

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from gpuzoo.core.backend import Backend, Unit
-from gpuzoo.core.codegen import DEVICE
+from gpuzoo.core.headers import DEVICE
 
 COPY, IS_ZERO, OR = range(3)  #: the enum Way of moves.cuh
 _KINDS = {"f": 0, "i": 1, "u": 2, "b": 2}  #: its enum Kind

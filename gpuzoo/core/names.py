@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from gpuzoo.core.definition import Config, EnvDef, flat_size
+from gpuzoo.core.definition import Config, EnvDef
+from gpuzoo.core.layout import flat_size
 
 
 @dataclasses.dataclass(frozen=True)

@@ -9,7 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
 
-from gpuzoo.core.definition import EnvDef, Field, Layout, flat_size
+from gpuzoo.core.definition import EnvDef, Field
+from gpuzoo.core.layout import Layout, flat_size
 
 #: dtype of a field -> its type in rules, and that of one number in memory
 PACKS: Mapping[str, tuple[str, str]] = {

@@ -10,20 +10,13 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from gpuzoo.core.definition import (
-    Config,
-    EnvDef,
-    Layout,
-    PerEnv,
-    check_relations,
-    checked_value,
-    checked_values,
-    config_types,
-    layout,
-    unknown,
-)
+from gpuzoo.core.configuration import PerEnv, check_relations
+from gpuzoo.core.definition import Config, EnvDef
 from gpuzoo.core.host import to_host
+from gpuzoo.core.layout import Layout, layout
+from gpuzoo.core.suggestions import unknown
 from gpuzoo.core.uniform import Uniform, extremes
+from gpuzoo.core.values import checked_value, checked_values, config_types
 
 Values = Mapping[str, NDArray[np.float32]]
 

@@ -21,7 +21,7 @@ import numpy as np
 
 from gpuzoo.core.backend import Event
 from gpuzoo.core.backend_cpu import compile_host
-from gpuzoo.core.codegen import DEVICE
+from gpuzoo.core.headers import DEVICE
 from gpuzoo.core.simulator import Simulator
 
 _HEADERS: Final = ("base.cuh", "threads.cuh", "pool.cuh")

@@ -12,8 +12,10 @@ from gymnasium import spaces
 
 from gpuzoo.core import codegen
 from gpuzoo.core.codegen import Program
-from gpuzoo.core.definition import Config, EnvDef, Layout, PerEnv
+from gpuzoo.core.configuration import PerEnv
+from gpuzoo.core.definition import Config, EnvDef
 from gpuzoo.core.dialect import inline_includes
+from gpuzoo.core.layout import Layout
 
 T = TypeVar("T")
 S = TypeVar("S", bound=spaces.Space[Any])

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from gpuzoo.core.simulator import Simulator, Snapshot
+    from gpuzoo.core.simulator import Simulator
+    from gpuzoo.core.snapshot import Snapshot
 
 _CHUNK = 256  #: rows of actions that are kept on the device before they are brought to the host
 

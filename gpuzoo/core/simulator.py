@@ -15,18 +15,32 @@ from typing import Any, Final, Literal
 import numpy as np
 from gymnasium.vector import AutoresetMode
 
+from gpuzoo.core.arguments import (
+    MODES,
+    checked_mask,
+    different_envs,
+    env_numbers,
+    fitting,
+    host_seed,
+    parse_autoreset_mode,
+    seeds_of,
+)
 from gpuzoo.core.backend import Backend, Device, Kernels, make_backend
-from gpuzoo.core.codegen import ENGINE_ARRAYS
-from gpuzoo.core.definition import EnvDef, Layout, Shapes, check_class, config_types, split_config, unknown
-from gpuzoo.core.faults import WORDS, CheckedKernels
+from gpuzoo.core.configuration import split_config
+from gpuzoo.core.definition import EnvDef, check_class
+from gpuzoo.core.faults import CheckedKernels
+from gpuzoo.core.generated.store import ENGINE_ARRAYS
 from gpuzoo.core.host import to_host
+from gpuzoo.core.layout import Layout
+from gpuzoo.core.memory import FIELD, Freed, Outputs, batch_shapes
 from gpuzoo.core.parameters import Change, changed_parameters
 from gpuzoo.core.programs import own_layout, program
 from gpuzoo.core.recording import Recording
+from gpuzoo.core.snapshot import Snapshot
+from gpuzoo.core.suggestions import unknown
 from gpuzoo.core.uniform import Uniform
+from gpuzoo.core.values import config_types
 
-Mode = Literal["next_step", "same_step", "disabled"]
-_MODES: Final = (AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP, AutoresetMode.DISABLED)
 _NEXT_EPISODE, _NEW_SEED, _NO_RESET = range(3)  # the enum Reset of episode.cuh
 _NO_LIMIT: Final = 2**31 - 1
 #: what of the engine belongs to a game's state, as its author sees it
@@ -39,7 +53,6 @@ _WANTED: Final = frozenset({"state", "final_state"})
 _IN_AND_OUT: Final = ("observation", "final_observation", "action", "action_mask", "final_action_mask")
 #: what a step writes whatever was there before
 _TOLD: Final = frozenset({"observation", "reward", "terminated", "truncated", "final_return", "final_length"})
-_FIELD: Final = "field_"  #: what the pointers of fields begin with
 
 _generation = 0  #: forks between the first process and this one
 
@@ -51,76 +64,6 @@ def _forked() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forked)
-
-
-class _Freed(dict[str, Any]):
-    """The arrays of a closed batch: whoever wants one is told."""
-
-    def __init__(self, message: str) -> None:
-        super().__init__()
-        self._message = message
-
-    def __missing__(self, name: str) -> Any:
-        raise RuntimeError(self._message)
-
-
-def parse_autoreset_mode(mode: str | AutoresetMode) -> AutoresetMode:
-    """Gymnasium's enum from itself or from its name in any spelling: ``"next_step"``, ``"NextStep"``, ``"NEXT_STEP"``.
-
-    Raises:
-        ValueError: another name.
-    """
-    if isinstance(mode, AutoresetMode):
-        return mode
-    for candidate in _MODES:
-        if str(mode).lower().replace("_", "") == candidate.value.lower():
-            return candidate
-    raise ValueError(f"autoreset_mode must be 'next_step', 'same_step' or 'disabled', not {mode!r}.")
-
-
-def host_seed(seed: Any) -> Any:
-    """A seed or seeds as Python's own ints, from arrays and tensors of any library, 0-dimensional ones too."""
-    if hasattr(seed, "tolist"):
-        return to_host(seed).tolist()
-    return [host_seed(s) for s in seed] if isinstance(seed, (list, tuple)) else seed
-
-
-@dataclasses.dataclass(frozen=True)
-class Snapshot:
-    """The complete state of some envs. Their episodes continue from it with the same bits, on any device.
-
-    Attributes:
-        id: the game.
-        constants: the compile-time part of its configuration.
-        arrays: every field and engine array, with the envs along the first axis.
-    """
-
-    id: str
-    constants: dict[str, Any]
-    arrays: dict[str, Any]
-
-    def __len__(self) -> int:
-        return len(self.arrays["elapsed_steps"])
-
-    def numpy(self) -> Snapshot:
-        """A copy in host memory, which can be pickled and restored anywhere."""
-        host = {name: np.array(to_host(array)) for name, array in self.arrays.items()}
-        return dataclasses.replace(self, arrays=host)
-
-
-@dataclasses.dataclass(frozen=True)
-class Outputs:
-    """Arrays that kernels may write outputs to, and a `Store` that points at them.
-
-    Attributes:
-        arrays: by name.
-        members: of the struct `Store`, uint64, in host memory.
-        store: what a launch takes as that.
-    """
-
-    arrays: dict[str, Any]
-    members: np.ndarray[Any, Any]
-    store: Any
 
 
 class Simulator:
@@ -213,39 +156,14 @@ class Simulator:
 
     # ---- arrays ----
 
-    def _shapes(self, per_env: Mapping[str, Any], envs_last: bool) -> dict[str, tuple[tuple[int, ...], str]]:
-        """Shape and dtype of every array, by the name of its pointer."""
-        n, lay, backend = self.num_envs, self.program.layout, self.backend
-        shapes: dict[str, tuple[tuple[int, ...], str]] = {
-            name: ((n, lay.agents) if kind == "A" else (n,), dtype) for name, (dtype, kind) in ENGINE_ARRAYS.items()
-        }
-        observation = (n, lay.agents, lay.observation_size), lay.observation_dtype
-        shapes |= {"observation": observation, "final_observation": observation}
-        shapes["action"] = (n, lay.agents, lay.action_size), lay.action_dtype
-        if lay.mask_size:
-            mask = (n, lay.agents, lay.mask_size), "int8"
-            shapes |= {"action_mask": mask, "final_action_mask": mask}
-        for name, field in self.program.fields.items():
-            shapes[_FIELD + name] = (*field.sizes, n) if envs_last else (n, *field.sizes), field.dtype
-        if backend.scratch_per_env:
-            shapes |= {_FIELD + name: ((n, *field.sizes), field.dtype) for name, field in self.program.scratch.items()}
-        shapes |= {f"param_{name}": ((n,) if name in per_env else (1,), "float32") for name in self.program.params}
-        shapes |= {f"ends_{name}": ((2,), "float32") for name in self._drawn}
-        shapes |= {f"table_{name}": (table.shape, str(table.dtype)) for name, table in self.program.tables.items()}
-        shapes["control"] = (2,), "int32"
-        if self.debug:
-            shapes["faults"] = (n, self.program.lanes, WORDS), "uint64"
-        return shapes
-
     def _allocate(self, per_env: Mapping[str, Any]) -> None:
         n, program, xp = self.num_envs, self.program, self.xp
         envs_last = program.lanes == 1 and (self.backend.interleaves or program.form.packed)
         key = n, envs_last, self.backend.scratch_per_env
         known = program.shapes.get(key)
         if known is None:
-            shapes = self._shapes(per_env, envs_last)
             program.shapes.clear()  # one is enough: who makes many batches makes them of one size
-            known = program.shapes[key] = Shapes(tuple(shapes), tuple(shapes.values()))
+            known = program.shapes[key] = batch_shapes(program, n, per_env, envs_last, self.backend.scratch_per_env)
         self._owned, addresses = self.backend.zeros_all(known)
         arrays = dict(zip(known.names, self._owned, strict=True))
         pointers = dict(zip(known.names, addresses, strict=True))
@@ -256,7 +174,7 @@ class Simulator:
         self._store = self.backend.store(self._members)
         self.arrays: dict[str, Any] = {name: arrays[name] for name in (*ENGINE_ARRAYS, *_IN_AND_OUT) if name in arrays}
         for name, field in program.fields.items():
-            array = arrays[_FIELD + name]
+            array = arrays[FIELD + name]
             self.arrays[name] = xp.moveaxis(array, -1, 0) if envs_last and field.shape else array
         self._params: dict[str, Any] = {}
         for name in program.params:
@@ -307,7 +225,7 @@ class Simulator:
     def autoreset_mode(self, mode: str | AutoresetMode) -> None:
         self._interrupt()
         self._mode = parse_autoreset_mode(mode)
-        self._settings[0] = _MODES.index(self._mode)
+        self._settings[0] = MODES.index(self._mode)
         self.backend.upload(self._control, self._settings)
 
     @property
@@ -371,7 +289,9 @@ class Simulator:
         self.check_usable()
         if isinstance(envs, Mapping):
             raise TypeError("set_params takes values by name, set_params(name=value), not a dictionary.")
-        self._set_params(self._changed_params(values, None if envs is None else self._different(envs)))
+        self._set_params(
+            self._changed_params(values, None if envs is None else different_envs(self.env.id, envs, self.num_envs))
+        )
 
     def _changed_params(self, values: Mapping[str, Any], envs: Any, restored: bool = False) -> Change:
         if not isinstance(values, Mapping):
@@ -450,12 +370,14 @@ class Simulator:
         if seed is None and not self._seeded:
             seed = int.from_bytes(os.urandom(6), "little")
         with self.backend.ordered():
-            chosen: Any = None if mask is None else self._checked_mask(mask)
+            chosen: Any = None if mask is None else self.xp.asarray(checked_mask(mask, self.num_envs))
             if not (mask is None or self._seeded or bool(to_host(mask).all())):
                 raise RuntimeError(f"{self.env.id}: the first reset must be of all envs.")
-            seeds = None if seed is None else self._seeds(seed, self.num_envs)
+            seeds = None if seed is None else seeds_of(seed, self.num_envs)
             if params:
-                self._set_params(self._changed_params(params, None if mask is None else self._numbers(mask)))
+                self._set_params(
+                    self._changed_params(params, None if mask is None else env_numbers(mask, self.num_envs))
+                )
             if seeds is not None:
                 self.backend.upload(self.arrays["reset_seed"], seeds)
                 self._seeded = True
@@ -465,31 +387,6 @@ class Simulator:
                 self.backend.write(self.arrays["reset_mask"], chosen)
         self._interrupt()
         self._launch("reset", self.num_envs, _NEXT_EPISODE if seed is None else _NEW_SEED)
-
-    def _checked_mask(self, mask: Any) -> Any:
-        if not hasattr(mask, "dtype") or not str(mask.dtype).endswith("bool"):
-            kind = getattr(mask, "dtype", type(mask).__name__)
-            raise TypeError(f"reset mask must be a bool array of shape ({self.num_envs},), not {kind}.")
-        if tuple(mask.shape) != (self.num_envs,):
-            raise ValueError(f"reset mask must have shape ({self.num_envs},), not {tuple(mask.shape)}.")
-        if isinstance(mask, np.ndarray) and not mask.any():
-            raise ValueError("reset mask must select at least one env.")
-        return self.xp.asarray(mask)
-
-    def _seeds(self, seed: Any, count: int) -> np.ndarray[Any, Any]:
-        seed = host_seed(seed)
-        if isinstance(seed, int) and not isinstance(seed, bool):
-            if seed < 0:
-                raise ValueError(f"seed must not be negative: {seed}.")
-            return np.arange(count, dtype=np.uint64) + np.uint64(seed % 2**64)
-        seeds = list(seed) if hasattr(seed, "__iter__") and not isinstance(seed, str) else None
-        if seeds is None or not all(isinstance(s, int) and not isinstance(s, bool) for s in seeds):
-            raise TypeError(f"seed must be an int, a sequence of {count} ints, or None, not {seed!r}.")
-        if len(seeds) != count:
-            raise ValueError(f"{count} envs need as many seeds, not {len(seeds)}.")
-        if min(seeds, default=0) < 0:
-            raise ValueError(f"seed must not be negative: {min(seeds)}.")
-        return np.array([s % 2**64 for s in seeds], np.uint64)
 
     def step(self, envs: Any = None) -> None:
         """One step with the actions in ``arrays["action"]``.
@@ -518,7 +415,7 @@ class Simulator:
                 recording.before_steps(self)
             self._launch("step", self.num_envs)
             return
-        chosen = self._different(envs)
+        chosen = different_envs(self.env.id, envs, self.num_envs)
         if self.debug:
             self._check_actions(chosen)
         if len(chosen):
@@ -573,62 +470,8 @@ class Simulator:
 
     # ---- state ----
 
-    def _numbers(self, envs: Any) -> np.ndarray[Any, Any]:
-        """int64 indices from 0 to num_envs - 1, in host memory."""
-        if isinstance(envs, (int, np.integer)) and not isinstance(envs, bool):
-            envs = [int(envs)]
-        host = to_host(envs)
-        if host.dtype == np.bool_:
-            if host.shape != (self.num_envs,):
-                raise ValueError(f"a mask of envs must have shape ({self.num_envs},), not {host.shape}.")
-            host = np.flatnonzero(host)
-        if host.ndim != 1 or (host.size and host.dtype.kind not in "iu"):
-            raise TypeError("envs must be an index, a sequence of indices, or a bool mask.")
-        if host.size and not (-self.num_envs <= host.min() and host.max() < self.num_envs):
-            raise IndexError(f"env indices must be below {self.num_envs}, not {host.min()}..{host.max()}.")
-        return host.astype(np.int64) % self.num_envs
-
-    def _different(self, envs: Any) -> np.ndarray[Any, Any]:
-        """`_numbers` of envs that are to be changed, each once."""
-        chosen = self._numbers(envs)
-        times = np.bincount(chosen)
-        if times.max(initial=0) > 1:
-            raise ValueError(f"{self.env.id}: each env can be named once, but envs names {times.argmax()} twice.")
-        return chosen
-
     def _index(self, envs: Any) -> Any:
-        return self.xp.asarray(self._numbers(envs))
-
-    def _fit(self, name: str, value: Any, lead: tuple[int, ...]) -> Any:
-        """A value for an array of some envs, as an array of its dtype.
-
-        Raises:
-            TypeError: not numbers.
-            ValueError: another shape, or a number that the dtype cannot hold.
-        """
-        target, xp = self.arrays[name], self.xp
-        on_device = xp is not np and (isinstance(value, xp.ndarray) or getattr(value, "is_cuda", False))
-        given = xp.asarray(value) if on_device else to_host(value)
-        want = (*lead, *target.shape[1:])
-        if given.shape != want:
-            raise ValueError(f"{self.env.id}: {name} must have shape {want}, not {given.shape}.")
-        if given.dtype.kind not in "biuf":
-            raise TypeError(f"{self.env.id}: {name} must be numbers that fit into {target.dtype}, not {given.dtype}.")
-        if given.dtype == target.dtype and name != "elapsed_steps":
-            return given
-        given = to_host(given)
-        with np.errstate(all="ignore"):
-            new = given.astype(target.dtype, copy=False)
-        if name == "elapsed_steps":
-            bad = (given < 0) | (new != given)
-        elif target.dtype.kind == "f":
-            bad = np.isfinite(given) & ~np.isfinite(new)
-        else:
-            bad = new != given
-        if bool(bad.any()):
-            why = "it counts from 0" if name == "elapsed_steps" else f"its dtype is {target.dtype}"
-            raise ValueError(f"{self.env.id}: {name} cannot be {given[bad][0]}: {why}.")
-        return new
+        return self.xp.asarray(env_numbers(envs, self.num_envs))
 
     def state(self, envs: Any = None) -> dict[str, Any]:
         """Copies of the game's fields, ``elapsed_steps`` and ``alive``, with the envs along the first axis.
@@ -681,13 +524,13 @@ class Simulator:
         self.check_usable()
         known = [*self.program.fields, *_STATE]
         with self.backend.ordered():
-            chosen = self._different(range(self.num_envs) if envs is None else envs)
+            chosen = different_envs(self.env.id, range(self.num_envs) if envs is None else envs, self.num_envs)
             where = self.xp.asarray(chosen)
             new = {}
             for name, value in values.items():
                 if name not in known:
                     raise KeyError(unknown(f"{self.env.id} has no field", name, known))
-                new[name] = self._fit(name, value, (len(where),))
+                new[name] = fitting(self.env.id, name, value, self.arrays[name], (len(where),), self.xp)
             for name, value in new.items():
                 self.backend.put(self.arrays[name], where, value)
             self.backend.upload(self.arrays["reset_mask"], np.isin(np.arange(self.num_envs), chosen))
@@ -751,15 +594,18 @@ class Simulator:
         for name in (*kept, *(f"param_{name}" for name in self._params)):
             if name not in snapshot.arrays:
                 raise ValueError(f"{self.env.id}: the snapshot has no array {name!r}.")
-        chosen = self._different(range(self.num_envs) if envs is None else envs)
+        chosen = different_envs(self.env.id, range(self.num_envs) if envs is None else envs, self.num_envs)
         if len(snapshot) not in (1, len(chosen)):
             raise ValueError(f"the snapshot has {len(snapshot)} envs, but {len(chosen)} are to be overwritten.")
         if len(chosen) < self.num_envs and not self._seeded:
             raise RuntimeError(f"{self.env.id}: call reset() before some of the envs are restored.")
         with self.backend.ordered():
-            new = {name: self._fit(name, snapshot.arrays[name], (len(snapshot),)) for name in kept}
+            new = {
+                name: fitting(self.env.id, name, snapshot.arrays[name], self.arrays[name], (len(snapshot),), self.xp)
+                for name in kept
+            }
             if seed is not None:
-                new["seed"] = self._seeds(seed, len(chosen))
+                new["seed"] = seeds_of(seed, len(chosen))
             params = self._restored_params(snapshot, chosen)
             where = self.xp.asarray(chosen)
             for name, array in new.items():
@@ -815,7 +661,7 @@ class Simulator:
 
     def _free(self) -> None:
         self._closed = True
-        self.arrays, self._params, self._owned = _Freed(self._closed_message()), {}, []
+        self.arrays, self._params, self._owned = Freed(self._closed_message()), {}, []
         self._told = None
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from gpuzoo.core.codegen import DEVICE
+from gpuzoo.core.headers import DEVICE
 
 
 def unit_code(*parts: Path | str) -> str:

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from gpuzoo.core.definition import flat_size
 from gpuzoo.core.host import to_host
-from gpuzoo.core.simulator import Outputs, Simulator
+from gpuzoo.core.layout import flat_size
+from gpuzoo.core.memory import Outputs
+from gpuzoo.core.simulator import Simulator
 from gpuzoo.tensors import as_tensor
 
 Rows = tuple[Any, ...]

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from gpuzoo.core.definition import unknown
 from gpuzoo.core.host import to_host
+from gpuzoo.core.suggestions import unknown
 from gpuzoo.interfaces.interface import Interface
 
 #: of one env under this name, and of the batch under that one

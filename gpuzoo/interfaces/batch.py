@@ -11,14 +11,18 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 
 from gpuzoo import registry, tensors
+from gpuzoo.core.arguments import parse_autoreset_mode
 from gpuzoo.core.backend import Device
-from gpuzoo.core.definition import EnvDef, flat_size, unknown
-from gpuzoo.core.simulator import Simulator, parse_autoreset_mode
+from gpuzoo.core.definition import EnvDef
+from gpuzoo.core.layout import flat_size
+from gpuzoo.core.simulator import Simulator
+from gpuzoo.core.suggestions import unknown
 from gpuzoo.interfaces.arrays import ActionSlot
 from gpuzoo.interfaces.global_state import global_state, global_state_space
 from gpuzoo.interfaces.interface import Interface
 from gpuzoo.interfaces.spaces import agent_observation_space
-from gpuzoo.render import Canvas, Window, need_display, picture_size
+from gpuzoo.render import Canvas, Window, picture_size
+from gpuzoo.render.window import need_display
 
 Output = Literal["numpy", "torch", "cupy"]
 #: what a step returns, with its infos

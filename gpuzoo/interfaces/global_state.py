@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from gpuzoo.core.definition import Layout, flat_size
+from gpuzoo.core.layout import Layout, flat_size
 from gpuzoo.core.simulator import Simulator
 
 

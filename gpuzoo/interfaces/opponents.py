@@ -11,8 +11,8 @@ import numpy as np
 from gymnasium import spaces
 
 from gpuzoo import tensors
-from gpuzoo.core.definition import flat_size
 from gpuzoo.core.host import to_host
+from gpuzoo.core.layout import flat_size
 from gpuzoo.core.simulator import Simulator
 from gpuzoo.interfaces.arrays import ActionSlot
 from gpuzoo.interfaces.spaces import common_spaces

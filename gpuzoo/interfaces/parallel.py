@@ -10,8 +10,10 @@ from pettingzoo import ParallelEnv
 
 from gpuzoo import registry
 from gpuzoo.core.backend import Device
-from gpuzoo.core.definition import EnvDef, choices, flat_size, unknown
+from gpuzoo.core.definition import EnvDef
+from gpuzoo.core.layout import choices, flat_size
 from gpuzoo.core.simulator import Simulator
+from gpuzoo.core.suggestions import unknown
 from gpuzoo.interfaces.arrays import ActionSlot
 from gpuzoo.interfaces.batch import Masks, apply_options, check_masks, check_render_mode, draw_or_show
 from gpuzoo.interfaces.global_state import global_state, global_state_space

@@ -1,7 +1,4 @@
-"""EnvPool's interface: send actions to some envs, receive those that are finished first.
-
-One class and its constructor; much of the length is what its methods refuse, as a wrong id would be a data race.
-"""
+"""EnvPool's interface: send actions to some envs, receive those that are finished first."""
 
 from __future__ import annotations
 
@@ -10,7 +7,7 @@ import functools
 import os
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, Literal, overload
+from typing import Any, ClassVar, Literal
 
 import gymnasium
 import numpy as np
@@ -28,7 +25,7 @@ from gpuzoo.core.simulator import Simulator
 from gpuzoo.interfaces.arrays import ActionSlot, Recycler
 from gpuzoo.interfaces.attributes import BatchAttributes
 from gpuzoo.interfaces.batch import Output, check_options, check_output, check_render_mode, draw
-from gpuzoo.interfaces.dm import COLUMNS, DmPool
+from gpuzoo.interfaces.pool_arguments import checked_count, env_indices, refusal, torch_kind
 from gpuzoo.interfaces.spaces import common_spaces
 
 #: what a step of the whole batch writes in full
@@ -119,12 +116,14 @@ class EnvPool(BatchAttributes, gymnasium.vector.VectorEnv[Any, Any, Any]):
         check_render_mode(render_mode, ("rgb_array",))
         definition = registry.get(env)
         tensors.start(output, device)
-        threads = _count("num_threads", available_threads() if num_threads is None else num_threads, None)
+        threads = checked_count("num_threads", available_threads() if num_threads is None else num_threads, None)
         self.simulator = sim = Simulator(
             definition, num_envs, device=device, max_episode_steps=max_episode_steps, threads=threads, **kwargs
         )
         self.num_envs = self.num_worlds = sim.num_envs
-        self.batch_size = _count("batch_size", self.num_envs if batch_size is None else batch_size, self.num_envs)
+        self.batch_size = checked_count(
+            "batch_size", self.num_envs if batch_size is None else batch_size, self.num_envs
+        )
         on_gpu = sim.device.startswith("cuda")
         self._output: str = output or ("torch" if on_gpu else "numpy")
         check_output(self._output, sim.device)
@@ -247,36 +246,18 @@ class EnvPool(BatchAttributes, gymnasium.vector.VectorEnv[Any, Any, Any]):
         if env_id is None:
             env_id = self._all
         elif type(env_id) is not np.ndarray or env_id.dtype != np.int32 or env_id.ndim != 1:
-            env_id = self._indices(env_id)
+            env_id = env_indices(env_id, self.num_envs, self._queue.flight)
         if type(action) is not np.ndarray and (self._recycler is not None or not hasattr(action, "shape")):
             action = np.asarray(action)
         shape = (len(env_id) * self._agents, *self._action_shape)
         if action.shape != shape:
             rows = f"{len(env_id)} envs" if self._agents == 1 else f"{len(env_id)} envs of {self._agents} agents"
             raise ValueError(f"action for {rows} must have shape {shape}, not {tuple(action.shape)}.")
-        kind = action.dtype.kind if hasattr(action.dtype, "kind") else _torch_kind(action.dtype)
+        kind = action.dtype.kind if hasattr(action.dtype, "kind") else torch_kind(action.dtype)
         if kind not in ("fiu" if self._floats else "iu"):
             wanted = "numbers" if self._floats else "integers"
             raise TypeError(f"action must be {wanted} in {self.single_action_space}, not {action.dtype}.")
         return action, env_id
-
-    def _indices(self, env_id: Any) -> np.ndarray[Any, Any]:
-        ids = np.atleast_1d(to_host(env_id))
-        if ids.ndim != 1 or (ids.size and ids.dtype.kind not in "iu"):
-            raise TypeError(f"env_id must be a sequence of integers, not {ids.dtype} of shape {ids.shape}.")
-        if ids.size and (ids.min() < 0 or ids.max() >= self.num_envs):
-            raise self._refusal(ids)
-        return ids.astype(np.int32)
-
-    def _refusal(self, ids: np.ndarray[Any, Any]) -> Exception:
-        """Why some envs cannot be sent or reset."""
-        for env in (int(x) for x in ids):
-            if not 0 <= env < self.num_envs:
-                return IndexError(f"env_id must be from 0 to {self.num_envs - 1}, not {env}; nothing was changed.")
-            if self._queue.flight[env]:
-                return RuntimeError(f"env {env} is still in flight: recv() it first; nothing was changed.")
-        twice = np.flatnonzero(np.bincount(ids) > 1)[0]
-        return ValueError(f"env {twice} is named twice in env_id; nothing was changed.")
 
     # ---- send and receive ----
 
@@ -313,15 +294,15 @@ class EnvPool(BatchAttributes, gymnasium.vector.VectorEnv[Any, Any, Any]):
             self._own_memory()
         if self._begun:
             if not self._queue.send(env_id, action):
-                raise self._refusal(env_id)
+                raise refusal(env_id, self.num_envs, self._queue.flight)
         else:
             self._send_new(env_id, action)
 
     def _send_new(self, env_id: Any, action: Any) -> None:
         """As `send`, where an env that was never reset begins its first episode instead of taking a step."""
-        env_id = self._indices(env_id)
+        env_id = env_indices(env_id, self.num_envs, self._queue.flight)
         if self._queue.flight[env_id].any() or np.bincount(env_id).max(initial=0) > 1:
-            raise self._refusal(env_id)
+            raise refusal(env_id, self.num_envs, self._queue.flight)
         new = self._new[env_id]
         if new.any():
             self._reset(env_id[new], None)
@@ -443,7 +424,7 @@ class EnvPool(BatchAttributes, gymnasium.vector.VectorEnv[Any, Any, Any]):
                 sim.reset(None, mask & ~self._new)
 
         if not self._queue.reset(env_id, work):
-            raise self._refusal(env_id)
+            raise refusal(env_id, self.num_envs, self._queue.flight)
         self._new &= ~mask
         self._begun = not self._new.any()
 
@@ -480,7 +461,7 @@ class EnvPool(BatchAttributes, gymnasium.vector.VectorEnv[Any, Any, Any]):
             if mask.dtype != np.bool_ or mask.shape != (self.num_envs,) or not mask.any():
                 raise ValueError(f"options['reset_mask'] must be bool, of shape ({self.num_envs},), with a True in it.")
             env_id = np.flatnonzero(mask)
-        ids = self._all if env_id is None else self._indices(env_id)
+        ids = self._all if env_id is None else env_indices(env_id, self.num_envs, self._queue.flight)
         if not len(ids):
             raise ValueError("env_id must name at least one env to reset.")
         self._reset(ids, seed)
@@ -519,7 +500,7 @@ class EnvPool(BatchAttributes, gymnasium.vector.VectorEnv[Any, Any, Any]):
         """
         if self.render_mode is None:
             raise RuntimeError("make the pool with render_mode='rgb_array' to render() it.")
-        ids = self._all if env_ids is None else self._indices(env_ids)
+        ids = self._all if env_ids is None else env_indices(env_ids, self.num_envs, self._queue.flight)
         flying = ids[self._queue.flight[ids] != 0]
         if len(flying):
             raise RuntimeError(f"env {flying[0]} is in flight: recv() it before render().")
@@ -542,76 +523,3 @@ def _close(pid: int, queue: Queue, simulator: Simulator) -> None:
     if os.getpid() == pid:  # a child of a fork has the memory, but not the threads
         queue.close()
     simulator.close()
-
-
-def _count(name: str, value: Any, most: int | None) -> int:
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-        raise TypeError(f"{name} must be an int, not {value!r}.")
-    if value < 1 or (most is not None and value > most):
-        raise ValueError(f"{name} must be at least 1{'' if most is None else f' and at most {most}'}, not {value}.")
-    return int(value)
-
-
-def _torch_kind(dtype: Any) -> str:
-    return "f" if dtype.is_floating_point else "b" if str(dtype) == "torch.bool" else "i"
-
-
-@overload
-def make_pool(
-    env: str | EnvDef | type[EnvDef],
-    num_envs: int = 1,
-    batch_size: int | None = None,
-    num_threads: int | None = None,
-    *,
-    env_type: Literal["gymnasium"] = "gymnasium",
-    **kwargs: Any,
-) -> EnvPool: ...
-
-
-@overload
-def make_pool(
-    env: str | EnvDef | type[EnvDef],
-    num_envs: int = 1,
-    batch_size: int | None = None,
-    num_threads: int | None = None,
-    *,
-    env_type: Literal["dm"],
-    **kwargs: Any,
-) -> DmPool: ...
-
-
-def make_pool(
-    env: str | EnvDef | type[EnvDef],
-    num_envs: int = 1,
-    batch_size: int | None = None,
-    num_threads: int | None = None,
-    *,
-    env_type: Literal["gymnasium", "dm"] = "gymnasium",
-    **kwargs: Any,
-) -> Any:
-    """A pool of envs with EnvPool's interface: an `EnvPool`, or for dm_env a `gpuzoo.interfaces.dm.DmPool`.
-
-    Args:
-        env: id or declaration of the game.
-        num_envs: number of envs. (With several agents per env there are that many times more rows.)
-        batch_size: number of envs that `EnvPool.recv` waits for; by default all, which is the synchronous mode.
-        num_threads: native threads that step the envs, besides the thread that waits; by default one per CPU. On a GPU
-            they do nothing.
-        env_type: ``"gymnasium"``, or ``"dm"`` for time steps as in dm_env.
-        seed: env ``i`` is seeded ``seed + i``; or a sequence of seeds; None draws one. EnvPool's default, 42.
-        device: ``"cpu"``, ``"cuda"``, ``"cuda:k"``, ``"auto"``, or a ``torch.device``.
-        output: kind of the arrays: ``"numpy"`` (default on a CPU), ``"torch"`` (on a GPU) or ``"cupy"``.
-        max_episode_steps: time limit; None or -1 means none.
-        render_mode: ``"rgb_array"``, or None for no pictures.
-        **kwargs: these, and the game's parameters.
-
-    Raises:
-        ValueError, TypeError: an unknown game or argument, or one out of range.
-    """
-    if env_type not in ("gymnasium", "dm"):
-        raise ValueError(f"env_type must be 'gymnasium' or 'dm', not {env_type!r}; EnvPool's 'gym' is 'gymnasium'.")
-    if env_type == "dm":
-        if kwargs.setdefault("output", "numpy") != "numpy":
-            raise ValueError(f"time steps come in NumPy arrays, so output must be 'numpy', not {kwargs['output']!r}.")
-        return DmPool(EnvPool(env, num_envs, batch_size, num_threads, extra_columns=COLUMNS, **kwargs))
-    return EnvPool(env, num_envs, batch_size, num_threads, **kwargs)

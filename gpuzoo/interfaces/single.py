@@ -13,9 +13,10 @@ from gymnasium.utils import seeding
 from gymnasium.vector import AutoresetMode
 
 from gpuzoo import registry
+from gpuzoo.core.arguments import host_seed
 from gpuzoo.core.backend import Device
 from gpuzoo.core.definition import EnvDef
-from gpuzoo.core.simulator import Simulator, host_seed
+from gpuzoo.core.simulator import Simulator
 from gpuzoo.interfaces.arrays import ActionSlot
 from gpuzoo.interfaces.batch import Masks, apply_options, check_masks, check_render_mode, draw_or_show
 from gpuzoo.interfaces.infos import infos_of_one

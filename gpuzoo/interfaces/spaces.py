@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from gpuzoo.core.definition import Layout, choices, flat_size
+from gpuzoo.core.layout import Layout, choices, flat_size
 
 
 def with_mask(space: spaces.Space[Any], action_space: spaces.Space[Any]) -> spaces.Dict:

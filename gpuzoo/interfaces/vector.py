@@ -5,7 +5,6 @@ One class; its length is that of three kinds of arrays, copied or not, for all a
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import weakref
 from collections.abc import Callable, Mapping
@@ -18,10 +17,12 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
 from gpuzoo import registry, tensors
+from gpuzoo.core.arguments import host_seed
 from gpuzoo.core.backend import Device
-from gpuzoo.core.definition import EnvDef, Layout, flat_size, layout, split_config, unknown
+from gpuzoo.core.definition import EnvDef
 from gpuzoo.core.host import to_host
-from gpuzoo.core.simulator import Simulator, host_seed
+from gpuzoo.core.layout import flat_size
+from gpuzoo.core.simulator import Simulator
 from gpuzoo.interfaces.arrays import ActionSlot, Recycler, Rows
 from gpuzoo.interfaces.attributes import BatchAttributes
 from gpuzoo.interfaces.batch import (
@@ -36,6 +37,7 @@ from gpuzoo.interfaces.batch import (
 )
 from gpuzoo.interfaces.infos import own_infos
 from gpuzoo.interfaces.opponents import Opponents, Policy
+from gpuzoo.interfaces.rows import layout_of, rows_of, worlds_of
 from gpuzoo.interfaces.signatures import arguments_of
 from gpuzoo.interfaces.spaces import common_spaces, converted_dtype, plain_space
 
@@ -116,13 +118,13 @@ class VectorEnv(BatchAttributes, gymnasium.vector.VectorEnv[Any, Any, Any]):
         check_render_mode(render_mode, ("rgb_array", "rgb_array_list"))
         check_masks(masks)
         tensors.start(output, device)
-        shape_of = _layout_of(definition, kwargs)
-        self._first, self._count, groups = _rows(definition, shape_of, group)
+        shape_of = layout_of(definition, kwargs)
+        self._first, self._count, groups = rows_of(definition, shape_of, group)
         if num_worlds is not None:
             if num_envs is not None:
                 raise ValueError("give either num_envs (rows) or num_worlds (envs), not both.")
             num_envs = num_worlds * self._count
-        worlds = _worlds(definition, 1 if num_envs is None else num_envs, self._count)
+        worlds = worlds_of(definition, 1 if num_envs is None else num_envs, self._count)
         tensors.start(output, device)
         self.simulator = sim = Simulator(
             definition,
@@ -163,8 +165,8 @@ class VectorEnv(BatchAttributes, gymnasium.vector.VectorEnv[Any, Any, Any]):
         # In disabled mode a step leaves rows as they are, so the memory that it writes is not given away.
         rewrites_all = sim.autoreset_mode != AutoresetMode.DISABLED
         swaps = output == "numpy" and copy and sim.xp is np and self._whole and rewrites_all
-        rows_of = functools.partial(_recycled_rows, self.num_envs, self._observation_shape)
-        self._recycler = Recycler(sim, _RETURNED, rows_of) if swaps else None
+        written = functools.partial(_recycled_rows, self.num_envs, self._observation_shape)
+        self._recycler = Recycler(sim, _RETURNED, written) if swaps else None
         self._multi = sim.layout.agents > 1
         self._same_step = sim.autoreset_mode == AutoresetMode.SAME_STEP
         # Arrays in host memory while a call returns NumPy arrays from a GPU; all of one call come with one wait.
@@ -520,43 +522,6 @@ class VectorEnv(BatchAttributes, gymnasium.vector.VectorEnv[Any, Any, Any]):
 def _recycled_rows(num_envs: int, observation_shape: tuple[int, ...], arrays: Mapping[str, Any]) -> Rows:
     observation = arrays["observation"].reshape(num_envs, *observation_shape)
     return (observation, *(arrays[name].reshape(num_envs) for name in _RETURNED[1:]))
-
-
-def _layout_of(definition: EnvDef, kwargs: dict[str, Any]) -> Layout:
-    """The layout of a game, whose agents are the same for all values that parameters have per env."""
-    names = {f.name for f in dataclasses.fields(definition.Config)}
-    many = {k for k, v in kwargs.items() if hasattr(v, "__len__") and not isinstance(v, (str, Mapping))}
-    plain = {k: v[0] if k in many else v for k, v in kwargs.items() if k in names and (k not in many or len(v))}
-    cfg, _ = split_config(definition, 1, plain)
-    return layout(definition, cfg)
-
-
-def _rows(definition: EnvDef, layout: Layout, group: str | None) -> tuple[int, int, list[str]]:
-    """First agent, number of agents, and groups of the rows."""
-    if group is None:
-        return 0, layout.agents, list(layout.groups)
-    if group in layout.groups:
-        return layout.first[group], layout.groups[group], [group]
-    names = layout.agent_names()
-    if group in names:
-        index = names.index(group)
-        return index, 1, [layout.group_of(index)]
-    raise ValueError(unknown(f"{definition.id} has no group or agent", group, [*layout.groups, *names]))
-
-
-def _worlds(definition: EnvDef, num_envs: int, count: int) -> int:
-    if isinstance(num_envs, bool) or not isinstance(num_envs, (int, np.integer)):
-        raise TypeError(f"num_envs must be an int, not {num_envs!r}.")
-    if num_envs < 1:
-        raise ValueError(f"num_envs must be at least 1, not {num_envs}.")
-    if num_envs % count:
-        below, above = num_envs // count * count, -(-num_envs // count) * count
-        near = f"{below} or {above}" if below else str(above)
-        raise ValueError(
-            f"{definition.id} has {count} rows per env (one per agent), so num_envs must be a multiple of {count}, "
-            f"not {num_envs}: take {near}, or gpuzoo.make_vec(..., num_worlds=...)."
-        )
-    return int(num_envs) // count
 
 
 @arguments_of(VectorEnv)

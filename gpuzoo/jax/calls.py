@@ -19,7 +19,8 @@ import numpy as np
 from jax.custom_batching import custom_vmap
 
 from gpuzoo.core.backend_cpu import compile_host
-from gpuzoo.core.definition import EnvDef, flat_size
+from gpuzoo.core.definition import EnvDef
+from gpuzoo.core.layout import flat_size
 from gpuzoo.core.simulator import Simulator
 
 Arrays = dict[str, Any]

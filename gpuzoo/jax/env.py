@@ -13,7 +13,10 @@ import numpy as np
 from gymnasium import spaces
 
 from gpuzoo import registry
-from gpuzoo.core.definition import EnvDef, checked_value, choices, flat_size, unknown
+from gpuzoo.core.definition import EnvDef
+from gpuzoo.core.layout import choices, flat_size
+from gpuzoo.core.suggestions import unknown
+from gpuzoo.core.values import checked_value
 from gpuzoo.interfaces.spaces import agent_observation_space
 from gpuzoo.jax.calls import NO_LIMIT, Arrays, Program
 

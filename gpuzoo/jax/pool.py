@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import jax.numpy as jnp
 import numpy as np
 
-from gpuzoo.core.definition import flat_size
+from gpuzoo.core.layout import flat_size
 from gpuzoo.core.simulator import Simulator
 from gpuzoo.jax.calls import Arrays, Program
 

@@ -13,7 +13,8 @@ from torch import Tensor
 
 from gpuzoo.core.backend import Device
 from gpuzoo.core.definition import EnvDef
-from gpuzoo.core.simulator import Simulator, Snapshot
+from gpuzoo.core.simulator import Simulator
+from gpuzoo.core.snapshot import Snapshot
 from gpuzoo.registry import get
 from gpuzoo.search.results import Result, result_of
 from gpuzoo.search.settings import RULES, Rule, Settings

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from gpuzoo.core.backend_cpu import CpuBackend
-from gpuzoo.core.definition import choices
+from gpuzoo.core.layout import choices
 from gpuzoo.core.simulator import Simulator
 from gpuzoo.testing.tools import SEED, EnvLike, assert_same, pick, promise, random_actions, random_step, read, simulator
 

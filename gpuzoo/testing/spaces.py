@@ -11,8 +11,10 @@ from gymnasium import spaces
 from gpuzoo import registry
 from gpuzoo.core.actions import illegal_action
 from gpuzoo.core.backend_cpu import CpuBackend
-from gpuzoo.core.definition import EnvDef, choices, config_types, flat_size
+from gpuzoo.core.definition import EnvDef
+from gpuzoo.core.layout import choices, flat_size
 from gpuzoo.core.simulator import Simulator
+from gpuzoo.core.values import config_types
 from gpuzoo.testing.interfaces import check_parallel_env, check_vector_env, strong_seed_test
 from gpuzoo.testing.tools import (
     LIMIT,

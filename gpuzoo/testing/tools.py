@@ -10,7 +10,8 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from gpuzoo import registry
-from gpuzoo.core.definition import EnvDef, Layout, choices, flat_size
+from gpuzoo.core.definition import EnvDef
+from gpuzoo.core.layout import Layout, choices, flat_size
 from gpuzoo.core.simulator import Simulator
 
 EnvLike = str | EnvDef | type[EnvDef]

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from gpuzoo.core.definition import EnvDef, Layout, choices, flat_size
+from gpuzoo.core.definition import EnvDef
+from gpuzoo.core.layout import Layout, choices, flat_size
 
 #: what the keys are called: as in a browser, of which the names of pygame are the lower-case ends
 WAYS = ("ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown")

@@ -19,8 +19,9 @@ import numpy as np
 from gpuzoo.core import nvrtc
 from gpuzoo.core.backend import Kernels
 from gpuzoo.core.backend_cpu import CpuBackend, find_compiler
-from gpuzoo.core.codegen import DEVICE, Program, program
+from gpuzoo.core.codegen import Program, program
 from gpuzoo.core.definition import EnvDef
+from gpuzoo.core.headers import DEVICE
 from gpuzoo.core.simulator import Simulator
 
 _ARCHITECTURE = "sm_90"

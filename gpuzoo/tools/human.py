@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 
-from gpuzoo.render import Window, need_display
+from gpuzoo.render.window import Window, need_display
 from gpuzoo.tools import controls
 from gpuzoo.tools.live import Live
 

@@ -16,8 +16,9 @@ from gymnasium import spaces
 import gpuzoo
 from gpuzoo import registry
 from gpuzoo.core.cache import cache_root
-from gpuzoo.core.definition import EnvDef, choices, layout
+from gpuzoo.core.definition import EnvDef
 from gpuzoo.core.files import replacing
+from gpuzoo.core.layout import choices, layout
 
 PACKAGE = Path(gpuzoo.__file__).parent
 

@@ -12,7 +12,8 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from gpuzoo import registry
-from gpuzoo.core.definition import EnvDef, unknown
+from gpuzoo.core.definition import EnvDef
+from gpuzoo.core.suggestions import unknown
 from gpuzoo.interfaces.batch import BatchEnv, draw, drawn, state_of
 from gpuzoo.render import tile
 from gpuzoo.tools import board, controls

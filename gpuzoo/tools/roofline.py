@@ -17,8 +17,9 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 from gpuzoo.core.backend import Backend
-from gpuzoo.core.codegen import ENGINE_ARRAYS, Program
-from gpuzoo.core.definition import flat_size
+from gpuzoo.core.codegen import Program
+from gpuzoo.core.generated.store import ENGINE_ARRAYS
+from gpuzoo.core.layout import flat_size
 
 #: how often a step touches what the engine keeps: once where it only reads or only writes
 _TOUCHES: Mapping[str, int] = {

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gpuzoo.core.definition import EnvDef, Layout
+from gpuzoo.core.definition import EnvDef
+from gpuzoo.core.layout import Layout
 from gpuzoo.interfaces.batch import BatchEnv
 
 

@@ -10,7 +10,9 @@ import numpy as np
 from gymnasium import spaces
 
 from gpuzoo import registry
-from gpuzoo.core.definition import Layout, choices, config_types, layout, split_config
+from gpuzoo.core.configuration import split_config
+from gpuzoo.core.layout import Layout, choices, layout
+from gpuzoo.core.values import config_types
 
 try:
     import torch

@@ -15,8 +15,11 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 
 from gpuzoo import registry
-from gpuzoo.core.definition import EnvDef, flat_size, layout, split_config
-from gpuzoo.core.simulator import Simulator, parse_autoreset_mode
+from gpuzoo.core.arguments import parse_autoreset_mode
+from gpuzoo.core.configuration import split_config
+from gpuzoo.core.definition import EnvDef
+from gpuzoo.core.layout import flat_size, layout
+from gpuzoo.core.simulator import Simulator
 from gpuzoo.interfaces.arrays import ActionSlot
 from gpuzoo.interfaces.batch import apply_options, check_render_mode, draw
 from gpuzoo.interfaces.spaces import with_mask

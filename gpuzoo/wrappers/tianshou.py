@@ -13,9 +13,11 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 
 from gpuzoo import registry
+from gpuzoo.core.arguments import parse_autoreset_mode
 from gpuzoo.core.backend import Device
-from gpuzoo.core.definition import EnvDef, unknown
-from gpuzoo.core.simulator import Simulator, parse_autoreset_mode
+from gpuzoo.core.definition import EnvDef
+from gpuzoo.core.simulator import Simulator
+from gpuzoo.core.suggestions import unknown
 from gpuzoo.interfaces.arrays import ActionSlot
 from gpuzoo.interfaces.batch import apply_options, check_options, check_render_mode, draw
 from gpuzoo.interfaces.spaces import common_spaces

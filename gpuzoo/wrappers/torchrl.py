@@ -9,7 +9,8 @@ import numpy as np
 from gymnasium import spaces
 
 from gpuzoo import registry, tensors
-from gpuzoo.core.definition import EnvDef, choices, flat_size
+from gpuzoo.core.definition import EnvDef
+from gpuzoo.core.layout import choices, flat_size
 from gpuzoo.core.simulator import Simulator
 from gpuzoo.interfaces.arrays import ActionSlot
 from gpuzoo.interfaces.batch import draw

@@ -10,7 +10,8 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from gpuzoo.core.definition import Config, EnvDef, Field, check_ranges, param
+from gpuzoo.core.definition import Config, EnvDef, Field, param
+from gpuzoo.core.values import check_ranges
 from gpuzoo.render import Canvas, fade
 
 ROBOT_COLOURS = ("red", "blue", "green", "orange", "purple", "pink", "teal", "yellow")

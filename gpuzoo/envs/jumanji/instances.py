@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpuzoo.core.assets import kept
-from gpuzoo.core.definition import Config, EnvDef, config_types, param
+from gpuzoo.core.definition import Config, EnvDef, param
+from gpuzoo.core.values import config_types
 
 
 @dataclasses.dataclass(frozen=True)

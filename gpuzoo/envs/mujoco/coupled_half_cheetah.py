@@ -12,8 +12,8 @@ import numpy as np
 from gymnasium import spaces
 
 from gpuzoo.core.definition import Field, param
+from gpuzoo.envs.mujoco.factored import Factored, conf, obsk
 from gpuzoo.envs.mujoco.half_cheetah import HalfCheetah
-from gpuzoo.envs.mujoco.mamujoco import Factored, conf, obsk
 from gpuzoo.envs.mujoco.robot import ModelConfig
 
 #: the tendon's Jacobian, by degrees of freedom that move its ends

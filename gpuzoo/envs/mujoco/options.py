@@ -11,7 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from gpuzoo.core.definition import Config, config_types, unknown
+from gpuzoo.core.definition import Config
+from gpuzoo.core.suggestions import unknown
+from gpuzoo.core.values import config_types
 
 #: what a free camera has, by the names of MuJoCo's ``MjvCamera``
 _VIEW = ("type", "fixedcamid", "trackbodyid", "lookat", "distance", "azimuth", "elevation", "orthographic")

@@ -11,7 +11,10 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from gpuzoo.core.definition import Config, EnvDef, Field, check_ranges, flat_size, param, unknown
+from gpuzoo.core.definition import Config, EnvDef, Field, param
+from gpuzoo.core.layout import flat_size
+from gpuzoo.core.suggestions import unknown
+from gpuzoo.core.values import check_ranges
 from gpuzoo.envs.mujoco import renderer
 from gpuzoo.envs.mujoco.drawing import draw
 from gpuzoo.envs.mujoco.options import camera_of, check_camera, parameters_of

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from gpuzoo.envs.mujoco.ant import Ant, AntConfig
-from gpuzoo.envs.mujoco.mamujoco import Factored, clipped, conf, obsk
+from gpuzoo.envs.mujoco.factored import Factored, clipped, conf, obsk
 from gpuzoo.envs.mujoco.segments_mjcf import ant, swimmer
 from gpuzoo.envs.mujoco.swimmer import Swimmer, SwimmerConfig
 from gpuzoo.physics.mjcf import read

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpuzoo.core.assets import Asset
-from gpuzoo.core.definition import Config, unknown
+from gpuzoo.core.definition import Config
+from gpuzoo.core.suggestions import unknown
 
 LAYOUTS = Asset(
     Path(__file__).with_name("layouts_v2.json"),

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from gymnasium import spaces
 
-from gpuzoo.core.definition import config_types
+from gpuzoo.core.values import config_types
 from gpuzoo.tools import listing
 from gpuzoo.tools.live import Live
 

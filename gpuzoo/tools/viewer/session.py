@@ -12,7 +12,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from gpuzoo import registry
-from gpuzoo.core.definition import config_types, unknown
+from gpuzoo.core.suggestions import unknown
+from gpuzoo.core.values import config_types
 from gpuzoo.tools.live import RANDOM, TRAINED, Live, Policy, has_trained
 from gpuzoo.tools.viewer import describe
 

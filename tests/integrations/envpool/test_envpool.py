@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import gpuzoo
-from gpuzoo.core.definition import layout
+from gpuzoo.core.layout import layout
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*precision lowered.*")
 SIZES = [(6, 6), (6, 2), (5, 3)]

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpuzoo import Simulator, get
-from gpuzoo.core.definition import choices
+from gpuzoo.core.layout import choices
 
 Arrays = Mapping[str, NDArray[Any]]
 LAST = 2  # step type of dm_env

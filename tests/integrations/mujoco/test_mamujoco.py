@@ -21,7 +21,7 @@ from reference.record_mujoco import exact, stepped, visited, wild
 from steps import CHAIN, ULP, largest, nudged, off, shaken
 
 import gpuzoo
-from gpuzoo.envs.mujoco.mamujoco import Factored
+from gpuzoo.envs.mujoco.factored import Factored
 from gpuzoo.physics.mjcf import extract
 from gpuzoo.physics.model import Model
 

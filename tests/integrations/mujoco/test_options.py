@@ -18,7 +18,7 @@ from steps import assert_same_step
 
 import gpuzoo
 from gpuzoo import Simulator
-from gpuzoo.core.definition import split_config
+from gpuzoo.core.configuration import split_config
 from gpuzoo.envs.mujoco.options import RENDERING, camera_of
 from gpuzoo.envs.mujoco.robot import Robot
 from gpuzoo.physics.model import load, travels

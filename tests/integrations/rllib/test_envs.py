@@ -15,7 +15,7 @@ from toys.nim import Nim
 
 import gpuzoo
 from gpuzoo import aec_env, parallel_env
-from gpuzoo.core.definition import choices
+from gpuzoo.core.layout import choices
 from gpuzoo.testing.tools import assert_same, leaves_of
 from gpuzoo.wrappers.rllib import RLlibMultiAgentEnv, RLlibMultiAgentVectorEnv, RLlibVectorEnv, policies
 
