@@ -13,6 +13,7 @@ torch = pytest.importorskip("torch")
 
 import training  # noqa: E402, F401, makes the trainers importable
 from torch import nn  # noqa: E402
+from torch.nn import functional  # noqa: E402
 
 import gpuzoo  # noqa: E402
 from baselines import run  # noqa: E402
@@ -188,6 +189,39 @@ def test_trained_agents_come_back_from_a_checkpoint(env_id: str, tmp_path: Path)
     assert played is not None
     assert isinstance(played.actor, SetNetwork)
     assert (played.flat != 0).any()
+
+
+@pytest.mark.parametrize("normalize", [False, True])
+def test_a_policy_plays_instances_of_any_size(normalize: bool, tmp_path: Path) -> None:
+    args = Args.of(
+        "MultiCVRP-v0", encoder="set", critic="shared", hidden=(8,), num_envs=8, num_steps=8, total_steps=128,
+        minibatches=2, normalize_observations=normalize, device="cpu", out=str(tmp_path),
+    )  # fmt: skip
+    learned = run.train(PPO, args, True).policies["vehicle"]
+    file = str(tmp_path / "checkpoint.safetensors")
+    (played,) = arrange("MultiCVRP-v0", {}, file, {"num_customers": 6}).players.values()
+    assert played is not None
+    torch.testing.assert_close(played.flat, learned.flat)
+    seen = torch.rand(1, 9, spaces.flatdim(played.observation_space))
+    assert played(seen)[0].shape == (1, 9, 7)
+    first, rest = seen[..., :49].split([14, 35], -1), seen[..., 49:]
+    padded = [
+        functional.pad(first[0], (0, 28)),
+        functional.pad(first[1].unflatten(-1, (5, 7)), (0, 14)).flatten(-2),
+        rest,
+    ]
+    now, before = played.features(seen), learned.features(torch.cat(padded, -1))
+    torch.testing.assert_close(now[..., 49:], before[..., 147:])
+    torch.testing.assert_close(now[..., :14], before[..., :14])
+    torch.testing.assert_close(now[..., 14:21], before[..., 42:49])
+    again = Args.of(
+        "MultiCVRP-v0", encoder="set", critic="shared", hidden=(8,), num_envs=8, num_steps=8, total_steps=64,
+        minibatches=2, normalize_observations=normalize, device="cpu", config={"num_customers": 10},
+        load={"vehicle": file},
+    )  # fmt: skip
+    assert run.train(PPO, again, True).policies["vehicle"].actions.outputs == 11
+    with pytest.raises(ValueError, match="entities that are told by other numbers than here"):
+        arrange("MultiCVRP-v0", {}, file, {"num_vehicles": 3})
 
 
 def test_tours_become_short() -> None:

@@ -182,7 +182,7 @@ class Args:
                 raise ValueError(f"a CNN needs observations of shape (height, width, channels), not {space}.")
             if self.encoder == "set":
                 chosen = self.hidden, self.memory, self.one_hot, self.action_parts
-                if fault := set_refusal(env.entities(cfg, groups[0]), space, lay.action_spaces[groups[0]], *chosen):
+                if fault := set_refusal(lay.entities[groups[0]], space, lay.action_spaces[groups[0]], *chosen):
                     raise ValueError(f"{env.id}: {fault}")
             if self.action_parts and (fault := refusal(lay.action_spaces[groups[0]], self.action_parts)):
                 raise ValueError(fault)

@@ -197,6 +197,20 @@ class Network(nn.Module):
         return out.unflatten(1, (steps, rows)).transpose(0, 1), memory
 
 
+def together(mean: Tensor, variance: Tensor, alike: Tensor) -> tuple[Tensor, Tensor]:
+    """Mean and variance, (members, kinds) each, of all numbers of a kind, from those of each number.
+
+    Args:
+        mean: (members, size).
+        variance: (members, size).
+        alike: (size,), the kind of each number.
+    """
+    moments = torch.stack([torch.ones_like(mean), mean, variance + mean.square()])
+    count, first, second = moments.new_zeros(3, len(mean), mean.shape[1] + 1).index_add_(-1, alike, moments)
+    mean = first / count.clamp(min=1)
+    return mean, (second / count.clamp(min=1) - mean.square()).clamp(min=0)
+
+
 class Scale(nn.Module):
     """Running mean and variance of what each member saw, (members, size) each (Chan, Golub, LeVeque 1979)."""
 
@@ -218,16 +232,9 @@ class Scale(nn.Module):
         """
         if alike is None:
             return ((x - self.mean.unsqueeze(1)) * self.factor().unsqueeze(1)).clamp(-10, 10)
-        mean, factor = self._together(alike)
-        scaled = ((x - mean.unsqueeze(1)) * factor.unsqueeze(1)).clamp(-10, 10)
+        mean, variance = (m[..., alike] for m in together(self.mean, self.variance, alike))
+        scaled = ((x - mean.unsqueeze(1)) * (variance + 1e-8).rsqrt().unsqueeze(1)).clamp(-10, 10)
         return torch.where(alike == 0, x, scaled)
-
-    def _together(self, alike: Tensor) -> tuple[Tensor, Tensor]:
-        """Mean and one by the deviation, (members, size) each, of the columns that are alike."""
-        members, size = self.mean.shape
-        moments = torch.stack([torch.ones_like(self.mean), self.mean, self.variance + self.mean.square()])
-        count, mean, square = moments.new_zeros(3, members, size + 1).index_add_(-1, alike, moments)[..., alike]
-        return mean / count, (square / count - (mean / count).square() + 1e-8).clamp(min=1e-8).rsqrt()
 
     def factor(self) -> Tensor:
         """One by the deviation."""

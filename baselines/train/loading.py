@@ -6,16 +6,18 @@ import itertools
 from collections.abc import Mapping
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from gpuzoo import registry
-from gpuzoo.core.definition import EnvDef
-from gpuzoo.core.layout import Layout
+from gpuzoo.core.definition import Entities, EnvDef
+from gpuzoo.core.layout import Layout, flat_size
 from gpuzoo.core.suggestions import unknown
 
 from ..report import checkpoint
 from .command import checkpoint_of
 from .encoders import feature_shape
+from .layers import together
 from .networks import Policy
 from .rollout import state_size
 
@@ -56,22 +58,24 @@ def load(
     if name not in found and len(found) > 1:
         raise ValueError(unknown(f"{file} has no policy", name, found))
     kept = name if name in found else next(iter(found))
+    form, entities = found[kept]["form"], lay.entities[group]
+    sized = form["encoder"] == "set" and entities is not None
     for key, space in (("observation", lay.observation_spaces[group]), ("action", lay.action_spaces[group])):
-        if found[kept][f"{key} space"] != brief(space):
+        if not sized and found[kept][f"{key} space"] != brief(space):
             raise ValueError(
                 f"policy {name!r} in {file} was trained with the {key} space {found[kept][f'{key} space']}, but with "
                 f"these parameters {env_id} has {brief(space)} for {group}."
             )
-    own = found[kept]["form"].get("module")
+    own = form.get("module")
     if own and not modules:
         raise ValueError(
             f"policy {kept!r} in {file} has a network of its own, the module {own}, and a checkpoint holds no "
             "code: make the trainer that has it with load={policy: file}, and play its policies."
         )
     seen = state_size(lay)
-    if found[kept]["form"]["critic"] == "central" and found[kept]["form"]["state_size"] != seen:
+    if form["critic"] == "central" and form["state_size"] != seen:
         raise ValueError(
-            f"the critic of policy {name!r} in {file} sees {found[kept]['form']['state_size']} numbers of the state, "
+            f"the critic of policy {name!r} in {file} sees {form['state_size']} numbers of the state, "
             f"but with these parameters {env_id} has {seen}."
         )
     prefix = f"policy/{kept}/weights/"
@@ -82,9 +86,42 @@ def load(
         raise ValueError(f"{file} has {held}, and no {member!r}.")
     k = int(member or 0)
     if not own:
-        seen_shape = feature_shape(lay.observation_spaces[group], bool(found[kept]["form"].get("one_hot")))
-        _check_sizes(found[kept]["form"], weights, members, len(seen_shape) == 3, file)
-    return found[kept]["form"], {n: v[k : k + 1] for n, v in weights.items()}
+        seen_shape = feature_shape(lay.observation_spaces[group], bool(form.get("one_hot")))
+        _check_sizes(form, weights, members, len(seen_shape) == 3, file)
+    mine = {n: v[k : k + 1] for n, v in weights.items()}
+    if sized and entities is not None:
+        rescale(mine, form["entities"], entities, flat_size(lay.observation_spaces[group]), file)
+        form = {**form, "entities": entities}
+    return form, mine
+
+
+def rescale(weights: dict[str, Tensor], form: Mapping[str, Any], entities: Entities, size: int, file: str) -> None:
+    """Gives a policy for entities the scale of its observations for another number of them.
+
+    Args:
+        weights: of the policy, in place.
+        form: the entities that it was trained with, as a checkpoint has them.
+        entities: those that it is to see.
+        size: numbers of an observation of these.
+        file: of the checkpoint.
+
+    Raises:
+        ValueError: an entity is told by other numbers than in training.
+    """
+    names = "scale.mean", "scale.variance"
+    try:
+        old = weights[names[0]].shape[-1]
+        before = Entities(int(form["count"]), *(tuple(map(int, form[x])) for x in ("widths", "pointers", "listed")))
+        fits = before.count * sum(before.widths) <= old and before.told(old) == entities.told(size)
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"{file} was changed: it does not say which entities its policy knows.") from error
+    if not fits:
+        raise ValueError(f"{file} has a policy for entities that are told by other numbers than here.")
+    if before == entities:
+        return
+    kinds = torch.from_numpy(before.alike(old))
+    for name, x in zip(names, together(weights[names[0]], weights[names[1]], kinds), strict=True):
+        weights[name] = x[..., torch.from_numpy(entities.alike(size))]
 
 
 def _check_sizes(form: Mapping[str, Any], weights: Mapping[str, Tensor], members: int, image: bool, file: str) -> None:

@@ -120,7 +120,7 @@ class Trainer:
             }  # fmt: skip
             group, heads = groups[0], tuple(self.heads)
             if args.encoder == "set":
-                options["entities"] = self.simulator.env.entities(self.simulator.cfg, group)
+                options["entities"] = lay.entities[group]
             if name in loaded:
                 options = {k: v for k, v in loaded[name][0].items() if k not in ("heads", "module")}
                 heads = tuple(loaded[name][0].get("heads", ()))

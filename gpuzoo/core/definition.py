@@ -98,6 +98,10 @@ class Entities:
         """Indices of the other numbers of an observation of ``size`` numbers."""
         return np.setdiff1d(np.arange(self.columns.size, size), [*self.pointers, *self.listed])
 
+    def told(self, size: int) -> tuple[Any, ...]:
+        """What does not depend on how many there are: two games of equal ones can have the same network."""
+        return self.widths, len(self.pointers), bool(self.listed), len(self.context(size))
+
     def alike(self, size: int) -> NDArray[np.int64]:
         """For each number of an observation, (size,): equal where it says the same of another entity; 0 for indices."""
         columns, context, out = self.columns, self.context(size), np.zeros(size, np.int64)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from gpuzoo.core.definition import C_TYPES, Config, EnvDef, Field
+from gpuzoo.core.definition import C_TYPES, Config, Entities, EnvDef, Field
 from gpuzoo.core.suggestions import unknown
 from gpuzoo.core.values import config_types
 
@@ -35,6 +35,7 @@ class Layout:
         action_dtype: int32, or float32 for Box actions.
         mask_size: entries of the longest action mask (0 without masks).
         state_space: of the game's own global state, or None.
+        entities: between which one agent chooses, by group, or None.
     """
 
     groups: dict[str, int]
@@ -48,6 +49,7 @@ class Layout:
     action_dtype: str
     mask_size: int
     state_space: spaces.Box | None
+    entities: dict[str, Entities | None]
 
     def agent_names(self) -> list[str]:
         """Names as PettingZoo wants them: ``tagger_0``, ``tagger_1``, ``runner_0``."""
@@ -145,6 +147,7 @@ def layout(env: EnvDef, cfg: Config) -> Layout:
         action_dtype=kinds.pop(),
         mask_size=max(sum(choices(s)) for s in action_spaces.values()) if env.action_mask else 0,
         state_space=state,
+        entities={g: env.entities(cfg, g) for g in groups},
     )
     names = lay.agent_names()
     if len({*names}) < total:
