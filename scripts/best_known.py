@@ -2,17 +2,19 @@
 
     pip install ortools
     python scripts/best_known.py [ID ...] [--instances 100] [--seconds 1] [--checkpoint ID=FILE ...]
+    python scripts/best_known.py TSP-v1 --config '{"num_cities": 50}'   # agents that were trained with 20 cities
 
 The game draws the instances, and all play the same ones. OR-Tools (Google) has so many seconds of one thread for each:
 its routing library with guided local search for TSP and CVRP, its branch and bound for Knapsack, its CP-SAT for
 JobShop. The column "proven" says of how many instances it proved that nothing is better. Greedy heuristics drive to the
 nearest legal city or customer, pack the item of the largest value by weight, and begin the job with the most work left.
-A trained agent takes its likeliest actions. The gap is that of the mean to OR-Tools'.
+A trained agent, by default the pretrained one, takes its likeliest actions. The gap is that of the mean to OR-Tools'.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -155,13 +157,13 @@ GAMES: dict[str, tuple[tuple[str, ...], Player, Solver]] = {
 # ---- playing ----
 
 
-def trained(env_id: str, file: str) -> Player:
+def trained(env_id: str, file: str, config: Mapping[str, Any]) -> Player:
     """The likeliest actions of a policy."""
     from baselines.report import match
 
     import torch  # isort: skip
 
-    policy = next(iter(match.arrange(env_id, {}, file).players.values()))
+    policy = next(iter(match.arrange(env_id, {}, file, config).players.values()))
     assert policy is not None
 
     def player(state: State, mask: Numbers, observation: Numbers) -> Numbers:
@@ -173,11 +175,11 @@ def trained(env_id: str, file: str) -> Player:
     return player
 
 
-def returns(env_id: str, dataset: dict[str, Numbers], player: Player) -> Numbers:
+def returns(env_id: str, dataset: dict[str, Numbers], player: Player, config: Mapping[str, Any]) -> Numbers:
     """(instances,), the return of an episode on each."""
     count = len(dataset["size"])
     envs = gpuzoo.make_vec(
-        env_id, count, device="cpu", threads=1, instances=dataset, instance=[float(k) for k in range(count)]
+        env_id, count, device="cpu", threads=1, instances=dataset, instance=[float(k) for k in range(count)], **config
     )
     observation, _ = envs.reset(seed=0)
     total, going = np.zeros(count), np.ones(count, bool)
@@ -195,9 +197,9 @@ def returns(env_id: str, dataset: dict[str, Numbers], player: Player) -> Numbers
     return total
 
 
-def drawn(env_id: str, count: int) -> tuple[dict[str, Numbers], list[State]]:
+def drawn(env_id: str, count: int, config: Mapping[str, Any]) -> tuple[dict[str, Numbers], list[State]]:
     """Instances as a dataset, and the state of each at the beginning."""
-    simulator = Simulator(gpuzoo.get(env_id), count, device="cpu", threads=1)
+    simulator = Simulator(gpuzoo.get(env_id), count, device="cpu", threads=1, **config)
     simulator.reset(seed=1)
     state = {name: np.asarray(array).copy() for name, array in simulator.state().items()}
     simulator.close()
@@ -209,14 +211,15 @@ def main(words: Sequence[str] | None = None) -> None:
     parser.add_argument("games", nargs="*", metavar="ID", default=list(GAMES))
     parser.add_argument("--instances", type=int, default=100)
     parser.add_argument("--seconds", type=float, default=1.0, help="of OR-Tools for each instance")
-    parser.add_argument("--checkpoint", nargs="*", default=[], metavar="ID=FILE", help="trained agents")
+    parser.add_argument("--checkpoint", nargs="*", default=[], metavar="ID=FILE", help="other agents than pretrained")
+    parser.add_argument("--config", type=json.loads, default={}, metavar="JSON", help="parameters of the games")
     chosen = parser.parse_args(words)
-    agents = dict(text.split("=", 1) for text in chosen.checkpoint)
+    agents = dict.fromkeys(GAMES, "pretrained") | dict(text.split("=", 1) for text in chosen.checkpoint)
     print("| game | player | mean return | gap | proven |\n|:--|:--|--:|--:|--:|")
     for env_id in chosen.games:
         if env_id not in GAMES:
             parser.error(f"there is no solver for {env_id}; there are {', '.join(GAMES)}.")
-        dataset, instances = drawn(env_id, chosen.instances)
+        dataset, instances = drawn(env_id, chosen.instances, chosen.config)
         _, heuristic, solver = GAMES[env_id]
         found = [solver(one, chosen.seconds) for one in instances]
         best = float(np.mean([value for value, _ in found]))
@@ -224,10 +227,9 @@ def main(words: Sequence[str] | None = None) -> None:
             f"| {env_id} | OR-Tools | {best:.3f} | | {sum(proven for _, proven in found)} of {len(found)} |", flush=True
         )
         players = {"random": random_choice(0), "greedy": heuristic}
-        if env_id in agents:
-            players["trained"] = trained(env_id, agents[env_id])
+        players["trained"] = trained(env_id, agents[env_id], chosen.config)
         for name, player in players.items():
-            mean = float(returns(env_id, dataset, player).mean())
+            mean = float(returns(env_id, dataset, player, chosen.config).mean())
             print(f"| | {name} | {mean:.3f} | {abs(mean - best) / abs(best):.1%} | |", flush=True)
 
 
