@@ -55,14 +55,23 @@ def test_games_without_an_obstacle_are_branchless():
     assert not form(Lamps).apart
     assert form(registry.get("MNISTBandit-bsuite-v0")).apart
     assert form(registry.get("SwitchRiddle-v0")).branchless
+    assert not form(registry.get("SwitchRiddle-v0")).apart
+
+
+def test_short_arrays_and_turns_are_no_obstacles():
+    """Where all indices are known when the rules are compiled."""
+    kuhn = form(registry.get("KuhnPoker-v0"))
+    assert kuhn.branchless
+    assert kuhn.short
+    assert kuhn.apart
 
 
 @pytest.mark.parametrize(
     ("name", "config", "obstacles"),
     [
-        (Glide, {}, ["arrays (path, speed)"]),
+        (Glide, {}, ["arrays (path)"]),
         (Herd, {}, ["lanes", "arrays", "5 agents"]),
-        (Nim, {}, ["take turns"]),
+        (Nim, {}, ["e.reward has an index that depends on the state"]),
         ("SwitchRiddle-v0", {"num_agents": 5}, ["5 agents; the rewards of at most 4"]),
     ],
 )
@@ -80,11 +89,19 @@ def test_the_line_of_the_rules_is_named(tmp_path):
     assert form(game).obstacles == (f"{place}: e.terminate means that an agent may leave before the others.",)
 
 
+@pytest.mark.parametrize("index", ["mover", "1 - mover", "e.to_move", "a * mover"])
+def test_the_line_of_an_index_that_depends_on_the_state_is_named(tmp_path, index):
+    old = "e.bet[a] += "
+    game, place = changed(type(registry.get("KuhnPoker-v0")), tmp_path, old, f"e.bet[{index}] += ")
+    reason = f"{place}: e.bet has an index that depends on the state, so it is not held in registers."
+    assert form(game).obstacles == (reason,)
+
+
 # ---- what the compiler made of it ----
 
 
 @pytest.mark.one_case
-@pytest.mark.parametrize("name", ["Taxi-v4", "Blackjack-v1"])
+@pytest.mark.parametrize("name", ["Taxi-v4", "Blackjack-v1", "KuhnPoker-v0", "LeducHoldem-v0", "TicTacToe-v0"])
 def test_flags_of_0_or_1_are_vectorised(name):
     """A flag that rules write as a number is not converted to bool, which g++ does not vectorise."""
     report = examine(registry.get(name))

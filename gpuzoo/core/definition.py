@@ -148,7 +148,7 @@ class EnvDef:
     #: whether agents have action masks, written by `observe` together with the observation
     action_mask: ClassVar[bool] = False
     #: whether episodes are so short that a CPU had better reset many envs together; results do not depend on it, but a
-    #: game with one agent and scalar fields is faster then, and takes longer to compile
+    #: game whose envs a CPU steps in vector instructions is faster then, and takes longer to compile
     short_episodes: ClassVar[bool] = False
     #: whether the rules are packed, which means written for several envs at once: see "Packed rules" in docs/dialect.md
     packed: ClassVar[bool] = False

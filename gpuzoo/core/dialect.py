@@ -188,6 +188,14 @@ def names(pieces: Sequence[Piece]) -> dict[str, str]:
     return found
 
 
+def variable_indices(pieces: Sequence[Piece]) -> dict[str, str]:
+    """Members of Env that rules index by what is not known before they run, and the first such place of each."""
+    tokens = [token for piece in pieces for token in tokens_of(piece)]
+    known = constants_of(tokens)
+    walks = [Walk(tokens, f, known, REGIONS, any_index=True) for f in functions_of(tokens)]
+    return {name: f"{tokens[k].path}:{tokens[k].line}" for walk in reversed(walks) for name, k in walk.variable.items()}
+
+
 def check_rules(
     pieces: Sequence[Piece],
     dtypes: Mapping[str, str] | None = None,

@@ -68,6 +68,7 @@ class Walk:
         name: the function's.
         draws: of random numbers.
         calls: of any functions.
+        variable: of a member, `e.name`, the first index that compilers do not know.
 
     Raises:
         DialectError: a local array with a variable index, with file and line.
@@ -84,6 +85,7 @@ class Walk:
         self.name = function.name
         self.draws: list[Draw] = []
         self.calls: list[Call] = []
+        self.variable: dict[str, int] = {}
         self._tokens, self._known, self._regions = tokens, known, regions
         self._any_index = any_index
         self._body = function.body
@@ -255,9 +257,11 @@ class Walk:
 
     def _index(self, at: int, end: int) -> None:
         tokens, name = self._tokens, self._tokens[at - 1].text
-        if self._any_index or tokens[at - 2].text == "." or not any(name in names for names in self._arrays):
+        if all(self._is_known(k) for k in range(at + 1, end)):
             return
-        if not all(self._is_known(k) for k in range(at + 1, end)):
+        if tokens[at - 2].text == ".":
+            self.variable.setdefault(name, at)
+        elif not self._any_index and any(name in names for names in self._arrays):
             index = "".join(tokens[k].text for k in range(at + 1, end))
             raise tokens[at - 1].error(
                 f"{name}[{index}]: a local array is indexed by constants, or by a loop of at most {UNROLLED} rounds "

@@ -10,12 +10,12 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 
 from gpuzoo.core.definition import EnvDef, Field
-from gpuzoo.core.dialect import names
+from gpuzoo.core.dialect import names, variable_indices
 from gpuzoo.core.layout import Layout
 from gpuzoo.core.tokens import Piece
 
-#: more agents' rewards than these do not fit into registers
-MOST_AGENTS = 4
+#: more numbers of an array, or more agents' rewards, do not fit into registers
+MOST_HELD = 4
 #: a longer row of observations is written by a loop, which would keep the loop over envs from being vectorised
 LONGEST_ROW = 32
 #: names in rules by which one agent leaves before the others, or it is asked who has
@@ -58,23 +58,31 @@ def choose(env: EnvDef, lay: Layout, fields: Mapping[str, Field], lanes: int, ru
         return Form(
             ("Its rules are packed: they say themselves what is done for several envs at once.",), False, False, True
         )
-    obstacles = []
+    obstacles, single = [], type(env).single()
     if lanes > 1:
         obstacles.append(f"It has {lanes} lanes per env, which work on the agents of one env.")
-    arrays = [name for name, field in fields.items() if field.shape != ()]
-    if arrays:
-        obstacles.append(f"It has arrays ({', '.join(arrays)}), which are not held in registers.")
-    single = type(env).single()
-    if not single:
-        if lay.agents > MOST_AGENTS:
-            obstacles.append(f"It has {lay.agents} agents; the rewards of at most {MOST_AGENTS} are held in registers.")
-        if env.turn is not None:
-            obstacles.append("Its agents take turns, so rewards go to an agent that depends on the state.")
-        places = names(rules)
-        obstacles += [
-            f"{places[name]}: e.{name} means that an agent may leave before the others."
-            for name in _OF_ONE
-            if name in places
-        ]
-    apart = not obstacles and lay.agents * lay.observation_size > LONGEST_ROW
-    return Form(tuple(obstacles), apart, not obstacles and single and env.short_episodes, False)
+    arrays = {name: field for name, field in fields.items() if field.shape != ()}
+    held = {
+        n for n, field in arrays.items() if not field.scratch and len(field.shape) == 1 and field.sizes[0] <= MOST_HELD
+    }
+    if len(held) < len(arrays):
+        long = ", ".join(name for name in arrays if name not in held)
+        obstacles.append(f"It has arrays ({long}), which are not held in registers.")
+    if not single and lay.agents > MOST_HELD:
+        obstacles.append(f"It has {lay.agents} agents; the rewards of at most {MOST_HELD} are held in registers.")
+    held |= set() if single else {"reward"}
+    places = variable_indices(rules) if held and not obstacles else {}  # it takes time
+    obstacles += [
+        f"{places[name]}: e.{name} has an index that depends on the state, so it is not held in registers."
+        for name in sorted(held & places.keys())
+    ]
+    places = {} if single else names(rules)
+    obstacles += [
+        f"{places[name]}: e.{name} means that an agent may leave before the others."
+        for name in _OF_ONE
+        if name in places
+    ]
+    short = not obstacles and env.short_episodes
+    # Rows of several agents are groups of numbers that compilers do not blend in vectors, as `short` does.
+    apart = not obstacles and (lay.agents * lay.observation_size > LONGEST_ROW or (short and not single))
+    return Form(tuple(obstacles), apart, short, False)

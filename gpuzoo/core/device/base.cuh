@@ -81,13 +81,31 @@ GZ float rint(float x) { return __builtin_rintf(x); }
 GZ u32 mulhi(u32 a, u32 b) { return (u32)(((u64)a * b) >> 32); }
 GZ int popcount(u64 x) { return __builtin_popcountll(x); }
 GZ i64 anew(i64 x) { return x; }
-// Whether each of eight bytes is 1 and not 0, a bit for each.
-GZ u64 bits_of_bytes(u64 x) {
-#if defined(__BMI2__) && !defined(GZ_SIMT)
-  return __builtin_ia32_pext_di(x, 0x0101010101010101ull);
-#else
-  return x * 0x0102040810204080ull >> 56;
+// The signs of 8, 16 or 32 bytes, a bit for each.
+template <int COUNT> GZ u64 signs_of(const i8 *bytes) {
+#ifdef __SSE2__
+  if constexpr (COUNT == 16) {
+    typedef char Bytes __attribute__((vector_size(16)));
+    Bytes x;
+    __builtin_memcpy(&x, bytes, 16);
+    return (u64)__builtin_ia32_pmovmskb128(x);
+  }
 #endif
+#ifdef __AVX2__
+  if constexpr (COUNT == 32) {
+    typedef char Bytes __attribute__((vector_size(32)));
+    Bytes x;
+    __builtin_memcpy(&x, bytes, 32);
+    return (u64)(u32)__builtin_ia32_pmovmskb256(x);
+  }
+#endif
+  if constexpr (COUNT > 8) {
+    return signs_of<COUNT / 2>(bytes) | signs_of<COUNT / 2>(bytes + COUNT / 2) << COUNT / 2;
+  } else {
+    u64 x;
+    __builtin_memcpy(&x, bytes, 8);
+    return (x >> 7 & 0x0101010101010101ull) * 0x0102040810204080ull >> 56;
+  }
 }
 // The lowest eight bits of x, a byte for each.
 GZ u64 bytes_of_bits(u64 x) {

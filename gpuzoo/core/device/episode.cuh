@@ -64,7 +64,7 @@ template <int SIZE, class T, class Leaves> GZ void keep_rows(const Store &s, T *
 template <class S, class Leaves> GZ void keep_last_seen(const S &s, i64 i, Leaves leaves) {
   const i64 row = i * row_size(s), mask = i * (AGENTS * MASK_SIZE);
   if constexpr (!APART) keep_rows<OBSERVATION_SIZE>(s, s.final_observation + row, s.observation + row, leaves);
-  if constexpr (MASK_SIZE > 0) keep_rows<MASK_SIZE>(s, s.final_action_mask + mask, s.action_mask + mask, leaves);
+  if constexpr (!APART && MASK_SIZE > 0) keep_rows<MASK_SIZE>(s, s.final_action_mask + mask, s.action_mask + mask, leaves);
 }
 
 // Agent k of the batch begins an episode. `silent`: in a step that has no transition, so reward and flags are cleared.

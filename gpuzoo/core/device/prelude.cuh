@@ -151,6 +151,16 @@ template <class E, class N, class M, class R, class W, class V>
 GZ void lanes_of_bits(const E &e, N n, M m, R row, W word, V value) {
   lanes(e, n, m, [=](int a, int b) { row(a)[b] = word(a, b / 64) >> b % 64 & 1ull ? value(a) : 0; });
 }
+template <class E, int N, int M, class R, class W, class V>
+GZ void lanes_of_bits(const E &e, Const<N>, Const<M>, R row, W word, V value) {
+  const auto write = [=](int k) { row(k / M)[k % M] = word(k / M, k % M / 64) >> k % M % 64 & 1ull ? value(k / M) : 0; };
+  if constexpr (LANES == 1 && N * M <= 128 && !GZ_ROLLED_LANES) {
+    unrolled<0, N * M>(write);
+    end_region(e);
+  } else {
+    lanes(e, N, M, [=](int a, int b) { write(a * M + b); });
+  }
+}
 template <class E, class F> GZ void once(const E &e, F f) {
   if (lane() == 0) f();
   end_region(e);
@@ -290,7 +300,8 @@ GZ void write_bits(u8 *row, int n, u64 word, int value) {
     const u64 eight = bytes_of_bits(word >> k) * (u64)value;
     __builtin_memcpy(row + k, &eight, 8);
   }
-  for (; k < n; ++k) row[k] = (u8)((int)(word >> k & 1ull) * value);
+  const u64 rest = k < n ? bytes_of_bits(word >> k) * (u64)value : 0ull;
+  __builtin_memcpy(row + k, &rest, n - k);
 }
 GZ void write_bits(i8 *row, int n, u64 word, int value) { write_bits((u8 *)row, n, word, value); }
 template <class E, class N, class M, class R, class W, class V>

@@ -98,14 +98,16 @@ template <int N, class F> GZ u64 bits_where(F f) {
   GZ_ROLLED
   for (int k = 0; k < N; ++k) word |= (u64)f(k) << k;
 #else
-  i8 each[(N + 7) / 8 * 8];
-  GZ_INDEPENDENT
-  for (int k = 0; k < N; ++k) each[k] = (i8)f(k);
-  for (int k = N; k < (N + 7) / 8 * 8; ++k) each[k] = 0;
-  for (int k = 0; k < N; k += 8) {
-    u64 eight;
-    __builtin_memcpy(&eight, each + k, 8);
-    word |= bits_of_bytes(eight) << k;
+  constexpr int COUNT = N < 8 ? N : N < 16 ? 8 : N < 32 ? 16 : 32;  // as many bytes as registers hold, at once
+  i8 each[COUNT];
+  for (int k = 0; k < N; k += COUNT) {
+    const int first = k + COUNT <= N ? k : N - COUNT;
+    GZ_INDEPENDENT
+    for (int j = 0; j < COUNT; ++j) each[j] = (i8)-(int)f(first + j);
+    if constexpr (N < 8)
+      for (int j = 0; j < N; ++j) word |= (u64)(each[j] & 1) << j;
+    else
+      word |= signs_of<COUNT>(each) << first;
   }
 #endif
   return word;

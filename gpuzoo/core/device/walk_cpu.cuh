@@ -1,28 +1,30 @@
 // How a CPU goes through a batch: threads share the envs in tiles that fit into a cache. A branchless game (few agents,
-// one lane, scalar fields) advances a tile in vector instructions, several envs in each, and then settles those envs
+// one lane, few numbers) advances a tile in vector instructions, several envs in each, and then settles those envs
 // that end or begin. Any other game does both halves of a step env by env.
 
 // `gpuzoo doctor ID` asks g++ what has become of the loops that are marked "loop over envs".
 
 namespace gz {
 
-// Writes the observations that `advance` leaves to a loop of their own. In same step mode the last of an episode go
-// straight to the final observations.
-GZ void look(const Store &s, int mode, bool finals, int max_steps, i64 begin, i64 end) {
-  if constexpr (APART)
-    for (i64 i = begin; i < end; ++i) {  // loop over envs: observations
-      const bool begins = mode == SAME_STEP && s.ended[i];
-      if (begins && !finals) continue;
-      State v = load(s, i);
-      Env e = bind(s, v, i, s.episode[i], s.elapsed_steps[i], max_steps);
-      if (begins) see(e, s.final_observation + i * row_size(s));
-      forget(e);
-      observe(e);
-    }
+template <class S, class E> GZ void see_last(const S &s, E &e, i64 i) {
+  see(e, s.final_observation + i * row_size(s));
+  if constexpr (MASK_SIZE > 0) see_masks(e, s.final_action_mask + i * (AGENTS * MASK_SIZE));
 }
 
-// `settle` for neighbours of which many end or begin, in vector instructions, for a game with one agent: all are reset,
-// and those that do not begin keep what they had.
+// Writes what is seen of env i, where `advance` and `settle` leave that to a loop of its own; `last`: of an episode that
+// has ended.
+GZ void look(const Store &s, int max_steps, i64 i, bool last) {
+  if constexpr (APART) {
+    State v = load(s, i);
+    Env e = bind(s, v, i, s.episode[i], s.elapsed_steps[i], max_steps);
+    if (last) see_last(s, e, i);
+    forget(e);
+    observe(e);
+  }
+}
+
+// `settle` for neighbours of which many end or begin, in vector instructions: all are reset, and those that do not begin
+// keep what they had.
 template <class Held> GZ void settle_all(const Store &s, int mode, bool finals, int max_steps, i64 low, i64 high) {
   const u8 seen = finals;
   GZ_INDEPENDENT
@@ -35,9 +37,9 @@ template <class Held> GZ void settle_all(const Store &s, int mode, bool finals, 
     int t = length;
     put(begins, t, 0);
     s.waiting[i] = now.waits;
-    leave(s, i, ends, length);
+    unrolled<0, AGENTS>([=](int a) { leave(s, i * AGENTS + a, ends, length); });
     keep_last_seen(s, i, [=](int) { return kept; });
-    join(s, i, begins, silent);
+    unrolled<0, AGENTS>([=](int a) { join(s, i * AGENTS + a, begins, silent); });
     begin(s, i, begins, episode);
     draw_parameters(s, i, begins, episode);
     Held v = load(s, i);
@@ -50,9 +52,6 @@ template <class Held> GZ void settle_all(const Store &s, int mode, bool finals, 
     if constexpr (!APART) observe(e);
     save(s, i, v);
   }
-  if constexpr (APART)
-    for (i64 i = low; i < high; ++i)
-      if (s.elapsed_steps[i] == 0) look(s, DISABLED, false, max_steps, i, i + 1);
 }
 
 template <class Held>
@@ -60,14 +59,18 @@ GZ void step_tile(const Call &call, const Store &s, int mode, bool finals, bool 
   if constexpr (GZ_BRANCHLESS) {
     GZ_INDEPENDENT
     for (i64 i = low; i < high; ++i) advance<Held>(s, finals, max_steps, i);  // loop over envs: rules
-    if (seen) look(s, mode, finals, max_steps, low, high);
+    for (i64 i = low; finals && i < high; ++i)
+      if (s.ended[i]) look(s, max_steps, i, true);
     for (i64 i = low; finals && i < high; ++i) keep_last_state(*call.store, finals, max_steps, i);
     int news = 0;
     for (i64 i = low; i < high; ++i) news += s.ended[i] | s.waiting[i];
-    if constexpr (GZ_SHORT)
-      if (8 * news > high - low) return settle_all<Held>(s, mode, finals, max_steps, low, high);
-    for (i64 i = low; news && i < high; ++i)
-      if (s.ended[i] | s.waiting[i]) settle(*call.store, mode, finals, max_steps, i, seen);
+    if (GZ_SHORT && 8 * news > high - low) {
+      if constexpr (GZ_SHORT) settle_all<Held>(s, mode, finals, max_steps, low, high);
+    } else {
+      for (i64 i = low; news && i < high; ++i)
+        if (s.ended[i] | s.waiting[i]) settle(*call.store, mode, finals, max_steps, i, seen && !APART);
+    }
+    for (i64 i = low; seen && i < high; ++i) look(s, max_steps, i, false);  // loop over envs: observations
   } else {
     for (i64 k = low; k < high; ++k) {
       const i64 i = call.envs ? call.envs[k] : k;
@@ -123,9 +126,10 @@ static void some_range(const void *pointer, i64 begin, i64 end) {
     }
     for (i64 i = first; i < first + (next - k); ++i) {
       advance(s, finals, max_steps, i);
-      look(s, mode, finals, max_steps, i, i + 1);
+      if (finals && s.ended[i]) look(s, max_steps, i, true);
       keep_last_state(*call.store, finals, max_steps, i);
-      if (s.ended[i] | s.waiting[i]) settle(*call.store, mode, finals, max_steps, i);
+      if (s.ended[i] | s.waiting[i]) settle(*call.store, mode, finals, max_steps, i, !APART);
+      look(s, max_steps, i, false);
       show_state(*call.store, max_steps, i);
     }
   }

@@ -40,25 +40,31 @@ def env_code(program: dict[str, Any]) -> Iterable[str]:
     scalars = {n: C_TYPES[f.dtype] for n, f in fields.items() if f.shape == ()}
     arrays = {n: f for n, f in fields.items() if f.shape != ()}
     held = {n: c_type for n, c_type in scalars.items() if not fields[n].scratch} if one_lane else {}
+    few = {n: f.sizes[0] for n, f in arrays.items()} if branchless else {}
     extra = {"over": "u8"} | {n: c_type for n, c_type in scalars.items() if n not in held} if one_lane else {}
     if branchless:
         extra["terminated"] = "u8"
+    parts = {n: f"s.field_{n}[i]" for n in held}  # of State that are kept in memory, and where
+    for name, size in few.items():
+        place = f"s.field_{name}[field_offset(i, {size}) + element_offset"
+        parts |= {f"{name}[{k}]": f"{place}({k}, s.num_envs)]" for k in range(size)}
 
     yield "struct State {"
     yield from (f"  {c_type} {name};" for name, c_type in (held | extra).items())
+    yield from (f"  {C_TYPES[fields[name].dtype]} {name}[{size}];" for name, size in few.items())
     if branchless:
         yield "  float reward[AGENTS];"
     yield "};"
     yield "GZ State load(const Store &s, i64 i) {\n  (void)s; (void)i;\n  State v;"
-    yield from (f"  v.{name} = s.field_{name}[i];" for name in held)
+    yield from (f"  v.{part} = {place};" for part, place in parts.items())
     yield from (f"  v.{name} = 0;" for name in extra)
     yield "  return v;\n}"
     yield "GZ void save(const Store &s, i64 i, const State &v) {\n  (void)s; (void)i; (void)v;"
-    yield from (f"  s.field_{name}[i] = v.{name};" for name in held)
+    yield from (f"  {place} = v.{part};" for part, place in parts.items())
     yield "}"
     yield "GZ State keep(bool kept, const State &before, const State &after) {"
     yield "  State v = after; (void)kept; (void)before;"
-    yield from (f"  v.{name} = kept ? before.{name} : after.{name};" for name in held)
+    yield from (f"  v.{part} = kept ? before.{part} : after.{part};" for part in parts)
     yield "  return v;\n}"
     yield "GZ void clear(const Store &s, State &v, i64 i) {\n  (void)s; (void)v; (void)i;"
     yield "  v.over = 0;\n}" if one_lane else "  if (lane() == 0) s.over[i] = 0;\n}"
@@ -84,6 +90,8 @@ def env_code(program: dict[str, Any]) -> Iterable[str]:
         place = f"scratch_{name}(s, i)" if field.scratch else f"s.field_{name} + field_offset(i, {size})"
         checked = f"{watch}, {indexed.index(name)}, {size}" if debug else ""
         stride = "scratch_stride(s)" if field.scratch else "s.num_envs"
+        if name in few:
+            place, stride = f"v.{name}", "1"
         members.append((f"Array<{C_TYPES[field.dtype]}, {columns}> ", name, f"{{{place}, {stride}{checked}}}"))
     for name, table in program["tables"].items():
         members.append(pointer(f"const {C_TYPES[str(table.dtype)]}", name, f"s.table_{name}", table.size))

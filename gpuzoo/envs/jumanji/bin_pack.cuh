@@ -25,14 +25,6 @@ template <class Spaces> GZ void put_space(Spaces spaces, int k, Space s) {
 
 GZ bool is_empty(Space s) { return (s.x1 >= s.x2) | (s.y1 >= s.y2) | (s.z1 >= s.z2); }
 
-GZ bool is_within(Space a, Space b) {
-  return (a.x1 >= b.x1) & (a.x2 <= b.x2) & (a.y1 >= b.y1) & (a.y2 <= b.y2) & (a.z1 >= b.z1) & (a.z2 <= b.z2);
-}
-
-GZ Space common(Space a, Space b) {
-  return {max(a.x1, b.x1), min(a.x2, b.x2), max(a.y1, b.y1), min(a.y2, b.y2), max(a.z1, b.z1), min(a.z2, b.z2)};
-}
-
 // What of a space lies below (0, 2, 4) or above (1, 3, 5) an item, along x, y or z.
 GZ Space beside(Space s, Space item, int direction) {
   switch (direction) {
@@ -56,14 +48,21 @@ GZ float volume_of_item(Env e, int item) {
 
 // The largest spaces first, and what fits into them.
 GZ bool look(Env e) {
+  int last = 0;  // spaces that do not exist come last
   GZ_ROLLED
-  for (int k = 0; k < SPACES; ++k) e.volume[k] = e.ems_mask[k] ? volume_of(space_at(e.ems, k)) : 0.f;
+  for (int k = 0; k < SPACES; ++k) {
+    e.volume[k] = e.ems_mask[k] ? volume_of(space_at(e.ems, k)) : 0.f;
+    last += (int)(e.ems_mask[k] != 0);
+  }
   GZ_ROLLED
   for (int k = 0; k < SPACES; ++k) {
     const float volume = e.volume[k];
     int rank = 0;
-    for (int other = 0; other < SPACES; ++other)
-      rank += (int)((e.volume[other] > volume) | ((e.volume[other] == volume) & (other < k)));
+    if (e.ems_mask[k])
+      for (int other = 0; other < SPACES; ++other)
+        rank += (int)((e.volume[other] > volume) | ((e.volume[other] == volume) & (other < k)));
+    else
+      rank = last++;
     e.sorted_ems[rank] = (i16)k;
   }
   GZ_ROLLED
@@ -232,20 +231,29 @@ GZ int remove_split_spaces(Env e, Space item) {
   return count;
 }
 
-// Whether a part of another split space than `own` holds this part of `own`, and is not the same. Parts of one space
-// never hold each other, as the item cuts each of them on a side of its own.
-GZ bool is_within_other_part(Env e, Space s, int own, Space item, int count) {
+// The sides at which a space reaches out of another one, a bit for each direction from an item.
+GZ int beyond(Space a, Space b) {
+  return (int)(a.x2 > b.x2) | (int)(a.x1 < b.x1) << 1 | (int)(a.y2 > b.y2) << 2 | (int)(a.y1 < b.y1) << 3 |
+         (int)(a.z2 > b.z2) << 4 | (int)(a.z1 < b.z1) << 5;
+}
+
+// Finds the parts of a split space that lie within parts of others and are not the same, a bit for each direction. Parts in
+// unlike directions never hold each other, and those in the same one do if the spaces do on all other sides.
+GZ void find_held_parts(Env e, int own, int count) {
+  const Space s = space_at(e.split_ems, own);
+  int held = 0;
   GZ_ROLLED
   for (int k = 0; k < count; ++k) {
-    const Space whole = space_at(e.split_ems, k);
-    if (k == own || !is_within(s, whole)) continue;
-    GZ_ROLLED
+    const Space other = space_at(e.split_ems, k);
+    const int out = beyond(s, other);
+    if ((out & (out - 1)) != 0) continue;
+    const int in = beyond(other, s);
     for (int direction = 0; direction < DIRECTIONS; ++direction) {
-      const Space other = beside(whole, item, direction);
-      if (!is_empty(other) && is_within(s, other) && !is_within(other, s)) return true;
+      const int rest = ~(1 << direction);
+      held |= (int)(((out & rest) == 0) & ((in & rest) != 0)) << direction;
     }
   }
-  return false;
+  e.held_parts[own] = (i8)held;
 }
 
 GZ bool is_within_any(Env e, Space s) {
@@ -289,11 +297,13 @@ GZ void pack(Env e, int number, int item) {
     if (e.ems_mask[k]) note_edges(e, k);
   const int count = remove_split_spaces(e, placed);
   GZ_ROLLED
+  for (int k = 0; k < count; ++k) find_held_parts(e, k, count);
+  GZ_ROLLED
   for (int direction = 0; direction < DIRECTIONS; ++direction)
     GZ_ROLLED
     for (int k = 0; k < count; ++k) {
       const Space part = beside(space_at(e.split_ems, k), placed, direction);
-      if (!is_empty(part) && !is_within_other_part(e, part, k, placed, count)) add_space(e, part);
+      if (!is_empty(part) && (e.held_parts[k] >> direction & 1) == 0) add_space(e, part);
     }
 }
 

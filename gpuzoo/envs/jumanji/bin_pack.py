@@ -176,6 +176,7 @@ class BinPack(Factored, OfSizedInstances):
             "volume": Field("float32", (ems,), "volume of each space", scratch=True),
             "edges": Field("int16", (6, ems), "of the spaces, while an item is packed", scratch=True),
             "split_ems": Field("int16", (ems, 6), "spaces that an item splits", scratch=True),
+            "held_parts": Field("int8", (ems,), "of each of them the parts within parts of others", scratch=True),
             "parts": Field("int16", (items, 6), "items where they are in the full container", scratch=True),
         }
 

@@ -5,6 +5,8 @@
 enum Mark { WALL = -1, EMPTY, PATH, HEAD, TARGET };
 
 constexpr int PITCH = SIDE + 2;
+// The cells from the board's first one to its last, walls between the rows included.
+constexpr int FIRST_CELL = PITCH + 1, INNER = GRID - 2 * FIRST_CELL, SOME = INNER < 64 ? INNER : 64;
 
 GZ int cell_of(int k) { return (k / SIDE + 1) * PITCH + k % SIDE + 1; }
 GZ int ahead(int cell, int way) {
@@ -14,13 +16,16 @@ GZ int ahead(int cell, int way) {
 GZ int mark(int a, int kind) { return 3 * a + kind; }
 GZ bool is_connected(Env e, int a) { return e.place[a] == e.target[a]; }
 
-// The ways from a cell to cells that are empty or hold this mark, a bit for each.
+// Whether a cell is empty or holds this mark.
+GZ bool is_open(Env e, int cell, int goal) {
+  const int held = e.grid[cell];
+  return (held == EMPTY) | (held == goal);
+}
+
+// The ways from a cell to open ones, a bit for each.
 GZ int ways_from(Env e, int cell, int goal) {
   int ways = 0;
-  for (int way = 0; way < WAYS; ++way) {
-    const int held = e.grid[ahead(cell, way)];
-    ways |= (int)((held == EMPTY) | (held == goal)) << way;
-  }
+  for (int way = 0; way < WAYS; ++way) ways |= (int)is_open(e, ahead(cell, way), goal) << way;
   return ways;
 }
 
@@ -37,17 +42,31 @@ GZ void advance(Env e, int a, int cell, int way) {
 
 // Whether a cell is empty, and has an empty cell beside it, if `beside`.
 GZ bool is_vacant(Env e, int cell, bool beside) {
-  return e.grid[cell] == EMPTY && (!beside || ways_from(e, cell, EMPTY) != 0);
+  return (e.grid[cell] == EMPTY) & (!beside | (ways_from(e, cell, EMPTY) != 0));
+}
+
+// Those of 64 cells that are vacant, a bit for each, from 64 w cells behind the first one of the board.
+GZ u64 vacant_cells(Env e, int w, bool beside) {
+  const int from = min(64 * w, INNER - SOME);
+  const u64 vacant = bits_where<SOME>([=](int k) { return is_vacant(e, FIRST_CELL + from + k, beside); });
+  return vacant >> (64 * w - from);
+}
+
+GZ int count_vacant(Env e, bool beside) {
+  int count = 0;
+  for (int w = 0; 64 * w < INNER; ++w) count += popcount(vacant_cells(e, w, beside));
+  return count;
 }
 
 // The vacant cell behind `rank` other ones.
 GZ int vacant_cell(Env e, int rank, bool beside) {
-  int cell = PITCH + 1;
-  for (; cell < GRID - PITCH - 2; ++cell) {
-    rank -= (int)is_vacant(e, cell, beside);
-    if (rank < 0) break;
+  for (int w = 0; 64 * w < INNER; ++w) {
+    const u64 vacant = vacant_cells(e, w, beside);
+    const int count = popcount(vacant);
+    if (rank < count) return FIRST_CELL + 64 * w + bit_at(vacant, rank);
+    rank -= count;
   }
-  return cell;
+  return FIRST_CELL + INNER - 1;
 }
 
 GZ void place_anywhere(Env e) {
@@ -84,9 +103,7 @@ GZ void begin_walk(Env e, int a) {
   constexpr bool LEGACY = Config::generator == GENERATOR_LEGACY_RANDOM_WALK;
   constexpr int LEGACY_ORDER = UP | DOWN << 4 | LEFT << 8 | RIGHT << 12;
   const u32 bits = random_bits(e, a, 0);
-  int count = 0;
-  for (int cell = PITCH + 1; cell < GRID - PITCH - 1; ++cell) count += (int)is_vacant(e, cell, true);
-  const int cell = vacant_cell(e, (int)mulhi(bits, (u32)count), true);
+  const int cell = vacant_cell(e, (int)mulhi(bits, (u32)count_vacant(e, true)), true);
   const int ways = ways_from(e, cell, EMPTY);
   int way = LEGACY ? 0 : chosen_bit((u64)ways, random_bits(e, a, 1));
   if constexpr (LEGACY) {
@@ -193,7 +210,8 @@ GZ float pay(Env e, bool connects) {
 GZ void step(Env e) {
   lanes(e, AGENTS, [=](int a) {
     const int way = e.action[a] - 1;
-    e.way[a] = way >= 0 && (ways_of(e, a) >> way & 1) ? way : -1;
+    const bool goes = way >= 0 && !is_connected(e, a) && is_open(e, ahead(e.place[a], way), mark(a, TARGET));
+    e.way[a] = goes ? way : -1;
   });
   once(e, [=] {
     float sum = 0.f;
@@ -207,9 +225,10 @@ GZ void step(Env e) {
     if (Config::reward == REWARD_SHARED_DENSE || Config::reward == REWARD_SHARED_SPARSE)
       for (int a = 0; a < AGENTS; ++a) e.reward[a] = sum;
   });
-  const bool some_move = lane_any(e, AGENTS, [=](int a) { return ways_of(e, a) != 0; });
   once(e, [=] {
-    if (!some_move) e.terminate_all();
+    for (int a = 0; a < AGENTS; ++a)
+      if (ways_of(e, a) != 0) return;
+    e.terminate_all();
   });
 }
 

@@ -18,21 +18,16 @@ GZ int choose(Env e, int player, u32 bits) { return player == e.to_move ? (int)m
 GZ void step(Env e) {
   once(e, [=] {
     const int mover = e.to_move, other = 1 - mover, action = e.action[mover], before = e.last_action;
-    if (action < 0) {
-      e.reward[mover] = -1.f;
-      e.terminate_all();
-      return;
+    const bool legal = action >= 0, folds = (before == BET) & (action == PASS), shows = legal & (before == action);
+    const int higher = e.card[0] > e.card[1] ? 0 : 1;
+    const int stake = action == BET ? 2 : 1, won = !(folds | shows) ? 0 : shows & (higher == mover) ? stake : -stake;
+    for (int a = 0; a < AGENTS; ++a) {
+      e.bet[a] += (int)((action == BET) & (a == mover));
+      e.reward[a] = (float)(a != mover ? -won : legal ? won : -1);
     }
-    e.bet[mover] += action == BET;
-    e.last_action = action;
-    e.to_move = other;
-    const bool folds = before == BET && action == PASS, shows = before == action;
-    if (!folds && !shows) return;
-    const float stake = shows && action == BET ? 2.f : 1.f;
-    const bool wins = shows && e.card[mover] > e.card[other];
-    e.reward[mover] = wins ? stake : -stake;
-    e.reward[other] = wins ? -stake : stake;
-    e.terminate_all();
+    e.last_action = legal ? action : before;
+    e.to_move = legal ? other : mover;
+    if (folds | shows | !legal) e.terminate_all();
   });
 }
 

@@ -52,6 +52,7 @@ class KuhnPoker(EnvDef):
     invalid_action = -1
     action_mask = True
     chooses = True
+    short_episodes = True
     turn = "to_move"
     reference = "pgx==2.6.0 kuhn_poker"
     interaction = "competitive"

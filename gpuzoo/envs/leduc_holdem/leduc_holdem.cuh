@@ -8,8 +8,8 @@ constexpr int NONE = -1, MAX_RAISES = 2, HIGHEST = 13;
 GZ int left_card(int k, int first, int second) {
   int found = 0;
   for (int card = 0; card < 3; ++card) {
-    const int copies = 2 - (card == first) - (card == second);
-    found = k >= 0 && k < copies ? card : found;
+    const int copies = 2 - (int)(card == first) - (int)(card == second);
+    found = (k >= 0) & (k < copies) ? card : found;
     k -= copies;
   }
   return found;
@@ -30,53 +30,51 @@ GZ void reset(Env e) {
 }
 
 GZ bool is_legal(Env e, int action) {
-  return action == CALL || (action == RAISE && e.raises < MAX_RAISES) || (action == FOLD && e.last_action == RAISE);
+  return (action == CALL) | ((action == RAISE) & (e.raises < MAX_RAISES)) | ((action == FOLD) & (e.last_action == RAISE));
 }
+
+GZ u64 legal(Env e) { return bits_where<3>([=](int k) { return is_legal(e, k); }); }
+
+GZ int choose(Env e, int player, u32 bits) { return player == e.to_move ? chosen_bit(legal(e), bits) : 0; }
 
 // 1 if the first card wins, -1 if it loses, 0 if both are alike.
 GZ int showdown(int own, int other, int shown) {
-  if (own == other) return 0;
-  return own == shown || (other != shown && own > other) ? 1 : -1;
+  return own == other ? 0 : (own == shown) | ((other != shown) & (own > other)) ? 1 : -1;
 }
 
 GZ void step(Env e) {
   once(e, [=] {
     const int mover = e.to_move, other = 1 - mover, action = e.action[mover];
-    if (!is_legal(e, action)) {
-      e.reward[mover] = -1.f;
-      e.terminate_all();
-      return;
-    }
-    const bool folds = action == FOLD, closes = folds || (action == CALL && e.last_action != NONE);
-    const bool over = folds || (closes && e.round == 1);
-    const int before = e.chips[mover], matched = e.chips[other];
+    const bool legal = is_legal(e, action), raises = legal & (action == RAISE), folds = legal & (action == FOLD);
+    const bool closes = folds | ((action == CALL) & (e.last_action != NONE)), over = folds | (closes & (e.round == 1));
+    const int before = mover == 0 ? e.chips[0] : e.chips[1], matched = mover == 0 ? e.chips[1] : e.chips[0];
     const int raised = max(before, matched) + 2 * (e.round + 1);
-    const int chips = action == CALL ? matched : action == RAISE ? raised : before;
-    e.chips[mover] = chips;
-    e.round += closes;
-    e.raises = closes ? 0 : e.raises + (action == RAISE);
-    e.last_action = closes ? (int)NONE : action;
-    e.to_move = closes ? 0 : other;
-    if (!over) return;
-    const int result = folds ? -1 : showdown(e.card[mover], e.card[other], e.public_card);
+    const int chips = action == CALL ? matched : raises ? raised : before;
+    const int own = mover == 0 ? e.card[0] : e.card[1], others = mover == 0 ? e.card[1] : e.card[0];
+    const int result = folds ? -1 : showdown(own, others, e.public_card);
     const float won = (float)(result * min(chips, matched));
-    e.reward[mover] = won;
-    e.reward[other] = -won;
-    e.terminate_all();
+    for (int a = 0; a < AGENTS; ++a) {
+      e.chips[a] = a == mover ? chips : matched;
+      e.reward[a] = over ? (a == mover ? won : -won) : (a == mover) & !legal ? -1.f : 0.f;
+    }
+    e.round += (int)closes;
+    e.raises = closes ? 0 : e.raises + (int)raises;
+    e.last_action = closes ? (int)NONE : legal ? action : e.last_action;
+    e.to_move = closes ? 0 : legal ? other : mover;
+    if (over | !legal) e.terminate_all();
   });
 }
 
+GZ u64 bit(int k) { return 1ull << k; }
+
 GZ void observe(Env e) {
-  lanes(e, AGENTS, [=](int a) {
-    const auto out = e.observation[a];
-    for (int k = 0; k < 3; ++k) {
-      out[k] = e.card[a] == k;
-      out[3 + k] = e.round == 1 && e.public_card == k;
-      e.action_mask[a][k] = a == e.to_move && is_legal(e, k);
-    }
-    for (int k = 0; k <= HIGHEST; ++k) {
-      out[6 + k] = e.chips[a] == k;
-      out[20 + k] = e.chips[1 - a] == k;
-    }
-  });
+  lanes_of_bits(
+      e, AGENTS, Const<34>(), [=](int a) { return e.observation[a]; },
+      [=](int a, int) {
+        const u64 shown = e.round == 1 ? bit(3 + e.public_card) : 0ull;
+        return bit(e.card[a]) | shown | bit(6 + e.chips[a]) | bit(20 + e.chips[1 - a]);
+      });
+  lanes_of_bits(
+      e, AGENTS, Const<3>(), [=](int a) { return e.action_mask[a]; },
+      [=](int a, int) { return a == e.to_move ? legal(e) : 0ull; });
 }

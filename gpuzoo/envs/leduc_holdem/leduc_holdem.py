@@ -55,6 +55,8 @@ class LeducHoldem(EnvDef):
     aliases = (r"leduc(_holdem|_poker)?",)
     invalid_action = -1
     action_mask = True
+    chooses = True
+    short_episodes = True
     turn = "to_move"
     reference = "pgx==2.6.0 leduc_holdem"
     interaction = "competitive"

@@ -27,12 +27,12 @@ GZ void step(Env e) {
   once(e, [=] {
     const int mover = e.to_move, cell = e.action[mover];
     u32 marks = mover == 0 ? e.marks_0 : e.marks_1, others = mover == 0 ? e.marks_1 : e.marks_0;
-    const u32 mark = cell < 0 ? 0u : (1u << cell) & ~(marks | others);
+    const u32 mark = (1u << (cell & 31)) & BOARD & ~(marks | others);  // none where the action is invalid, -1
     const bool legal = mark != 0u;
     marks |= mark;
     const bool won = legal & has_three(marks);
-    e.reward[mover] = won ? 1.f : legal ? 0.f : -1.f;
-    e.reward[1 - mover] = won ? -1.f : 0.f;
+    const int points = won ? 1 : 0;
+    for (int a = 0; a < AGENTS; ++a) e.reward[a] = (float)(a != mover ? -points : legal ? points : -1);
     e.marks_0 = mover == 0 ? marks : others;
     e.marks_1 = mover == 0 ? others : marks;
     e.to_move = legal ? 1 - mover : mover;
@@ -40,14 +40,18 @@ GZ void step(Env e) {
   });
 }
 
+// Bit k of the marks becomes bit 2 k.
+GZ u64 spread(u32 marks) {
+  marks = (marks | marks << 8) & 0x0100ffu;
+  marks = (marks | marks << 4) & 0x010f0fu;
+  marks = (marks | marks << 2) & 0x013333u;
+  return (marks | marks << 1) & 0x015555u;
+}
+
 GZ void observe(Env e) {
-  lanes(e, AGENTS, [=](int a) {
-    const u32 own = a == 0 ? e.marks_0 : e.marks_1, other = a == 0 ? e.marks_1 : e.marks_0;
-    const u32 free = legal(e, a);
-    for (int cell = 0; cell < 9; ++cell) {
-      e.observation[a][2 * cell] = (i8)(own >> cell & 1u);
-      e.observation[a][2 * cell + 1] = (i8)(other >> cell & 1u);
-      e.action_mask[a][cell] = (i8)(free >> cell & 1u);
-    }
-  });
+  lanes_of_bits(
+      e, AGENTS, Const<18>(), [=](int a) { return e.observation[a]; },
+      [=](int a, int) { return spread(a == 0 ? e.marks_0 : e.marks_1) | spread(a == 0 ? e.marks_1 : e.marks_0) << 1; });
+  lanes_of_bits(
+      e, AGENTS, Const<9>(), [=](int a) { return e.action_mask[a]; }, [=](int a, int) { return (u64)legal(e, a); });
 }

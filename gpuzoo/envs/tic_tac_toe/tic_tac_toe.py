@@ -49,6 +49,7 @@ class TicTacToe(EnvDef):
     invalid_action = -1
     action_mask = True
     chooses = True
+    short_episodes = True
     turn = "to_move"
     reference = "pettingzoo tictactoe_v3"
     interaction = "competitive"
