@@ -94,8 +94,10 @@ class SetNetwork(nn.Module):
         self.entities, self.activation, width = entities, activation, hidden[0]
         self.register_buffer("_own", torch.from_numpy(entities.columns), persistent=False)
         self.register_buffer("_context", torch.from_numpy(entities.context(size)), persistent=False)
+        self.register_buffer("_listed", torch.tensor(entities.listed, dtype=torch.int64), persistent=False)
         self._own: Tensor
         self._context: Tensor
+        self._listed: Tensor
         inputs = len(self._context) + sum(entities.widths) * (1 + len(entities.pointers))
         inputs += len(entities.pointers) + bool(entities.listed)
         root = math.sqrt(2)
@@ -121,7 +123,7 @@ class SetNetwork(nn.Module):
             yield target.expand_as(own)
             yield (at == places[:, None]).to(x.dtype)
         if self.entities.listed:
-            listed = x[..., list(self.entities.listed)]
+            listed = x[..., self._listed]
             where = torch.where((listed >= 0) & (listed < count), listed, count).long()
             flags = x.new_zeros(*x.shape[:2], count + 1).scatter(-1, where, 1.0)
             yield flags[..., :count, None]
