@@ -54,8 +54,9 @@ GZ void step(Env e) {
 }
 
 GZ void observe(Env e) {
-  lanes(e, CELLS, [=](int cell) { draw_cell(e, e.observation, cell, -1); });
+  lanes(e, CELLS, [=](int cell) { draw_maze(e, e.observation, cell); });
   once(e, [=] {
+    draw_figures(e, e.observation, -1);
     const int ways = ways_of_player(e);
     for (int move = 0; move < MOVES; ++move) e.action_mask[move] = (i8)(ways >> move & 1);
   });

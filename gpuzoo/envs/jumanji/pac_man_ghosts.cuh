@@ -35,8 +35,9 @@ GZ void step(Env e) {
 }
 
 GZ void observe(Env e) {
-  lanes(e, AGENTS, Const<CELLS>(), [=](int a, int cell) { draw_cell(e, e.observation[a], cell, a - FIRST_GHOST); });
+  lanes(e, AGENTS, Const<CELLS>(), [=](int a, int cell) { draw_maze(e, e.observation[a], cell); });
   lanes(e, AGENTS, [=](int a) {
+    draw_figures(e, e.observation[a], a - FIRST_GHOST);
     const int moves = moves_of(e, a);
     for (int move = 0; move < MOVES; ++move) e.action_mask[a][move] = (i8)(moves >> move & 1);
   });

@@ -114,18 +114,19 @@ GZ float advance(Env e) {
 
 GZ bool is_over(Env e) { return e.dead != 0 || e.num_pellets == 0; }
 
-// A cell is two words of four bytes. What a ghost sees has itself before the other ghosts; the player, who is nobody of
-// them, sees them in their order.
-GZ void draw_cell(Env e, Row out, int cell, int own) {
+// A cell is two words of four bytes.
+GZ void draw_maze(Env e, Row out, int cell) {
+  words(out)[2 * cell] = (u32)(e.open[cell] != 0) | (u32)has(e.pellets, cell) << 8;
+  words(out)[2 * cell + 1] = 0u;
+}
+
+// What a ghost sees has itself before the other ghosts; the player, who is nobody of them, sees them in their order.
+GZ void draw_figures(Env e, Row out, int own) {
+  for (int k = 0; k < POWERS; ++k) words(out)[2 * e.power[k]] |= (u32)(e.powers >> k & 1) << 16;
+  words(out)[2 * e.player] |= 1u << 24;
   const u32 shown = e.frightened > 0 ? (u32)(-e.frightened) & 0xffu : 1u;
-  bool power = false;
-  for (int k = 0; k < POWERS; ++k) power = power || ((e.powers >> k & 1) && e.power[k] == cell);
-  u32 ghosts = 0u;
   for (int g = 0; g < NUM_GHOSTS; ++g) {
     const int place = g == own ? 0 : g + (int)(g < own);
-    ghosts |= e.ghost[g] == cell ? shown << (u32)(8 * place) : 0u;
+    words(out)[2 * e.ghost[g] + 1] |= shown << (u32)(8 * place);
   }
-  words(out)[2 * cell] = (u32)(e.open[cell] != 0) | (u32)has(e.pellets, cell) << 8 | (u32)power << 16 |
-                         (u32)(cell == e.player) << 24;
-  words(out)[2 * cell + 1] = ghosts;
 }
