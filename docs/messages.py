@@ -58,7 +58,8 @@ KINDS = (
         "A checkpoint was damaged, comes from another version, or is for another game, parameters or networks.",
         "Load it with the game, the parameters and the version that it was trained with, or train anew.",
         r"""
-        ^(?!.*not.both).*checkpoint | policies for …, not | was changed: its | or was changed
+        ^(?!.*not.both).*checkpoint | policies for …, not | was changed: (its|it does) | or was changed
+        has a policy for entities
         its (checksum|header) | state of a generator | policy … in … | critic of policy … in
         was not written by a trainer | holds … members | pretrained agents for
         """,

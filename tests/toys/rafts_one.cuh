@@ -18,7 +18,8 @@ GZ void step(Env e) {
       e.reward[a] = (rows ? -0.1f : 0.f) - e.water;
     }
     if (abs(e.place[0]) > abs(e.place[1])) e.water += 0.05f;
-    if (e.place[0] > 2.f || e.water > 0.4f) e.terminate_all();
+    if (e.place[0] > 2.f || e.water > 0.4f)
+      for (int a = 0; a < AGENTS; ++a) e.terminate(a);  // not `terminate_all`, so that the program has the general form
   });
 }
 
