@@ -18,7 +18,7 @@ is a list of such options for runs that follow each other: each begins with the 
 With ``--runs`` each has a run of its own in a folder, named ``<ID>-<seed>``, which goes on where it was: for long
 trainings, and for ``make_pretrained.py``, which takes the best of them from ``out/pretrained``.
 Where ``open_spiel`` names a board game of OpenSpiel (``pip install open_spiel``), its Monte-Carlo tree search is an
-opponent, too.
+opponent, too. One file, in the order of a run: what is trained, the training, the scores, and the file of results.
 """
 
 from __future__ import annotations

@@ -20,6 +20,7 @@ from baselines import run  # noqa: E402
 from baselines.ppo import PPO, Args  # noqa: E402
 from baselines.report.match import arrange  # noqa: E402
 from baselines.train.encoders import SET_HEADS, feature_shape  # noqa: E402
+from baselines.train.loading import rescale  # noqa: E402
 from baselines.train.networks import Policy  # noqa: E402
 from baselines.train.sets import SetNetwork  # noqa: E402
 from gpuzoo.core.definition import Entities  # noqa: E402
@@ -222,6 +223,18 @@ def test_a_policy_plays_instances_of_any_size(normalize: bool, tmp_path: Path) -
     assert run.train(PPO, again, True).policies["vehicle"].actions.outputs == 11
     with pytest.raises(ValueError, match="entities that are told by other numbers than here"):
         arrange("MultiCVRP-v0", {}, file, {"num_vehicles": 3})
+
+
+def test_a_checkpoint_that_was_changed_is_refused() -> None:
+    weights = {name: torch.zeros(1, SIZE) for name in ("scale.mean", "scale.variance")}
+    form = {"count": 5, "widths": [2, 1], "pointers": [15], "listed": [17, 18, 19]}
+    rescale(weights, form, FIVE, SIZE, "file")
+    for changed in ({}, {**form, "count": "x"}, {**form, "widths": 3}):
+        with pytest.raises(ValueError, match="does not say which entities its policy knows"):
+            rescale(weights, changed, FIVE, SIZE, "file")
+    for changed in ({**form, "count": 10**9}, {**form, "pointers": []}):
+        with pytest.raises(ValueError, match="entities that are told by other numbers than here"):
+            rescale(weights, changed, FIVE, SIZE, "file")
 
 
 def test_tours_become_short() -> None:

@@ -59,7 +59,9 @@ def load(
         raise ValueError(unknown(f"{file} has no policy", name, found))
     kept = name if name in found else next(iter(found))
     form, entities = found[kept]["form"], lay.entities[group]
-    sized = form["encoder"] == "set" and entities is not None
+    sized = form["encoder"] == "set"
+    if sized and entities is None:
+        raise ValueError(f"{file} has a policy for entities, which {env_id} does not declare.")
     for key, space in (("observation", lay.observation_spaces[group]), ("action", lay.action_spaces[group])):
         if not sized and found[kept][f"{key} space"] != brief(space):
             raise ValueError(
@@ -90,7 +92,7 @@ def load(
         _check_sizes(form, weights, members, len(seen_shape) == 3, file)
     mine = {n: v[k : k + 1] for n, v in weights.items()}
     if sized and entities is not None:
-        rescale(mine, form["entities"], entities, flat_size(lay.observation_spaces[group]), file)
+        rescale(mine, form.get("entities", {}), entities, flat_size(lay.observation_spaces[group]), file)
         form = {**form, "entities": entities}
     return form, mine
 

@@ -1,4 +1,7 @@
-"""The batched multi-agent interface: arrays of shape (num_envs, agents of a group, ...), on the device."""
+"""The batched multi-agent interface: arrays of shape (num_envs, agents of a group, ...), on the device.
+
+One file, because pictures and the state of an env, which other interfaces use as well, follow from the same arrays.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""EnvPool's interface: send actions to some envs, receive those that are finished first."""
+"""EnvPool's interface: send actions to some envs, receive those that are finished first.
+
+One class: its two halves, sending and receiving, share the batch's arrays and the count of what is in flight.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""A canvas: one method for each shape that games draw."""
+"""A canvas: one method for each shape that games draw.
+
+One class: all shapes share the view, which turns a game's coordinates into pixels.
+"""
 
 from __future__ import annotations
 
