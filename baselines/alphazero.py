@@ -54,6 +54,7 @@ class Args:
     simulations: int = option(32, "simulations of each move of self-play")
     considered: int = option(16, "with gumbel: actions of the root that are tried")
     exploring_moves: int = option(10, "with puct: so many moves of a game are drawn by visits, the others the best")
+    opening: int = option(0, "so many moves at the beginning of a game are random, each with a probability of a half")
     replay: int = option(200_000, "positions that are remembered")
     reuse: float = option(3.0, "how often a position is learned from, on average")
     symmetry: str = option("none", "ways to turn the board that change nothing: none, mirror, turn or square")
@@ -80,6 +81,8 @@ class Args:
             raise ValueError(f"rule must be gumbel or puct, not {self.rule!r}.")
         if self.symmetry not in SYMMETRIES:
             raise ValueError(f"symmetry must be one of {', '.join(SYMMETRIES)}, not {self.symmetry!r}.")
+        if self.opening < 0:
+            raise ValueError(f"opening must be at least 0, not {self.opening}.")
         if not 0 <= self.td_lambda <= 1:
             raise ValueError(f"td_lambda must be from 0 to 1, not {self.td_lambda}.")
         if self.replay < self.num_envs * self.num_steps:
@@ -125,21 +128,39 @@ class SelfPlay:
         drawn = torch.multinomial(visits.float().clamp_min(1e-9), 1)[:, 0]
         return torch.where(early, drawn, best)
 
+    def vary(self, action: Tensor) -> tuple[Tensor, Tensor]:
+        """Puts random moves among those of the openings; also returns where, bool (envs,).
+
+        Without them a network sees few openings: it learns early which one it likes.
+        """
+        coin = torch.rand(len(action), device=action.device) < 0.5
+        varied = coin & (self.arrays["elapsed_steps"] < self.args.opening)
+        if not self.args.opening:
+            return action, varied
+        _, mover = self.observation()
+        self.envs.random_actions()
+        return torch.where(varied, self.arrays["action"][:, :, 0].long().gather(1, mover[:, None])[:, 0], action), varied
+
     def play(self, evaluate: Evaluate, replay: Replay) -> dict[str, float]:
-        """Some moves of all games go into the replay, each with the result for who made it, as far as it is known."""
+        """Some moves of all games go into the replay, each with the result for who made it, as far as it is known.
+
+        What follows a random move says nothing about the position before it, which has the value that its search found.
+        """
         steps, arrays, weight = list[tuple[Tensor, ...]](), self.arrays, self.args.td_lambda
         for _ in range(self.args.num_steps):
             found = self.search.run(self.envs, evaluate)
             seen, mover = self.observation()
-            action = self.act(found.visits, found.action)
+            action, random = self.vary(self.act(found.visits, found.action))
             arrays["action"].copy_(action.view(-1, 1, 1).expand_as(arrays["action"]))
             self.envs.step()
             reward = arrays["reward"].gather(1, mover[:, None])[:, 0]
-            steps.append((seen.clone(), found.policy, searched(found), mover, reward, arrays["ended"].clone()))
+            ended = arrays["ended"].clone()
+            steps.append((seen.clone(), found.policy, searched(found), random, mover, reward, ended))
         seen, after = self.observation()
         value = evaluate(seen, torch.ones(len(seen), self.search.tree.actions, dtype=torch.bool, device=seen.device))[1]
-        for seen, policy, searched_value, mover, reward, ended in reversed(steps):
+        for seen, policy, searched_value, random, mover, reward, ended in reversed(steps):
             value = reward + torch.where(ended, 0.0, torch.where(after == mover, value, -value))
+            value = torch.where(random, searched_value, value)
             replay.add(seen, policy, value)
             value, after = weight * value + (1 - weight) * searched_value, mover
         ends = torch.stack([ended for *_, ended in steps])

@@ -98,6 +98,40 @@ def test_targets(td_lambda):
     assert bool(whole.all()) == (td_lambda == 1.0)
 
 
+def test_openings_are_varied():
+    """Half of the first moves are random, and those later than the opening are the searches'."""
+    self_play = SelfPlay(Args("ConnectFour-v0", device="cpu", opening=1, **TINY | {"num_envs": 512, "replay": 2048}))
+    middle = torch.full((512,), 3)
+    action, random = self_play.vary(middle)
+    assert 200 < int(random.sum()) < 312
+    assert torch.equal(action[~random], middle[~random])
+    assert action[random].unique().tolist() == list(range(7))
+    self_play.arrays["action"].copy_(action.view(-1, 1, 1).expand_as(self_play.arrays["action"]))
+    self_play.envs.step()
+    action, random = self_play.vary(middle)
+    assert torch.equal(action, middle)
+    assert not random.any()
+
+
+@pytest.mark.parametrize("random", [False, True])
+def test_what_follows_a_random_move_does_not_count_for_the_position_before_it(monkeypatch, random):
+    args = Args("ConnectFour-v0", device="cpu", **TINY | {"num_steps": 2})
+    self_play, kept = SelfPlay(args), []
+    q, uniform = torch.full((16, 7), 0.5), torch.full((16, 7), 1 / 7)
+    found = Result(torch.zeros(16, dtype=torch.int64), uniform, torch.zeros(16), torch.ones(16, 7), q)
+    monkeypatch.setattr(self_play.search, "run", lambda envs, evaluate: found)
+    monkeypatch.setattr(self_play, "vary", lambda action: (action, torch.full((16,), random)))
+
+    class Kept:
+        def add(self, observation, policy, value):
+            kept.append(value.clone())
+
+    self_play.play(lambda observation, legal: (uniform, torch.full((16,), 0.25)), Kept())
+    expected = [0.5, 0.5] if random else [-0.25, 0.25]  # the last position is worth 0.25 to who moves next
+    for value, target in zip(kept, expected, strict=True):
+        torch.testing.assert_close(value, torch.full((16,), target))
+
+
 @pytest.mark.parametrize("options", [{}, {"bfloat16": 1, "symmetry": "mirror", "td_lambda": 0.8}, {"rule": "puct"}])
 def test_a_run(tmp_path, options):
     args = Args("ConnectFour-v0", minutes=0.02, device="cpu", out=str(tmp_path), **TINY | options)
@@ -163,6 +197,7 @@ def test_an_interrupted_run_is_kept(tmp_path):
     [
         ({"symmetry": "knot"}, "symmetry must be one of none, mirror, turn, square, not 'knot'"),
         ({"td_lambda": 2.0}, "td_lambda must be from 0 to 1"),
+        ({"opening": -1}, "opening must be at least 0"),
         ({"rule": "minimax"}, "rule must be gumbel or puct"),
         ({"batch": 0}, "batch must be at least 1"),
         ({"replay": 10}, "replay must hold a phase"),

@@ -1,6 +1,6 @@
 """EnvPool. "sync": a call steps all envs; "async": half of the envs are received at a time.
 
-Where observations have masks its actions are legal, and only its own calls count, not how they are drawn.
+Where it gives masks of legal actions its actions are legal, and only its own calls count, not how they are drawn.
 """
 
 from __future__ import annotations
@@ -26,6 +26,11 @@ def legal(mask: Any, space: Any, random: Any) -> Any:
     return (np.stack(parts, 1) if space.shape else parts[0]).astype(np.int32)
 
 
+def masks(seen: Any, about: dict[str, Any]) -> Any:
+    """The masks of legal actions, where a game has them: among its observations or beside them."""
+    return seen.get("action_mask") if isinstance(seen, dict) else about.get("legal_action_mask")
+
+
 def peer(game: Game) -> Peer:
     import envpool
     import numpy as np
@@ -41,26 +46,27 @@ def peer(game: Game) -> Peer:
         drawn = [np.array([env.action_space.sample() for _ in range(batch)]) for _ in range(DRAWN)]
         if env.action_space.dtype.kind == "i":
             drawn = [actions.astype(np.int32) for actions in drawn]
-        seen: Any = None
+        mask: Any = None
         if mode == "sync":
-            seen = env.reset()[0]
+            mask = masks(*env.reset())
         else:
             env.async_reset()
 
         def work() -> tuple[int, float]:
-            nonlocal seen
+            nonlocal mask
             left_out = 0.0
             for actions in drawn:
                 ids = None
                 if mode == "async":
                     seen, *_, about = env.recv()
-                    ids = about["env_id"]
+                    mask, ids = masks(seen, about), about["env_id"]
                 begun = clock()
-                if isinstance(seen, dict) and "action_mask" in seen:
-                    actions = legal(seen["action_mask"], env.action_space, random)
+                if mask is not None:
+                    actions = legal(mask, env.action_space, random)
                 left_out += clock() - begun
                 if mode == "sync":
-                    seen = env.step(actions)[0]
+                    seen, *_, about = env.step(actions)
+                    mask = masks(seen, about)
                 else:
                     env.send(actions, ids)
             return DRAWN * batch, left_out
