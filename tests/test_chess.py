@@ -126,3 +126,33 @@ def test_an_illegal_move_loses() -> None:
     np.testing.assert_array_equal(s.arrays["reward"][0], [-1, 0])
     assert s.arrays["ended"][0]
     assert fen_of(s) == START
+
+
+@pytest.mark.parametrize("name", ["Chess-v0", "GardnerChess-v0"])
+def test_material_that_is_won_can_be_rewarded(name: str) -> None:
+    worth = {"P": 1, "N": 3, "B": 3, "R": 5, "Q": 9}
+
+    def balances(s: Simulator) -> list[int]:
+        """White's material without Black's, in pawns."""
+        state = s.state()
+        fens = [str(Position.of_state({k: value[env] for k, value in state.items()})).split()[0] for env in range(64)]
+        return [sum(worth.get(c, 0) - worth.get(c.upper(), 0) * c.islower() for c in fen) for fen in fens]
+
+    plain, shaped = (
+        Simulator(get(name), 64, device="cpu", autoreset_mode="disabled", material_reward=x) for x in (0.0, 0.25)
+    )
+    changes = set()
+    for s in (plain, shaped):
+        s.reset(seed=3)
+    before = np.array(balances(shaped))
+    for _ in range(250):
+        goes_on = ~(plain.arrays["ended"] | plain.arrays["waiting"])
+        for s in (plain, shaped):
+            s.random_actions()
+            s.step()
+        after = np.array(balances(shaped))
+        won = np.where(goes_on, 0.25 * (after - before), 0)
+        np.testing.assert_array_equal(shaped.arrays["reward"] - plain.arrays["reward"], np.stack([won, -won], 1))
+        changes |= {*(after - before).tolist()}
+        before = after
+    assert {-9, -5, -3, -1, 0, 1, 3, 5, 8, 9} <= changes

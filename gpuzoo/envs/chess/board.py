@@ -11,7 +11,7 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from gpuzoo.core.definition import EnvDef, Field
+from gpuzoo.core.definition import Config, EnvDef, Field, param
 from gpuzoo.envs.chess import pieces
 from gpuzoo.envs.chess.fen import PIECES, Position, square_name
 from gpuzoo.render import Canvas
@@ -23,6 +23,8 @@ KNIGHT = ((-1, -2), (1, -2), (-2, -1), (2, -1), (-1, 2), (1, 2), (-2, 1), (2, 1)
 PROMOTIONS = ((1, 0), (1, 1), (1, -1))
 PROMOTED = ("rook", "bishop", "knight")
 COLOURS = ("white", "black")
+#: nothing, pawn, knight, bishop, rook, queen, king, in pawns
+WORTH = (0, 1, 3, 3, 5, 9, 0)
 #: what the rules find out about each direction
 LOOKS = {
     "attacks": "squares that the opponent attacks",
@@ -75,6 +77,13 @@ class Geometry:
 @functools.cache
 def _ways(size: int) -> list[tuple[int, int]]:
     return Geometry(size).ways()
+
+
+@dataclasses.dataclass(frozen=True)
+class BoardConfig(Config):
+    """What the games of this folder share."""
+
+    material_reward: float = param(0.0, doc="reward for each pawn's worth of material that a move wins")
 
 
 class Board(EnvDef):
@@ -177,6 +186,7 @@ class Board(EnvDef):
             "word_of": np.argsort(plane_of).astype(np.int32),
             "features": _features(),
             "keys": keys,
+            "worth": np.array(WORTH, np.int32),
             "rights_after": _rights_after(cells),
             "start": np.array([*position.board, *numbers], np.int32),
             "start_sets": self._sets(position),

@@ -158,7 +158,8 @@ GZ void put_piece(Env e, int place, int cell, int code) {
   e.board[place + cell] = (u8)code;
 }
 
-GZ void move_piece(Env e, int action) {
+// Returns the material that the move wins, in pawns.
+GZ int move_piece(Env e, int action) {
   const int plane = action % PLANES, column = action / PLANES / SIZE, row = action / PLANES % SIZE, mover = e.to_move;
   const int from = SIZE * row + column, to = from + e.offset[plane], place = (e.moves + 1) % HISTORY * CELLS;
   const int start = seen_by(mover, from), end = seen_by(mover, to), forward = mover == 0 ? SIZE : -SIZE;
@@ -167,7 +168,8 @@ GZ void move_piece(Env e, int action) {
   const int becomes = plane < 9 ? (plane < 3 ? (int)ROOK : plane < 6 ? (int)BISHOP : (int)KNIGHT)
                       : pawn && row == SIZE - 2 ? (int)QUEEN
                                                 : type;
-  const bool captures = e.board[place + end] != NONE;
+  int captured = e.board[place + end] == NONE ? (int)NONE : e.board[place + end] - 6 * (1 - mover);
+  const bool captures = captured != NONE;
   const u64 first = square(from), last = square(to);
   u64 gone = first | last;
   put_piece(e, place, start, NONE);
@@ -175,6 +177,7 @@ GZ void move_piece(Env e, int action) {
   if constexpr (SIZE == 8) {
     e.hash ^= e.keys[EN_PASSANT_KEYS + e.en_passant + 1] ^ e.keys[CASTLING_KEYS + e.castling];
     if (pawn && end == e.en_passant) {
+      captured = PAWN;
       gone |= last >> SIZE;
       put_piece(e, place, end - forward, NONE);
     }
@@ -198,6 +201,7 @@ GZ void move_piece(Env e, int action) {
   }
   e.halfmove_clock = captures || pawn ? 0 : e.halfmove_clock + 1;
   e.fullmove_number += mover;
+  return e.worth[captured] + e.worth[becomes] - e.worth[type];
 }
 
 GZ void turn_board(Env e) {
@@ -258,8 +262,10 @@ GZ void step(Env e) {
   });
   once(e, [=] {
     e.last_move = action;
-    move_piece(e, action);
+    const float won = e.cfg.material_reward * (float)move_piece(e, action);
+    e.reward[e.to_move] = won;
     turn_board(e);
+    e.reward[e.to_move] = 0.f - won;
   });
   find_legal_moves(e);
   once(e, [=] {
@@ -267,8 +273,8 @@ GZ void step(Env e) {
     for (int word = 0; word < PLANES; ++word) any |= e.legal[word];
     const bool third_time = count_repetitions(e) >= 2;
     if (any == 0ull && e.in_check) {
-      e.reward[e.to_move] = -1.f;
-      e.reward[1 - e.to_move] = 1.f;
+      e.reward[e.to_move] -= 1.f;
+      e.reward[1 - e.to_move] += 1.f;
     }
     if (any == 0ull || third_time || e.halfmove_clock >= 100 || e.moves >= MOST_MOVES || too_few_pieces(e))
       e.terminate_all();

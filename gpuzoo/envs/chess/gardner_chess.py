@@ -6,12 +6,12 @@ import dataclasses
 from collections.abc import Mapping
 from typing import ClassVar
 
-from gpuzoo.core.definition import Config, param
-from gpuzoo.envs.chess.board import Board
+from gpuzoo.core.definition import param
+from gpuzoo.envs.chess.board import Board, BoardConfig
 
 
 @dataclasses.dataclass(frozen=True)
-class GardnerChessConfig(Config):
+class GardnerChessConfig(BoardConfig):
     """Where games begin."""
 
     fen: str = param("rnbqk/ppppp/5/PPPPP/RNBQK w - - 0 1", doc="the first position, in Forsyth-Edwards notation")
@@ -44,7 +44,10 @@ class GardnerChess(Board):
     Positions before the first are empty and count as occurring once. Then follow the observing player's colour (0:
     white), moves of both players / 256, and moves since the last capture or move of a pawn / 100.
 
-    **Reward.** 1 for a checkmate, -1 for the one who is mated, 0 otherwise.
+    **Reward.** 1 for a checkmate, -1 for the one who is mated, 0 otherwise. A move also gets `material_reward` for each
+    pawn's worth of material that it wins by a capture or a promotion, and the opponent loses as much. Pawns count 1,
+    knights and bishops 3, rooks 5, queens 9. It is 0 by default; `--schedule material_reward=0.02:0` anneals it in
+    training.
 
     **End.** Checkmate; stalemate; a position that occurs for the third time; 100 moves of both players without a
     capture or a move of a pawn; 256 moves; or too few pieces: kings with at most one knight or bishop, or with bishops
