@@ -139,7 +139,9 @@ class SelfPlay:
             return action, varied
         _, mover = self.observation()
         self.envs.random_actions()
-        return torch.where(varied, self.arrays["action"][:, :, 0].long().gather(1, mover[:, None])[:, 0], action), varied
+        return torch.where(
+            varied, self.arrays["action"][:, :, 0].long().gather(1, mover[:, None])[:, 0], action
+        ), varied
 
     def play(self, evaluate: Evaluate, replay: Replay) -> dict[str, float]:
         """Some moves of all games go into the replay, each with the result for who made it, as far as it is known.

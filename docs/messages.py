@@ -59,7 +59,7 @@ KINDS = (
         "Load it with the game, the parameters and the version that it was trained with, or train anew.",
         r"""
         ^(?!.*not.both).*checkpoint | policies for …, not | was changed: (its|it does) | or was changed
-        has a policy for entities
+        has a policy for (entities|boards)
         its (checksum|header) | state of a generator | policy … in … | critic of policy … in
         was not written by a trainer | holds … members | pretrained agents for
         """,

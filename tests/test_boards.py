@@ -1,175 +1,179 @@
-"""A person moves on a board by pressing on its picture."""
+"""Networks that say of each cell of a board what to do there, and where games declare their actions to lie."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pygame
 import pytest
-from test_human import key, typed
+from gymnasium import spaces
 
-import gpuzoo
-from gpuzoo.interfaces.batch import drawn, state_of
-from gpuzoo.tools import board, controls, human
-from gpuzoo.tools.live import Live
+torch = pytest.importorskip("torch")
 
-SIZE = 240
-BOARDS = [env_id for env_id in gpuzoo.ids() if board.has_places(gpuzoo.get(env_id))]
+import training  # noqa: E402, F401, makes the trainers importable
+from torch import nn  # noqa: E402
 
+import gpuzoo  # noqa: E402
+from baselines import run  # noqa: E402
+from baselines.ppo import PPO, Args  # noqa: E402
+from baselines.report.match import arrange  # noqa: E402
+from baselines.train.boards import BoardNetwork, Chosen  # noqa: E402
+from baselines.train.loading import load  # noqa: E402
+from baselines.train.networks import Policy  # noqa: E402
 
-def fractions(game: Live, point: board.Point) -> tuple[float, float]:
-    """Where a point of the view is on the picture."""
-    canvas = drawn(game.simulator, 0, SIZE)
-    x, y = canvas.at(0, 0), canvas.at(1, 1)
-    return (point[0] - x[0]) / (y[0] - x[0]), (point[1] - x[1]) / (y[1] - x[1])
-
-
-def places(game: Live, action: int) -> Sequence[board.Press]:
-    return game.env.presses(game.simulator.config(0), state_of(game.simulator, 0), action)
+#: 3 x 4 cells of 5 numbers, with two kinds of actions on the first eight cells, and two actions without a cell
+CELLS = np.array([[-1, 0], *([cell, kind] for kind in (1, 0) for cell in range(8)), [-1, 0]])
 
 
-def pressed(game: Live, action: int) -> list[bool]:
-    """What the game answers to the presses of an action, one after the other."""
-    found = []
-    for press in places(game, action):
-        point = game._presses.spots(drawn(game.simulator, 0, SIZE), game._ways())[press] if found else press
-        assert not isinstance(point, str)
-        found.append(game.press(*fractions(game, point)))
-    return found
+def declared(env_id: str) -> Any:
+    env = gpuzoo.get(env_id)
+    cfg = env.Config()
+    return env.action_cells(cfg, next(iter(env.agents(cfg))))
 
 
-def around(game: Live, picture: np.ndarray[Any, Any], point: board.Point) -> np.ndarray[Any, Any]:
-    """The cell around a point."""
-    corners = [fractions(game, (point[0] + d, point[1] + d)) for d in (-0.4, 0.4)]
-    (left, right), (top, bottom) = (sorted(min(max(x, 0.0), 1.0) for x in axis) for axis in zip(*corners, strict=True))
-    height, width = picture.shape[:2]
-    rows, columns = (round(y * height) for y in (top, bottom)), (round(x * width) for x in (left, right))
-    return picture[slice(*rows), slice(*columns)].astype(int)
+DECLARED = [env_id for env_id in gpuzoo.ids() if declared(env_id) is not None]
 
 
-@pytest.mark.rotates
-@pytest.mark.parametrize("env_id", BOARDS)
-def test_each_legal_move_is_reached_by_its_places_and_changes_the_picture_there(env_id: str) -> None:
-    game = Live(env_id)
-    rng, moves = np.random.default_rng(0), 0
-    try:
-        while moves < 40:
-            if game.over:
-                game.step()
-            mover = game.agents[int(game.array(game.env.turn, 0))] if game.env.turn else game.agents[0]
-            game.play(mover)
-            before = game.picture(SIZE)
-            legal = np.flatnonzero(game.seen(game.group(mover))[1][0, game.agents.index(mover)])  # type: ignore[index]
-            for action in rng.permutation(legal)[:8].tolist():
-                found = pressed(game, action)
-                assert found == [False] * (len(found) - 1) + [True] * bool(found)
-                assert not found or game.choice == [action]
-            where = [place for place in places(game, action) if not isinstance(place, str)]
-            game.choose([action])
-            game.step()
-            moves += 1
-            if not game.over and where:
-                after = game.picture(SIZE)
-                for point in where:
-                    assert np.abs(around(game, before, point) - around(game, after, point)).max() > 20
-    finally:
-        game.close()
+def policy(members: int = 1, **form: Any) -> Policy:
+    torch.manual_seed(2)
+    box = spaces.Box(-np.inf, np.inf, (3, 4, 5), np.float32)
+    made = Policy(
+        box, spaces.Discrete(len(CELLS)), range(members), hidden=(7, 6), channels=(4, 8, 8), encoder="board",
+        cells=CELLS, activation="relu", **form,
+    )  # fmt: skip
+    with torch.no_grad():
+        made.flat.add_(0.3 * torch.randn(made.flat.shape))
+    return made
 
 
-def test_a_piece_that_was_pressed_is_marked_and_another_one_may_be_taken() -> None:
-    game = Live("GardnerChess-v0", players={"player": "still"})
-    try:
-        game.play("player_0")
-        plain = game.picture(SIZE)
-        press = lambda x, y: game.press(*fractions(game, (x, y)))  # noqa: E731
-        assert not press(0.5, 2.5)  # an empty square
-        assert (game.picture(SIZE) == plain).all()
-        assert not press(0.5, 3.5)  # the pawn before the rook
-        marked = game.picture(SIZE)
-        assert (around(game, marked, (0.5, 2.5)) != around(game, plain, (0.5, 2.5))).any()
-        assert not press(1.5, 4.5)  # the knight instead
-        assert (game.picture(SIZE) != marked).any()
-        assert press(0.5, 2.5)
-        game.step()
-        assert "N" in str(gpuzoo.envs.chess.fen.Position.of_state(state_of(game.simulator, 0)))
-    finally:
-        game.close()
+def plain(network: BoardNetwork, k: int, x: Any) -> tuple[Any, Any]:
+    """What member k says of one observation (3, 4, 5), in torch's own layers."""
+    w = {name: tensor.detach()[k] for name, tensor in network.named_parameters()}
+
+    def dense(name: str, y: Any) -> Any:
+        return nn.functional.linear(y, w[f"{name}.weight"].T, w[f"{name}.bias"][0])
+
+    y = dense("describe", x).relu().permute(2, 0, 1)[None]
+    for layer in range(2):
+        kernel = w[f"kernels.{layer}"]
+        filters = kernel.T.reshape(kernel.shape[1], -1, 3, 3)
+        y = nn.functional.conv2d(y, filters, w[f"offsets.{layer}"][0], padding=1).relu()
+    y = y[0].permute(1, 2, 0)
+    z = torch.cat([y.mean((0, 1)), y.amax((0, 1))])
+    z = dense("dense.1", dense("dense.0", z).relu()).relu()
+    value = dense("whole", z) if "whole.weight" in w else None
+    if "each.weight" not in w:
+        return None, value
+    each, elsewhere = dense("each", (y + dense("tell", z)).relu()), dense("elsewhere", z)
+    free = iter(elsewhere)
+    logits = [each[cell // 4, cell % 4, kind] if cell >= 0 else next(free) for cell, kind in CELLS.tolist()]
+    return torch.stack(logits), value
 
 
-@pytest.mark.parametrize(("side", "letters"), [("w", "QRBN"), ("b", "qrbn")])
-def test_a_pawn_becomes_what_a_person_chooses(side: str, letters: str) -> None:
-    pawns = {"w": "8/1P5k/8/8/8/8/8/K7", "b": "7K/8/8/8/8/8/k5p1/8"}[side]
-    wanted = dict(zip(("queen", "rook", "bishop", "knight"), letters, strict=True))
-    for word, letter in wanted.items():
-        game = Live("Chess-v0", players={"player": "still"}, fen=f"{pawns} {side} - - 0 1")
-        try:
-            game.play("player_0" if side == "w" else "player_1")
-            begin, end = ((1.5, 1.5), (1.5, 0.5)) if side == "w" else ((6.5, 6.5), (6.5, 7.5))
-            plain = game.picture(SIZE)
-            assert not game.press(*fractions(game, begin))
-            assert not game.press(*fractions(game, end))
-            spots = game._presses.spots(drawn(game.simulator, 0, SIZE), game._ways())
-            assert {*spots} == {*wanted}
-            offered = game.picture(SIZE)
-            assert (around(game, offered, spots[word]) != around(game, plain, spots[word])).any()
-            assert game.press(*fractions(game, spots[word]))
-            game.step()
-            assert letter in str(gpuzoo.envs.chess.fen.Position.of_state(state_of(game.simulator, 0))).split()[0]
-        finally:
-            game.close()
+@pytest.mark.parametrize("critic", ["shared", "separate"])
+@pytest.mark.parametrize("heads", [(), ("other",)])
+def test_members_are_what_torchs_own_layers_say(critic: str, heads: tuple[str, ...]) -> None:
+    made, x = policy(3, critic=critic, heads=heads), torch.randn(3, 6, 3, 4, 5)
+    with torch.no_grad():
+        logits, values, _ = made(x)
+        values = values if heads else values[..., None]
+        for k in range(3):
+            for row in range(6):
+                mine, worth = plain(made.actor, k, x[k, row])
+                worth = worth if made.critic is None else plain(made.critic, k, x[k, row])[1]
+                torch.testing.assert_close(logits[k, row], mine, rtol=1e-4, atol=1e-4)
+                torch.testing.assert_close(values[k, row], worth, rtol=1e-4, atol=1e-4)
+        torch.testing.assert_close(made.act(x)[0], logits)
+        torch.testing.assert_close(made.member(1)(x[1:2])[0], logits[1:2])
 
 
-def test_digits_to_choose_from_lie_within_the_picture() -> None:
-    game = Live("Sudoku-v0")
-    try:
-        game.play("agent_0")
-        (x0, y0, x1, y1), ways = drawn(game.simulator, 0, SIZE).window, game._ways()
-        for row in range(9):
-            for column in range(9):
-                game.press(*fractions(game, (column + 0.5, row + 0.5)))
-                spots = game._presses.spots(drawn(game.simulator, 0, SIZE), ways)
-                for word, (x, y) in spots.items():
-                    if isinstance(word, str):
-                        assert x0 - 1e-9 <= x - 0.5 <= x + 0.5 <= x1 + 1e-9
-                        assert y0 - 1e-9 <= y - 0.5 <= y + 0.5 <= y1 + 1e-9
-                game._presses.done.clear()
-    finally:
-        game.close()
+def test_gradients_of_chosen_columns() -> None:
+    columns = torch.tensor([4, 0, 2])
+    back = torch.tensor([1, 3, 2, 3, 0])
+    x = torch.randn(2, 3, 5, dtype=torch.float64, requires_grad=True)
+    assert torch.equal(Chosen.apply(x, columns, back), x[..., columns])
+    assert torch.autograd.gradcheck(lambda y: Chosen.apply(y, columns, back), (x,))
 
 
-def test_a_pass_is_the_space_bar() -> None:
-    game = Live("Go-v0", size=5)
-    try:
-        (part,) = game.controls["player"]
-        assert part.board
-        assert part.keys == {"1": 25, " ": 25}
-        assert controls.legend([part]).startswith("click on the board")
-        assert controls.pointed([part], 0.1, 0.1) == []
-    finally:
-        game.close()
+#: of cells (planes) and kinds, what holds where a legal action lies
+HOLDS: dict[str, Any] = {
+    "Chess-v0": lambda cell, kind: cell[:6].any(),
+    "GardnerChess-v0": lambda cell, kind: cell[:6].any(),
+    "Shogi-v0": lambda cell, kind: not (cell[:14].any() or (kind >= 20 and cell[31:45].any())),
+    "AnimalShogi-v0": lambda cell, kind: cell[:5].any() if kind < 8 else not cell[:10].any(),
+    "Othello-v0": lambda cell, kind: not cell.any(),
+    "Go-v0": lambda cell, kind: not cell[:2].any(),
+    "Hex-v0": lambda cell, kind: not cell[:2].any(),
+    "TicTacToe-v0": lambda cell, kind: not cell.any(),
+    "ConnectFour-v0": lambda cell, kind: not cell.any(),
+}
 
 
-def test_a_game_of_tic_tac_toe_is_played_by_the_mouse(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Cells one after the other, if they are free or not: the game takes those that are."""
-    game = Live("TicTacToe-v0", players={"player": "still"})
-    clicked: list[int] = []
+@pytest.mark.parametrize("env_id", DECLARED)
+def test_actions_lie_where_games_say(env_id: str) -> None:
+    sim = gpuzoo.Simulator(gpuzoo.get(env_id), 8, device="cpu")
+    (group,) = sim.layout.groups
+    cells, space = sim.layout.action_cells[group], sim.layout.observation_spaces[group]
+    assert cells is not None
+    assert cells.shape == (sim.layout.action_spaces[group].n, 2)  # type: ignore[attr-defined]
+    assert len(space.shape or ()) == 3
+    height, width, planes = space.shape  # type: ignore[misc]
+    on_board = cells[cells[:, 0] >= 0]
+    assert len({*map(tuple, on_board.tolist())}) == len(on_board)
+    assert on_board[:, 0].max() < height * width
+    assert cells.min() >= -1
+    sim.reset(seed=1)
+    tried = 0
+    for _ in range(12):
+        sim.rollout(5)
+        mover = sim.arrays[str(sim.env.turn)]
+        for env in range(8):
+            seen = sim.arrays["observation"][env, mover[env]].reshape(height * width, planes)
+            for action in np.flatnonzero(sim.arrays["action_mask"][env, mover[env]]):
+                cell, kind = cells[action]
+                if cell >= 0:
+                    assert HOLDS[env_id](seen[cell], kind), (action, cell, kind)
+                    tried += 1
+    assert tried > 100
 
-    def typist(k: int) -> list[Any]:
-        if game.over or k > 100:
-            return [key(pygame.K_ESCAPE)]
-        if k % 3:
-            return []
-        clicked.append(len(clicked) % 9)
-        across, down = fractions(game, places(game, clicked[-1])[0])  # type: ignore[arg-type]
-        place = {"pos": (round(across * 96), round(down * 96)), "button": 1}
-        return [pygame.event.Event(pygame.MOUSEBUTTONDOWN, place), pygame.event.Event(pygame.MOUSEBUTTONUP, place)]
 
-    typed(monkeypatch, typist)
-    try:
-        (returns,) = human.play(game, "player_1", 96)
-    finally:
-        game.close()
-    assert len(clicked) > 3  # the game waits for each move, and some cells were not free
-    assert abs(returns["player_1"]) in (0.0, 1.0)
+def trained(tmp_path: Path, normalize: bool = False) -> tuple[Policy, str]:
+    args = Args(
+        "Othello-v0", encoder="board", channels=(4, 4), hidden=(8,), num_envs=4, num_steps=8, total_steps=64,
+        population=2, normalize_observations=normalize, device="cpu", out=str(tmp_path),
+    )  # fmt: skip
+    (kept,) = run.train(PPO, args, True).policies.values()
+    return kept, str(tmp_path / "checkpoint.safetensors")
+
+
+def test_a_run_is_loaded_and_plays_boards_of_any_size(tmp_path: Path) -> None:
+    kept, file = trained(tmp_path)
+    for size in (8, 6):
+        played = arrange("Othello-v0", {"player": f"{file}#1"}, config={"size": size}).players["player"]
+        assert played is not None
+        x = torch.randint(0, 2, (1, 3, size, size, 2)).to(torch.int8)
+        assert played(x)[0].shape == (1, 3, size * size + 1)
+        torch.testing.assert_close(played.flat, kept.flat[1:])
+
+
+def test_what_a_policy_for_boards_cannot_play(tmp_path: Path) -> None:
+    _, file = trained(tmp_path)
+    with pytest.raises(ValueError, match="boards whose cells have other numbers or actions than here"):
+        load(file, "player", "Othello-v0", gpuzoo.Simulator(gpuzoo.get("Hex-v0"), 1, device="cpu").layout, "player")
+    _, file = trained(tmp_path, normalize=True)
+    with pytest.raises(ValueError, match="was trained with the observation space"):
+        arrange("Othello-v0", {"player": file}, config={"size": 6})
+
+
+@pytest.mark.parametrize(
+    ("env_id", "options", "message"),
+    [
+        ("CartPole-v1", {}, r"CartPole-v1: encoder='board' is for games that say where actions lie"),
+        ("Hex-v0", {"channels": ()}, r"encoder='board' needs channels for the cells' description"),
+        ("Hex-v0", {"memory": 8}, r"encoder='board' does not go with memory: leave one away"),
+    ],
+)
+def test_what_does_not_fit(env_id: str, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Args(env_id, encoder="board", **options).check()

@@ -13,7 +13,7 @@ from gpuzoo.core.layout import Layout, choices, layout
 from gpuzoo.core.suggestions import unknown
 
 from . import config_files, distributed
-from .encoders import CNN_COST, ENCODERS, feature_shape, set_refusal
+from .encoders import CNN_COST, ENCODERS, board_refusal, feature_shape, set_refusal
 from .parts import refusal
 from .schedule import parse_schedule, ranges
 from .sweep import parse_sweep
@@ -70,7 +70,8 @@ class Args:
     pool_every: int = option(10, "iterations between two past selves")
     hidden: tuple[int, ...] = option((64, 64), "sizes of the dense layers")
     activation: str = option("tanh", "tanh or relu")
-    encoder: str = option("auto", "mlp, cnn, set (attention between the entities of a game, such as cities), or auto: "
+    encoder: str = option("auto", "mlp, cnn, set (attention between the entities of a game, such as cities), board "
+                                  "(convolutions that say of each cell what to do there), or auto: "
                                   f"a CNN where observations are images and it takes at most {CNN_COST} times the "
                                   "multiply-adds of an MLP")  # fmt: skip
     channels: tuple[int, ...] = option((16, 32), "of the CNN's 3x3 convolutions")
@@ -183,6 +184,10 @@ class Args:
             if self.encoder == "set":
                 chosen = self.hidden, self.memory, self.one_hot, self.action_parts
                 if fault := set_refusal(lay.entities[groups[0]], space, lay.action_spaces[groups[0]], *chosen):
+                    raise ValueError(f"{env.id}: {fault}")
+            if self.encoder == "board":
+                fault = board_refusal(lay.action_cells[groups[0]], shape, self.channels, self.memory, self.action_parts)
+                if fault:
                     raise ValueError(f"{env.id}: {fault}")
             if self.action_parts and (fault := refusal(lay.action_spaces[groups[0]], self.action_parts)):
                 raise ValueError(fault)

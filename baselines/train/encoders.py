@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from gpuzoo.core.definition import Entities
 from gpuzoo.core.layout import choices
 
-ENCODERS = ("auto", "mlp", "cnn", "set")
+ENCODERS = ("auto", "mlp", "cnn", "set", "board")
 #: "auto" takes a CNN that needs at most so many times the multiply-adds of an MLP. A count does not depend on what else
 #: the machine does, so that a run that goes on from a checkpoint chooses the same network.
 CNN_COST = 8
@@ -135,4 +135,29 @@ def set_refusal(
         return f"encoder='set' needs layers of one width, a multiple of {SET_HEADS}, not hidden={list(hidden)}."
     if memory or one_hot:
         return f"encoder='set' does not go with {'memory' if memory else 'one_hot'}: leave one away."
+    return ""
+
+
+def board_refusal(
+    cells: NDArray[np.int64] | None,
+    shape: Sequence[int],
+    channels: Sequence[int],
+    memory: int,
+    action_parts: Sequence[int],
+) -> str:
+    """Why these options do not fit ``encoder="board"``, as a sentence, or nothing.
+
+    Args:
+        cells: where actions lie, as the game declares it.
+        shape: of what networks see of one observation.
+        channels: of the convolutions.
+        memory: size of a GRU.
+        action_parts: choices of the parts of an action.
+    """
+    if cells is None or len(shape) != 3:
+        return "encoder='board' is for games that say where actions lie, see EnvDef.action_cells: take mlp or cnn."
+    if not channels:
+        return "encoder='board' needs channels for the cells' description, at least one number."
+    if memory or action_parts:
+        return f"encoder='board' does not go with {'memory' if memory else 'action_parts'}: leave one away."
     return ""

@@ -62,8 +62,9 @@ def load(
     sized = form["encoder"] == "set"
     if sized and entities is None:
         raise ValueError(f"{file} has a policy for entities, which {env_id} does not declare.")
+    board = form["encoder"] == "board" and lay.action_cells[group] is not None and not form["normalize"]
     for key, space in (("observation", lay.observation_spaces[group]), ("action", lay.action_spaces[group])):
-        if not sized and found[kept][f"{key} space"] != brief(space):
+        if not sized and not board and found[kept][f"{key} space"] != brief(space):
             raise ValueError(
                 f"policy {name!r} in {file} was trained with the {key} space {found[kept][f'{key} space']}, but with "
                 f"these parameters {env_id} has {brief(space)} for {group}."
@@ -94,6 +95,9 @@ def load(
     if sized and entities is not None:
         rescale(mine, form.get("entities", {}), entities, flat_size(lay.observation_spaces[group]), file)
         form = {**form, "entities": entities}
+    if form["encoder"] == "board":
+        form = {**form, "cells": lay.action_cells[group]}
+        _fit_board(mine, lay, group, form["normalize"], file)
     return form, mine
 
 
@@ -124,6 +128,25 @@ def rescale(weights: dict[str, Tensor], form: Mapping[str, Any], entities: Entit
     kinds = torch.from_numpy(before.alike(old))
     for name, x in zip(names, together(weights[names[0]], weights[names[1]], kinds), strict=True):
         weights[name] = x[..., torch.from_numpy(entities.alike(size))]
+
+
+def _fit_board(weights: dict[str, Tensor], lay: Layout, group: str, normalize: bool, file: str) -> None:
+    """Gives a policy for boards the scale of another size of board, if it has none of its own.
+
+    Raises:
+        ValueError: cells have other numbers or kinds of actions than in training.
+    """
+    cells, (*_, planes) = lay.action_cells[group], lay.observation_spaces[group].shape or (0,)
+    wanted = {"describe": planes}
+    if cells is not None:
+        wanted |= {"each": int(cells[:, 1].max()) + 1, "elsewhere": int((cells[:, 0] < 0).sum())}
+    for name, count in wanted.items():
+        found = weights.get(f"actor.{name}.weight")
+        if (0 if found is None else found.shape[1 if name == "describe" else 2]) != count:
+            raise ValueError(f"{file} has a policy for boards whose cells have other numbers or actions than here.")
+    if not normalize:
+        size = flat_size(lay.observation_spaces[group])
+        weights |= {"scale.mean": torch.zeros(1, size), "scale.variance": torch.ones(1, size)}
 
 
 def _check_sizes(form: Mapping[str, Any], weights: Mapping[str, Tensor], members: int, image: bool, file: str) -> None:

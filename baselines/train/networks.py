@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 import torch
 from gymnasium import spaces
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from gpuzoo.core.definition import Entities
 
-from .encoders import choose, feature_shape, one_hot, set_refusal
+from .boards import BoardNetwork
+from .encoders import board_refusal, choose, feature_shape, one_hot, set_refusal
 from .factored import meaning
 from .layers import Network, Scale
 from .sets import SetNetwork
@@ -58,6 +60,7 @@ class Agents:
         return tuple(self.options.get("action_parts", ()))
 
 
+AnyNetwork = Network | SetNetwork | BoardNetwork
 NOTHING = (0, 1.0)  # outputs and the gain of their weights
 
 
@@ -71,9 +74,12 @@ class Policy(nn.Module):
         hidden: sizes of the dense layers.
         encoder: ``"mlp"``, ``"cnn"``, or ``"auto"``: a CNN where observations are images (height, width, channels) and
             it costs little enough, see `encoders.choose`; ``"set"``: attention between the entities of a game, see
-            `sets.SetNetwork`, whose layers have the widths ``hidden``.
+            `sets.SetNetwork`, whose layers have the widths ``hidden``; ``"board"``: convolutions that say of each cell
+            what to do there, see `boards.BoardNetwork`.
         entities: which numbers of an observation tell about which entity, for ``"set"``; also as the dictionary that
             a checkpoint has.
+        cells: where actions lie on the board, for ``"board"``; see `EnvDef.action_cells`. A checkpoint does not have
+            them.
         channels: of the convolutions.
         memory: size of a GRU behind the dense layers; 0 for none.
         activation: ``"tanh"`` or ``"relu"``.
@@ -112,6 +118,7 @@ class Policy(nn.Module):
         hidden: Sequence[int] = (64, 64),
         encoder: str = "auto",
         entities: Entities | Mapping[str, Any] | None = None,
+        cells: NDArray[np.int64] | None = None,
         channels: Sequence[int] = (16, 32),
         memory: int = 0,
         activation: str = "tanh",
@@ -129,6 +136,9 @@ class Policy(nn.Module):
         if encoder == "cnn" and len(shape) != 3:
             raise ValueError(f"a CNN needs observations of shape (height, width, channels), not {observation_space}.")
         encoder, self.why = choose(encoder, shape, hidden, channels)
+        self.cells = cells if encoder == "board" else None
+        if encoder == "board" and (fault := board_refusal(cells, shape, channels, memory, action_parts)):
+            raise ValueError(fault)
         things = Entities(**entities) if isinstance(entities, Mapping) else entities
         if encoder != "set":
             things = None
@@ -143,13 +153,15 @@ class Policy(nn.Module):
             **({"entities": dataclasses.asdict(things)} if things else {}),
         }  # fmt: skip
         self.central, self.seats = critic == "central", seats
-        shape = shape if encoder == "cnn" else (int(np.prod(shape)),)
+        shape = shape if encoder in ("cnn", "board") else (int(np.prod(shape)),)
         generators = [torch.Generator().manual_seed(s) for s in seeds]
         common: dict[str, Any] = {"hidden": hidden, "memory": memory, "activation": activation}
         choice, worth = (self.actions.outputs, 0.01), ((seats if self.central else 1) * (1 + len(heads)), 1.0)
 
-        def network(choices: tuple[int, float], values: tuple[int, float]) -> Network | SetNetwork:
+        def network(choices: tuple[int, float], values: tuple[int, float]) -> AnyNetwork:
             """For what agents observe, with both outputs or one of them."""
+            if self.cells is not None:
+                return BoardNetwork(generators, shape, self.cells, channels, hidden, choices, values, activation)
             if things is not None:
                 each = choices[0] // things.count, choices[1]
                 return SetNetwork(generators, shape[0], things, hidden, each, values, activation)
@@ -157,7 +169,7 @@ class Policy(nn.Module):
             return Network(generators, shape, outputs=parts, channels=channels, **common)
 
         self.actor = network(choice, worth if critic == "shared" else NOTHING)
-        self.critic: Network | SetNetwork | None = None
+        self.critic: AnyNetwork | None = None
         if self.central:
             self.critic = Network(generators, (state_size,), outputs=[worth], channels=channels, **common)
         elif critic != "shared":
@@ -212,7 +224,7 @@ class Policy(nn.Module):
             parameter.grad = self.flat.grad[:, part].view_as(parameter)
 
     @property
-    def networks(self) -> list[Network | SetNetwork]:
+    def networks(self) -> list[AnyNetwork]:
         """The actor, and the critic if it is another one."""
         return [self.actor, *([] if self.critic is None else [self.critic])]
 
@@ -232,7 +244,8 @@ class Policy(nn.Module):
         return policy
 
     def _like(self, members: int) -> Policy:
-        return Policy(self.observation_space, self.action_space, [0] * members, device=self.flat.device, **self.form)
+        spaces = self.observation_space, self.action_space
+        return Policy(*spaces, [0] * members, cells=self.cells, device=self.flat.device, **self.form)
 
     @property
     def value_shape(self) -> tuple[int, ...]:

@@ -121,6 +121,8 @@ class Trainer:
             group, heads = groups[0], tuple(self.heads)
             if args.encoder == "set":
                 options["entities"] = lay.entities[group]
+            if args.encoder == "board":
+                options["cells"] = lay.action_cells[group]
             if name in loaded:
                 options = {k: v for k, v in loaded[name][0].items() if k not in ("heads", "module")}
                 heads = tuple(loaded[name][0].get("heads", ()))

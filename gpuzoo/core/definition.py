@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 from gymnasium import spaces
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from gpuzoo.core.assets import Asset
 from gpuzoo.core.variants import variant_of
@@ -263,6 +263,15 @@ class EnvDef:
 
     def entities(self, cfg: Any, group: str) -> Entities | None:
         """What an agent observes and chooses between, for networks to which the order of entities means nothing."""
+        return None
+
+    def action_cells(self, cfg: Any, group: str) -> tuple[ArrayLike, ArrayLike] | None:
+        """Where actions lie on the board that is observed, for networks that say of each cell what to do there.
+
+        For each action of a Discrete space the cell, counted row by row in an observation (rows, columns, channels), or
+        -1 for actions without one, such as a pass; and the kind of the action, from 0, or one kind for all. No two
+        actions have the same cell and kind.
+        """
         return None
 
     def fields(self, cfg: Any) -> dict[str, Field]:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from gymnasium import spaces
+from numpy.typing import ArrayLike, NDArray
 
 from gpuzoo.core.definition import C_TYPES, Config, Entities, EnvDef, Field
 from gpuzoo.core.suggestions import unknown
@@ -36,6 +37,7 @@ class Layout:
         mask_size: entries of the longest action mask (0 without masks).
         state_space: of the game's own global state, or None.
         entities: between which one agent chooses, by group, or None.
+        action_cells: cell and kind of each action, int64 (actions, 2), by group, or None; see `EnvDef.action_cells`.
     """
 
     groups: dict[str, int]
@@ -50,6 +52,7 @@ class Layout:
     mask_size: int
     state_space: spaces.Box | None
     entities: dict[str, Entities | None]
+    action_cells: dict[str, NDArray[np.int64] | None] = dataclasses.field(compare=False)
 
     def agent_names(self) -> list[str]:
         """Names as PettingZoo wants them: ``tagger_0``, ``tagger_1``, ``runner_0``."""
@@ -148,11 +151,16 @@ def layout(env: EnvDef, cfg: Config) -> Layout:
         mask_size=max(sum(choices(s)) for s in action_spaces.values()) if env.action_mask else 0,
         state_space=state,
         entities={g: env.entities(cfg, g) for g in groups},
+        action_cells={g: _action_cells(env.action_cells(cfg, g)) for g in groups},
     )
     names = lay.agent_names()
     if len({*names}) < total:
         raise ValueError(f"{name}: two agents would have the same name: {', '.join(names)}.")
     return lay
+
+
+def _action_cells(given: tuple[ArrayLike, ArrayLike] | None) -> NDArray[np.int64] | None:
+    return None if given is None else np.stack(np.broadcast_arrays(*given), 1).astype(np.int64)
 
 
 def resolve_constants(env: EnvDef, cfg: Config) -> dict[str, int]:

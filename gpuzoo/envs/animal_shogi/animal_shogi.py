@@ -109,6 +109,10 @@ class AnimalShogi(EnvDef):
         moves = {f"move by {dx} columns and {dy} rows": CELLS for dx, dy in DIRECTIONS}
         return {**moves, **{f"drop {kind}": CELLS for kind in NAMES[:3]}}
 
+    def action_cells(self, cfg: AnimalShogiConfig, group: str) -> tuple[NDArray[Any], NDArray[Any]]:
+        kind, column, row = np.indices((11, 3, 4)).reshape(3, -1)
+        return 3 * row + 2 - column, kind
+
     def fields(self, cfg: AnimalShogiConfig) -> dict[str, Field]:
         return {
             "history": Field("int8", (8, CELLS), "pieces, -1 for none, as the player to move sees them; row 0: now"),

@@ -142,6 +142,11 @@ class Board(EnvDef):
         cells = [self.size * row + column for column in range(self.size) for row in range(self.size)]
         return {f"from {square_name(cell, self.size)}": 8 * (self.size - 1) + 17 for cell in cells}
 
+    def action_cells(self, cfg: Any, group: str) -> tuple[NDArray[Any], NDArray[Any]]:
+        size = self.size
+        column, row, plane = np.indices((size, size, 8 * (size - 1) + 17)).reshape(3, -1)
+        return size * (size - 1 - row) + column, plane
+
     def fields(self, cfg: Any) -> dict[str, Field]:
         sets = ("pawns", "knights", "bishops", "rooks", "queens", "kings")
         return {

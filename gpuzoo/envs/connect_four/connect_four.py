@@ -81,6 +81,9 @@ class ConnectFour(EnvDef):
     def action_names(self, cfg: ConnectFourConfig, group: str) -> dict[str, int]:
         return {f"drop a disc into column {k}": 1 for k in range(7)}
 
+    def action_cells(self, cfg: ConnectFourConfig, group: str) -> tuple[range, int]:
+        return range(7), 0  # the top cell of a column
+
     def fields(self, cfg: ConnectFourConfig) -> dict[str, Field]:
         cells = "bit 7 * row + column, row 0 is the top"
         return {

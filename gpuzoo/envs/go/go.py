@@ -124,6 +124,9 @@ class Go(EnvDef):
         cells = {f"row {k // cfg.size}, column {k % cfg.size}": 1 for k in range(cfg.size**2)}
         return {**cells, "pass": 1}
 
+    def action_cells(self, cfg: GoConfig, group: str) -> tuple[list[int], int]:
+        return [*range(cfg.size**2), -1], 0
+
     def fields(self, cfg: GoConfig) -> dict[str, Field]:
         points = "of each point, with a wall around the board: (size + 2) * (row + 1) + column + 1"
         return {

@@ -90,6 +90,9 @@ class Hex(EnvDef):
         cells = {f"row {k // cfg.size}, column {k % cfg.size}": 1 for k in range(cfg.size * cfg.size)}
         return {**cells, "swap": 1}
 
+    def action_cells(self, cfg: HexConfig, group: str) -> tuple[list[int], int]:
+        return [*range(cfg.size**2), -1], 0
+
     def fields(self, cfg: HexConfig) -> dict[str, Field]:
         return {
             "stone": Field("int8", ("CELLS",), "of each cell: 0 none, 1 black, 2 white"),

@@ -85,6 +85,9 @@ class Othello(EnvDef):
     def constants(self, cfg: OthelloConfig) -> dict[str, int]:
         return {"SIZE": cfg.size, "PASS": cfg.size**2}
 
+    def action_cells(self, cfg: OthelloConfig, group: str) -> tuple[list[int], int]:
+        return [*range(cfg.size**2), -1], 0
+
     def fields(self, cfg: OthelloConfig) -> dict[str, Field]:
         return {
             "discs_0": Field("uint64", doc="discs of player_0: bit size * row + column"),

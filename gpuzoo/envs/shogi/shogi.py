@@ -153,6 +153,10 @@ class Shogi(EnvDef):
         moves = {name: CELLS for name in NAMES} | {f"{name}, promote": CELLS for name in NAMES}
         return {**moves, **{f"drop {piece}": CELLS for piece in PIECES[:7]}}
 
+    def action_cells(self, cfg: ShogiConfig, group: str) -> tuple[NDArray[Any], NDArray[Any]]:
+        way, column, row = np.indices((WAYS, 9, 9)).reshape(3, -1)
+        return 9 * row + 8 - column, way
+
     def fields(self, cfg: ShogiConfig) -> dict[str, Field]:
         return {
             "board": Field(

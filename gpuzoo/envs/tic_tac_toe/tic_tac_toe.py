@@ -73,6 +73,9 @@ class TicTacToe(EnvDef):
     def action_names(self, cfg: TicTacToeConfig, group: str) -> dict[str, int]:
         return {f"mark column {k // 3}, row {k % 3}": 1 for k in range(9)}
 
+    def action_cells(self, cfg: TicTacToeConfig, group: str) -> tuple[range, int]:
+        return range(9), 0
+
     def fields(self, cfg: TicTacToeConfig) -> dict[str, Field]:
         return {
             "marks_0": Field("uint32", doc="marks of player_0: bit 3 * column + row"),
