@@ -51,6 +51,20 @@ def test_a_wheel_brings_one_name_with_the_trainers_in_it(installed: Path) -> Non
     assert names(installed / "gpuzoo/baselines") == names(ROOT / "baselines")
 
 
+@pytest.mark.parametrize("workflow", [False, True])
+def test_metadata_have_the_repository_where_a_workflow_builds(tmp_path: Path, workflow: bool) -> None:
+    where = ("https://forge.example", "somebody/gpuzoo") if workflow else ("", "")
+    code = f"from hatchling.build import build_wheel; print(build_wheel({str(tmp_path)!r}))"
+    printed = python("-c", code, GITHUB_SERVER_URL=where[0], GITHUB_REPOSITORY=where[1])
+    with zipfile.ZipFile(tmp_path / printed.splitlines()[-1]) as wheel:
+        (name,) = (name for name in wheel.namelist() if name.endswith(".dist-info/METADATA"))
+        lines = wheel.read(name).decode().splitlines()
+    assert "Project-URL: Documentation, https://gpuzoo.readthedocs.io" in lines
+    source = "Project-URL: Source, https://forge.example/somebody/gpuzoo"
+    assert (source in lines) == workflow
+    assert sum(line.startswith("Project-URL:") for line in lines) == (4 if workflow else 1)
+
+
 @pytest.mark.rotates
 def test_a_wheel_trains_and_plays_away_from_the_clone(installed: Path, tmp_path: Path) -> None:
     def gpuzoo(*words: object) -> str:
