@@ -94,6 +94,7 @@ KINDS = (
         (action|observation|state)_?s?(space)? ?(must be Discrete|must be Box|space must) | action masks need
         the constant | the name of the constant | the names of | Field dtype | field name | has no size
         group … with … agents | one dtype | same name | only games with action masks | fields, parameters, tables
+        action_cells (are|must)
         Config holds | actions of all groups | a variant of a class | choose another name | lanes must be a power
         state_space must | a Box action space must | observations must be Box | does not draw itself
         must draw what | cannot be the name of a game | is the id of | a name that the game's module

@@ -302,6 +302,17 @@ DECLARATIONS = {
         "Toy: the actions of all groups must be discrete, or those of all groups continuous",
     ),
     "masked floats": ({"action_mask": True, "action_space": lambda self, cfg, group: spaces.Box(0, 1, (1,))}, "Toy: action masks need discrete actions"),
+    "cells without a board": ({"action_cells": lambda self, cfg, group: ([0, 1], 0)}, "Toy: action_cells are for observations .rows, columns, channels. and Discrete actions, not for "),
+    **{
+        f"cells {cells} of kind {kind}": (
+            {
+                "observation_space": lambda self, cfg, group: spaces.Box(-1, 1, (1, 2, 1), np.float32),
+                "action_cells": lambda self, cfg, group, given=(cells, kind): given,
+            },
+            "Toy: action_cells must give each of the 2 actions one of the 2 cells, or -1, and no two actions the same cell and kind",
+        )
+        for cells, kind in (([0], 0), ([0, 2], 0), ([1, 1], 0), ([0, 1], -1))
+    },
     "field name": ({"fields": lambda self, cfg: {"X": Field("float32")}}, "Toy: field name 'X' must be lower-case"),
     "field size": ({"fields": lambda self, cfg: {"x": Field("float32", ("agentz",))}}, "Toy: field x has no size 'agentz'; did you mean 'agents'"),
 }  # fmt: skip

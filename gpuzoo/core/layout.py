@@ -151,7 +151,9 @@ def layout(env: EnvDef, cfg: Config) -> Layout:
         mask_size=max(sum(choices(s)) for s in action_spaces.values()) if env.action_mask else 0,
         state_space=state,
         entities={g: env.entities(cfg, g) for g in groups},
-        action_cells={g: _action_cells(env.action_cells(cfg, g)) for g in groups},
+        action_cells={
+            g: _action_cells(name, env.action_cells(cfg, g), observation_spaces[g], action_spaces[g]) for g in groups
+        },
     )
     names = lay.agent_names()
     if len({*names}) < total:
@@ -159,8 +161,26 @@ def layout(env: EnvDef, cfg: Config) -> Layout:
     return lay
 
 
-def _action_cells(given: tuple[ArrayLike, ArrayLike] | None) -> NDArray[np.int64] | None:
-    return None if given is None else np.stack(np.broadcast_arrays(*given), 1).astype(np.int64)
+def _action_cells(
+    name: str, given: tuple[ArrayLike, ArrayLike] | None, seen: spaces.Space[Any], action: spaces.Space[Any]
+) -> NDArray[np.int64] | None:
+    if given is None:
+        return None
+    shape = seen.shape or ()
+    if len(shape) != 3 or not isinstance(action, spaces.Discrete):
+        raise ValueError(
+            f"{name}: action_cells are for observations (rows, columns, channels) and Discrete actions, not for "
+            f"{seen} and {action}."
+        )
+    cells = np.stack(np.broadcast_arrays(*given), 1).astype(np.int64)
+    placed = cells[cells[:, 0] >= 0]
+    fits = len(cells) == action.n and cells[:, 0].max() < shape[0] * shape[1] and cells[:, 1].min() >= 0
+    if not fits or len(np.unique(placed, axis=0)) < len(placed):
+        raise ValueError(
+            f"{name}: action_cells must give each of the {action.n} actions one of the {shape[0] * shape[1]} cells, or "
+            "-1, and no two actions the same cell and kind."
+        )
+    return cells
 
 
 def resolve_constants(env: EnvDef, cfg: Config) -> dict[str, int]:
