@@ -116,6 +116,35 @@ GZ u64 bytes_of_bits(u64 x) {
   return (single + 0x7f7f7f7f7f7f7f7full) >> 7 & 0x0101010101010101ull;
 #endif
 }
+template <class T> GZ void put_bytes(u8 *to, T bytes) { __builtin_memcpy(to, &bytes, sizeof(T)); }
+#if defined(__AVX512BW__) && defined(__AVX512VL__)
+typedef char Bytes16 __attribute__((vector_size(16)));
+typedef char Bytes32 __attribute__((vector_size(32)));
+typedef char Bytes64 __attribute__((vector_size(64)));
+#ifdef __clang__
+GZ Bytes16 only_where(u64 x, Bytes16 bytes) { return __builtin_ia32_selectb_128((unsigned short)x, bytes, Bytes16{}); }
+GZ Bytes32 only_where(u64 x, Bytes32 bytes) { return __builtin_ia32_selectb_256((u32)x, bytes, Bytes32{}); }
+GZ Bytes64 only_where(u64 x, Bytes64 bytes) { return __builtin_ia32_selectb_512(x, bytes, Bytes64{}); }
+#else
+GZ Bytes16 only_where(u64 x, Bytes16 bytes) { return __builtin_ia32_movdquqi128_mask(bytes, Bytes16{}, (unsigned short)x); }
+GZ Bytes32 only_where(u64 x, Bytes32 bytes) { return __builtin_ia32_movdquqi256_mask(bytes, Bytes32{}, (u32)x); }
+GZ Bytes64 only_where(u64 x, Bytes64 bytes) { return __builtin_ia32_movdquqi512_mask(bytes, Bytes64{}, x); }
+#endif
+#endif
+// Of 8, 16, 32 or 64 bytes those are `value` where x has a bit, and the others are 0.
+template <int COUNT> GZ void write_bytes_of_bits(u8 *to, u64 x, int value) {
+  if constexpr (COUNT == 8) put_bytes(to, bytes_of_bits(x) * (u64)value);
+#if defined(__AVX512BW__) && defined(__AVX512VL__)
+  if constexpr (COUNT == 16) put_bytes(to, only_where(x, Bytes16{} + (char)value));
+  if constexpr (COUNT == 32) put_bytes(to, only_where(x, Bytes32{} + (char)value));
+  if constexpr (COUNT == 64) put_bytes(to, only_where(x, Bytes64{} + (char)value));
+#else
+  if constexpr (COUNT > 8) {
+    write_bytes_of_bits<COUNT / 2>(to, x, value);
+    write_bytes_of_bits<COUNT / 2>(to + COUNT / 2, x >> COUNT / 2, value);
+  }
+#endif
+}
 // The place of a thread's own array, in whole cache lines. Compilers would look it up at each use, by a call.
 template <class T> GZ T *found_once(T *array) {
   __asm__("" : "+r"(array));

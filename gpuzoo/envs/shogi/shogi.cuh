@@ -5,8 +5,8 @@
 enum Kind { PAWN, LANCE, KNIGHT, SILVER, BISHOP, ROOK, GOLD, KING, HORSE, DRAGON, KINDS };  // what moves alike is one
 enum Direction { UP, UP_LEFT, UP_RIGHT, LEFT, RIGHT, DOWN, DOWN_LEFT, DOWN_RIGHT, LINES, JUMPS = LINES, TURNED_JUMPS = 10 };
 constexpr int CELLS = 81, EMPTY = -1, SIDE = 14, HANDS = 7, PROMOTION = 8, DROPS = 20, WAYS = 27, OTHERS = KINDS;
-constexpr int WORD = 27, WORDS = 3, FREE = 2 * KINDS, OWN_ALL = FREE + 1, OTHERS_ALL = FREE + 2, DIRECTIONS = 10, CHANNELS = 119, BOARD_PLANES = 31, HAND_PLANES = 28;
-constexpr u32 ALL = 0x7ffffff, TOP_ROW = 0x40201, TOP_ROWS = 3u * TOP_ROW, ZONE = 7u * TOP_ROW;
+constexpr int WORD = 27, WORDS = 3, FREE = 2 * KINDS, OWN_ALL = FREE + 1, OTHERS_ALL = FREE + 2, DIRECTIONS = 10, SIGHTS = 12, FRAMED_COLUMN = 11, FRAME = 28, PLACES = 128, MARGIN = 48, FRAMED = PLACES + 2 * MARGIN, CHANNELS = 119, BOARD_PLANES = 31, HAND_PLANES = 28;
+constexpr u32 ALL = 0x7ffffff, TOP_ROW = 0x40201, TOP_ROWS = 3u * TOP_ROW, ZONE = 7u * TOP_ROW, OWN_PIECES = (1u << SIDE) - 1u;
 
 struct Set {
   u32 a, b, c;
@@ -319,65 +319,84 @@ GZ void step(Env e) {
   });
 }
 
-// Bit k of the effects of a side on a cell: its pieces of kind k attack it. Bits 14 to 16: at least one, two, three do.
-GZ u32 effects(Env e, int side, int cell) {
-  u32 kinds = 0u;
-  int count = 0;
+GZ int framed_cell(int cell) { return MARGIN + cell / 9 * FRAMED_COLUMN + cell % 9; }
+
+// The first piece that each cell of `framed` sees in each direction, within 2, 4 and 8 cells; FRAME counts as one.
+GZ void look_far(Env e) {
+  lanes(e, FRAMED, [=](int k) { e.framed[k] = (i16)FRAME; });
+  lanes(e, 9, 9, [=](int column, int row) { e.framed[framed_cell(9 * column + row)] = e.board[9 * column + row]; });
+  lanes(e, LINES, PLACES, [=](int d, int k) {
+    const i16 near = e.framed[MARGIN + k + e.framed_step[d]], far = e.framed[MARGIN + k + 2 * e.framed_step[d]];
+    e.sight(0, MARGIN + d * PLACES + k) = near != EMPTY ? near : far;
+  });
+  for (int s = 0; s < 2; ++s)
+    lanes(e, LINES, PLACES, [=](int d, int k) {
+      const int here = MARGIN + d * PLACES + k;
+      const i16 near = e.sight(s, here), far = e.sight(s, here + (2 << s) * e.framed_step[d]);
+      e.sight(s + 1, here) = near != EMPTY ? near : far;
+    });
+}
+
+GZ u32 bit(int piece) { return 1u << (piece & 31); }
+
+// Planes of a side on each cell: its pieces, which of them attack the cell, whether at least one, two, three do.
+GZ void find_planes(Env e) {
+  lanes(e, PLACES, [=](int k) {
+    u32 attackers = 0u, by_own = 0u, by_others = 0u;
+    GZ_UNROLL
+    for (int d = 0; d < SIGHTS; ++d) {
+      const int near = e.framed[MARGIN + k + e.framed_step[d]], far = e.sight(2, MARGIN + d % LINES * PLACES + k);
+      const u32 found = bit(near) & (u32)e.near[d] | bit(far) & (u32)e.far[d];
+      attackers |= found;
+      by_own = (found & OWN_PIECES) != 0u ? by_own << 1 | 1u : by_own;
+      by_others = found >> SIDE != 0u ? by_others << 1 | 1u : by_others;
+    }
+    const u32 shown = bit(e.framed[MARGIN + k]);
+    const u32 own = shown & OWN_PIECES | (attackers & OWN_PIECES) << SIDE | (by_own & 7u) << 2 * SIDE;
+    const u32 others = (shown >> SIDE & OWN_PIECES) | attackers >> SIDE << SIDE | (by_others & 7u) << 2 * SIDE;
+    e.planes[k] = (u64)own | (u64)others << BOARD_PLANES;
+  });
+}
+
+// As the player of a side sees them, who counts its own pieces first.
+GZ u64 planes_for(int side, u64 planes) {
+  return side == 0 ? planes : planes >> BOARD_PLANES | (planes & ((1ull << BOARD_PLANES) - 1ull)) << BOARD_PLANES;
+}
+
+GZ bool in_check(Env e, int side) {
+  constexpr u64 ATTACKED_KING = 1ull << KING | 1ull << BOARD_PLANES + 2 * SIDE;
+  return lane_any(e, PLACES, [=](int k) { return (planes_for(side, e.planes[k]) & ATTACKED_KING) == ATTACKED_KING; });
+}
+
+GZ u64 hand(Env e, int side) {
+  u64 planes = 0ull;
   GZ_ROLLED
-  for (int d = 0; d < TURNED_JUMPS; ++d) {
-    const int sight = side == 0 ? e.opposite[d] : d, step = e.step_by[sight];
-    const int reach = e.reach[sight * CELLS + cell];
-    int there = cell, k = 0;
-    do {
-      ++k;
-      there += step;
-    } while (k < reach && e.board[there] == EMPTY);
-    if (reach == 0) continue;
-    const int piece = e.board[there] - (side == 0 ? 0 : (int)SIDE);
-    if (piece < 0 || piece >= SIDE) continue;
-    const u32 able = (u32)e.slides[d] | (k == 1 ? (u32)e.steps[d] : 0u);
-    if ((able >> e.kind_of[piece + 1] & 1u) == 0u) continue;
-    kinds |= 1u << piece;
-    ++count;
-  }
-  return kinds | (count >= 1 ? 1u << 14 : 0u) | (count >= 2 ? 1u << 15 : 0u) | (count >= 3 ? 1u << 16 : 0u);
+  for (int kind = 0; kind < HANDS; ++kind)
+    planes |= (u64)((1u << min((int)e.hands[side * HANDS + kind], e.hand_most[kind])) - 1u) << e.hand_plane[kind];
+  return planes;
 }
 
 GZ void observe(Env e) {
-  lanes(e, 2, CELLS, [=](int side, int cell) { e.effects[side * CELLS + cell] = effects(e, side, cell); });
-  lanes(e, CELLS, [=](int cell) {
-    if (e.board[cell] == KING) e.checked[e.to_move] = (i8)(e.effects[CELLS + cell] >> SIDE & 1u);
-    if (e.board[cell] == SIDE + KING) e.checked[1 - e.to_move] = (i8)(e.effects[cell] >> SIDE & 1u);
-  });
-  lanes(e, AGENTS, CELLS, [=](int a, int place) {
-    const bool turned = a != e.to_move;
-    const int seen_as = (8 - place % 9) * 9 + place / 9, cell = turned ? CELLS - 1 - seen_as : seen_as;
-    const int piece = turned ? other_side(e.board[cell]) : e.board[cell];
-    const Row row = e.observation[a] + place * CHANNELS;
-    GZ_ROLLED
-    for (int side = 0; side < 2; ++side) {
-      const Row out = row + side * BOARD_PLANES, in_hand = row + (2 * BOARD_PLANES + side * HAND_PLANES);
-      const bool of_others = (side != 0) != turned;
-      const u32 found = e.effects[of_others ? CELLS + cell : cell];
-      GZ_ROLLED
-      for (int k = 0; k < SIDE; ++k) out[k] = piece == side * SIDE + k ? (i8)1 : (i8)0;
-      GZ_ROLLED
-      for (int k = 0; k < SIDE + 3; ++k) out[SIDE + k] = (i8)(found >> k & 1u);
-      GZ_ROLLED
-      for (int k = 0; k < HAND_PLANES; ++k) {
-        const int kind = e.hand_plane[k], least = e.hand_plane[HAND_PLANES + k];
-        in_hand[k] = e.hands[of_others ? HANDS + kind : kind] >= least ? (i8)1 : (i8)0;
-      }
-    }
-    row[CHANNELS - 1] = e.checked[a];
-  });
-  lanes(e, AGENTS, WAYS, [=](int a, int way) {
-    const Set found = only_if(a == e.to_move, legal(e, way));
-    GZ_ROLLED
-    for (int k = 0; k < WORD; ++k) {
-      e.action_mask[a][way * CELLS + k] = (i8)(found.a >> k & 1u);
-      e.action_mask[a][way * CELLS + WORD + k] = (i8)(found.b >> k & 1u);
-      e.action_mask[a][way * CELLS + 2 * WORD + k] = (i8)(found.c >> k & 1u);
-    }
-  });
+  look_far(e);
+  find_planes(e);
+  const int mover = broadcast(e, [=] { return e.to_move; });
+  for (int a = 0; a < AGENTS; ++a) {
+    const int side = a == mover ? 0 : 1;
+    const u64 check = in_check(e, side) ? 1ull : 0ull;
+    const u64 hands = broadcast(e, [=] { return hand(e, side) | hand(e, 1 - side) << HAND_PLANES; });
+    const u64 known = hands | check << 2 * HAND_PLANES;
+    lanes_of_bits(
+        e, Const<CELLS>(), Const<CHANNELS>(), [=](int place) { return e.observation[a] + place * CHANNELS; },
+        [=](int place, int word) {
+          const int seen_as = (8 - place % 9) * FRAMED_COLUMN + place / 9;
+          const u64 board = planes_for(side, e.planes[side == 0 ? seen_as : 8 * FRAMED_COLUMN + 8 - seen_as]);
+          return word == 0 ? board | known << 2 * BOARD_PLANES : known >> 64 - 2 * BOARD_PLANES;
+        });
+  }
+  lanes_of_bits(
+      e, Const<AGENTS * WAYS>(), Const<CELLS>(), [=](int k) { return e.action_mask[k / WAYS] + k % WAYS * CELLS; },
+      [=](int k, int word) {
+        const Set found = only_if(k / WAYS == mover, legal(e, k % WAYS));
+        return word == 0 ? (u64)found.a | (u64)found.b << WORD | (u64)found.c << 2 * WORD : (u64)found.c >> 64 - 2 * WORD;
+      });
 }

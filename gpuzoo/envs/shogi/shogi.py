@@ -174,14 +174,15 @@ class Shogi(EnvDef):
             "pinned": Field("uint32", (3,), "who shields the king", scratch=True),
             "target": Field("uint32", (3,), "where other pieces must go, because of a check", scratch=True),
             "dropped": Field("uint32", (3,), "where a dropped pawn gives check", scratch=True),
-            "effects": Field("uint32", (2 * CELLS,), "which pieces of a side attack a cell", scratch=True),
-            "checked": Field("int8", (2,), "whether each player's king is in check", scratch=True),
+            "framed": Field("int16", (48 + 128 + 48,), "the board in a frame", scratch=True),
+            "sight": Field("int16", (3, 48 + 8 * 128 + 48), "what is seen within 2, 4, 8 cells", scratch=True),
+            "planes": Field("uint64", (128,), "what is observed of each cell", scratch=True),
         }
 
     def tables(self, cfg: ShogiConfig) -> dict[str, NDArray[Any]]:
         position = Position.parse(cfg.sfen)
         seen = position if position.to_move == 0 else position.turned()
-        planes = [(kind, least + 1) for kind, most in HAND_PLANES for least in range(most)]
+        order = np.argsort([kind for kind, _ in HAND_PLANES])
         step_by = np.array([9 * left + down for left, down in DIRECTIONS], np.int32)
         kinds = [2 * 10, *KINDS, *(10 + kind for kind in KINDS)]
         return {
@@ -195,7 +196,11 @@ class Shogi(EnvDef):
             "slides": np.array(SLIDES, np.int32),
             "steps": np.array(STEPS, np.int32),
             "kind_of": np.array(kinds, np.int32),
-            "hand_plane": np.array(planes, np.int32).T.ravel(),
+            "framed_step": np.array([11 * left + down for left, down in DIRECTIONS], np.int32),
+            "near": _seen(STEPS),
+            "far": _seen(SLIDES),
+            "hand_plane": np.array([sum(most for _, most in HAND_PLANES[:k]) for k in order], np.int32),
+            "hand_most": np.array([HAND_PLANES[k][1] for k in order], np.int32),
             "start": np.array([*seen.board, *seen.hands, position.to_move, position.number - 1], np.int32),
         }
 
@@ -303,3 +308,13 @@ def _reach() -> NDArray[np.int32]:
             steps = range(1, 9) if d < 8 else range(1, 2)
             out[d, cell] = sum(0 <= column + k * left < 9 and 0 <= row + k * down < 9 for k in steps)
     return out.ravel()
+
+
+def _seen(*ways: tuple[int, ...]) -> NDArray[np.int32]:
+    """Pieces that attack a cell which sees them in each direction: a bit for each own one, then for each of the others."""
+    out = np.zeros(len(DIRECTIONS), np.int32)
+    for d, (left, down) in enumerate(DIRECTIONS):
+        for side, goes in enumerate(((-left, -down), (left, down))):
+            kinds = [way[DIRECTIONS.index(goes)] for way in ways if DIRECTIONS.index(goes) < len(way)]
+            out[d] |= sum(1 << SIDE * side + piece for piece, kind in enumerate(KINDS) if any(w >> kind & 1 for w in kinds))
+    return out
