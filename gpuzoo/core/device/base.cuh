@@ -7,8 +7,10 @@
 //
 // GZ stands in front of a function, GZ_MEMBER in front of a member function: both are always inlined. GZ_SELDOM stands
 // in front of a function that is called seldom. On a host it is not inlined, as every copy of the rules costs time to
-// compile; on a GPU a call would cost a stack. GZ_ROLLED stands in front of a loop that a GPU would unroll into more
-// registers than it is worth. GZ_STORE is how a kernel of walk_gpu.cuh takes the Store: a GPU by value, in constant
+// compile; on a GPU a call would cost a stack. GZ_FLAT is GZ_SELDOM for a long function with regions: a host inlines all of
+// them, as it vectorises no loop over lanes that calls a function. GZ_ROLLED stands in front of a loop that a GPU would
+// unroll into more registers than it is worth, and GZ_ROLLED_ON_GPU in front of one that a host must unroll, besides, to
+// vectorise the loop around it. GZ_STORE is how a kernel of walk_gpu.cuh takes the Store: a GPU by value, in constant
 // memory.
 
 #if defined(__CUDACC_RTC__) || defined(__CUDACC__)
@@ -17,15 +19,19 @@
 #define GZ static __device__ __forceinline__
 #define GZ_MEMBER __device__ __forceinline__
 #define GZ_SELDOM GZ
+#define GZ_FLAT GZ
 #define GZ_UNROLL _Pragma("unroll")
 #define GZ_ROLLED _Pragma("unroll 1")
+#define GZ_ROLLED_ON_GPU GZ_ROLLED
 #define GZ_INDEPENDENT
 #define GZ_STORE const __grid_constant__ Store
 #else
 #define GZ static inline __attribute__((always_inline))
 #define GZ_MEMBER inline __attribute__((always_inline))
 #define GZ_SELDOM static __attribute__((noinline))
+#define GZ_FLAT static __attribute__((noinline, flatten))
 #define GZ_ROLLED
+#define GZ_ROLLED_ON_GPU GZ_UNROLL
 #define GZ_STORE const Store &
 #ifdef GZ_SIMT
 #define GZ_THREADS 1

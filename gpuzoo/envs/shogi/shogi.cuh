@@ -5,7 +5,7 @@
 enum Kind { PAWN, LANCE, KNIGHT, SILVER, BISHOP, ROOK, GOLD, KING, HORSE, DRAGON, KINDS };  // what moves alike is one
 enum Direction { UP, UP_LEFT, UP_RIGHT, LEFT, RIGHT, DOWN, DOWN_LEFT, DOWN_RIGHT, LINES, JUMPS = LINES, TURNED_JUMPS = 10 };
 constexpr int CELLS = 81, EMPTY = -1, SIDE = 14, HANDS = 7, PROMOTION = 8, DROPS = 20, WAYS = 27, OTHERS = KINDS;
-constexpr int WORD = 27, WORDS = 3, FREE = 2 * KINDS, OWN_ALL = FREE + 1, OTHERS_ALL = FREE + 2, DIRECTIONS = 10, SIGHTS = 12, FRAMED_COLUMN = 11, FRAME = 28, PLACES = 128, MARGIN = 48, FRAMED = PLACES + 2 * MARGIN, CHANNELS = 119, BOARD_PLANES = 31, HAND_PLANES = 28;
+constexpr int WORD = 27, WORDS = 3, FREE = 2 * KINDS, OWN_ALL = FREE + 1, OTHERS_ALL = FREE + 2, DIRECTIONS = 10, SIGHTS = 12, FRAME = 2 * SIDE, CHANNELS = 119, BOARD_PLANES = 31, HAND_PLANES = 28;
 constexpr u32 ALL = 0x7ffffff, TOP_ROW = 0x40201, TOP_ROWS = 3u * TOP_ROW, ZONE = 7u * TOP_ROW, OWN_PIECES = (1u << SIDE) - 1u;
 
 struct Set {
@@ -17,7 +17,9 @@ GZ Set operator~(Set s) { return {ALL & ~s.a, ALL & ~s.b, ALL & ~s.c}; }
 GZ Set of_each_word(u32 w) { return {w, w, w}; }
 GZ Set none() { return of_each_word(0u); }
 GZ bool any(Set s) { return (s.a | s.b | s.c) != 0u; }
-GZ Set only_if(bool so, Set s) { return {so ? s.a : 0u, so ? s.b : 0u, so ? s.c : 0u}; }
+GZ Set only_if(bool so, Set s) { return s & of_each_word(0u - (u32)so); }
+// All of `s` if `some` has a cell, without a branch: the compiler steps eight directions at once.
+GZ Set only_with(Set some, Set s) { return s & of_each_word((u32)(-(int)(some.a | some.b | some.c) >> 31)); }
 GZ u32 word(Set s, int w) { return w == 0 ? s.a : w == 1 ? s.b : s.c; }
 GZ bool has(Set s, int cell) { return (word(s, cell / WORD) >> cell % WORD & 1u) != 0u; }
 GZ Set cell_set(int cell) {
@@ -32,14 +34,15 @@ GZ int first_cell(Set s) {
 
 struct Way {
   u32 by, twice;  // bits that a word turns to the left for one step and for two
-  bool back;      // whether the words turn first
+  u32 back;       // all bits if the words turn first, or none
   Set onto;       // where one can arrive
 };
 GZ Way way_of(Env e, int d) {
-  return {(u32)e.by[d], (u32)e.twice[d], e.back[d] != 0, {e.onto[d], e.onto[12 + d], e.onto[24 + d]}};
+  return {(u32)e.by[d], (u32)e.twice[d], (u32)e.back[d], {e.onto[d], e.onto[12 + d], e.onto[24 + d]}};
 }
-GZ Set turned(Set s, u32 by, bool back) {
-  const Set t = {back ? s.b : s.a, back ? s.c : s.b, back ? s.a : s.c};
+GZ u32 either(u32 so, u32 one, u32 other) { return (so & one) | (~so & other); }
+GZ Set turned(Set s, u32 by, u32 back) {
+  const Set t = {either(back, s.b, s.a), either(back, s.c, s.b), either(back, s.a, s.c)};
   const u32 rest = (u32)WORD - by;
   return {ALL & (t.a << by | t.c >> rest), ALL & (t.b << by | t.a >> rest), ALL & (t.c << by | t.b >> rest)};
 }
@@ -60,8 +63,8 @@ GZ Set at(Env e, int k) { return {e.sets[k * WORDS], e.sets[k * WORDS + 1], e.se
 // Those of one side whose kinds are bits of `kinds`.
 GZ Set those(Env e, int side, u32 kinds) {
   Set s = none();
-  GZ_ROLLED
-  for (int k = 0; k < KINDS; ++k) s = s | only_if((kinds >> k & 1u) != 0u, at(e, side + k));
+  GZ_ROLLED_ON_GPU
+  for (int k = 0; k < KINDS; ++k) s = s | at(e, side + k) & of_each_word(0u - (kinds >> k & 1u));
   return s;
 }
 
@@ -102,7 +105,7 @@ GZ void attack(Env e, int d, int side, int own_d, Set king, Set free, Set more) 
 }
 GZ Set shield(Set king, Set own, Set others, Set free, Way w) {
   const Set first = moved(filled(king, free, w), w) & own;
-  return only_if(any(moved(filled(first, free, w), w) & others), first);
+  return only_with(moved(filled(first, free, w), w) & others, first);
 }
 
 // What the others attack if the king steps aside, who checks from there, and who is pinned.
@@ -113,7 +116,7 @@ GZ void look_around(Env e, int d) {
   const Set lines = those(e, OTHERS, (u32)e.slides[d]), near = moved(king, w) & those(e, OTHERS, (u32)e.steps[d]);
   const Set ray = moved(filled(king, free, w), w), far = ray & lines;
   see(e, CHECKERS, d, far | near);
-  see(e, EVASIONS, d, only_if(any(far), ray) | near);
+  see(e, EVASIONS, d, only_with(far, ray) | near);
   see(e, PINNED, d, shield(king, own, lines, free, w));
 }
 
@@ -139,16 +142,15 @@ GZ Set target(Env e) { return {e.target[0], e.target[1], e.target[2]}; }
 
 constexpr u32 PROMOTABLE = 1 << PAWN | 1 << LANCE | 1 << KNIGHT | 1 << SILVER | 1 << BISHOP | 1 << ROOK;
 
-GZ void find_moves(Env e, int d) {
+GZ void find_moves(Env e, int d, Set free, Set king, Set goals, Set king_goals, Set unpinned) {
   const Way w = way_of(e, d);
-  const Set free = at(e, FREE), own = at(e, OWN_ALL), king = at(e, KING), goals = target(e) & ~own;
-  const Set loose = ~pinned(e) | seen(e, PINNED, d) | seen(e, PINNED, e.opposite[d]);
+  const Set loose = unpinned | seen(e, PINNED, d) | seen(e, PINNED, e.opposite[d]);
   const u32 slides = (u32)e.slides[d], steps = (u32)e.steps[d] & ~(1u << KING);
   const Set sliders = those(e, 0, slides & PROMOTABLE) & loose, steppers = those(e, 0, steps & PROMOTABLE) & loose;
   const Set others = arrivals(those(e, 0, slides & ~PROMOTABLE) & loose, those(e, 0, steps & ~PROMOTABLE) & loose, free, w);
   const Set zone = of_each_word(ZONE), may_promote = arrivals(sliders, steppers, free, w);
   const Set leaves = arrivals(sliders & zone, steppers & zone, free, w);
-  set_legal(e, d, (may_promote | others) & goals | moved(king, w) & ~own & ~attacked(e));
+  set_legal(e, d, (may_promote | others) & goals | moved(king, w) & king_goals);
   set_legal(e, DIRECTIONS + d, (may_promote & zone | leaves) & goals);
 }
 
@@ -185,8 +187,7 @@ GZ void find_special_moves(Env e) {
 GZ Set checking_drop(Env e) { return moved(at(e, OTHERS + KING), way_of(e, DOWN)) & legal(e, DROPS + PAWN); }
 
 // With the pawn dropped: where one attacks if the king steps aside, who captures the pawn, where the king goes, who is pinned.
-GZ void look_at_drop(Env e, int d, Set pawn) {
-  const Set free = at(e, FREE) & ~pawn, king = at(e, OTHERS + KING), others = at(e, OTHERS_ALL);
+GZ void look_at_drop(Env e, int d, Set pawn, Set free, Set king, Set others) {
   const Way w = way_of(e, d);
   attack(e, d, 0, d, king, free, only_if(d == UP, pawn));
   const Set far = moved(filled(pawn, free, w), w) & those(e, OTHERS, (u32)e.slides[d]);
@@ -209,9 +210,11 @@ GZ void forbid_mate_by_pawn(Env e, Set pawn) {
   if (!any(takers) && !escapes) set_legal(e, DROPS + PAWN, legal(e, DROPS + PAWN) & ~pawn);
 }
 
-GZ_SELDOM void find_legal_moves(Env e) {
+GZ_FLAT void find_legal_moves(Env e) {
   lanes(e, (OTHERS_ALL + 1) * WORDS, [=](int k) { e.sets[k] = 0u; });
-  lanes(e, CELLS, [=](int c) { scatter_or(e.sets[e.kind_of[e.board[c] + 1] * WORDS + c / WORD], 1u << c % WORD); });
+  lanes(e, WORD, WORDS, [=](int place, int w) {
+    scatter_or(e.sets[e.kind_of[e.board[w * WORD + place] + 1] * WORDS + w], 1u << place);
+  });
   lanes(e, WORDS, [=](int w) {
     u32 own = 0u, others = 0u;
     GZ_ROLLED
@@ -224,17 +227,18 @@ GZ_SELDOM void find_legal_moves(Env e) {
   });
   lanes(e, LINES, [=](int d) { look_around(e, d); });
   once(e, [=] { find_targets(e); });
-  lanes(e, LINES, [=](int d) { find_moves(e, d); });
+  const Set free = broadcast(e, [=] { return at(e, FREE); }), king = broadcast(e, [=] { return at(e, KING); });
+  const Set goals = broadcast(e, [=] { return target(e) & ~at(e, OWN_ALL); });
+  const Set king_goals = broadcast(e, [=] { return ~attacked(e) & ~at(e, OWN_ALL); });
+  const Set unpinned = broadcast(e, [=] { return ~pinned(e); });
+  lanes(e, LINES, [=](int d) { find_moves(e, d, free, king, goals, king_goals, unpinned); });
   once(e, [=] { find_special_moves(e); });
-  if (!broadcast(e, [=] { return any(checking_drop(e)); })) return;
-  once(e, [=] {
-    const Set pawn = checking_drop(e);
-    e.dropped[0] = pawn.a;
-    e.dropped[1] = pawn.b;
-    e.dropped[2] = pawn.c;
-  });
-  lanes(e, LINES, [=](int d) { look_at_drop(e, d, Set{e.dropped[0], e.dropped[1], e.dropped[2]}); });
-  once(e, [=] { forbid_mate_by_pawn(e, Set{e.dropped[0], e.dropped[1], e.dropped[2]}); });
+  const Set pawn = broadcast(e, [=] { return checking_drop(e); });
+  if (!any(pawn)) return;
+  const Set others_king = broadcast(e, [=] { return at(e, OTHERS + KING); });
+  const Set others = broadcast(e, [=] { return at(e, OTHERS_ALL); });
+  lanes(e, LINES, [=](int d) { look_at_drop(e, d, pawn, free & ~pawn, others_king, others); });
+  once(e, [=] { forbid_mate_by_pawn(e, pawn); });
 }
 
 GZ void reset(Env e) {
@@ -323,7 +327,7 @@ GZ int framed_cell(int cell) { return MARGIN + cell / 9 * FRAMED_COLUMN + cell %
 
 // The first piece that each cell of `framed` sees in each direction, within 2, 4 and 8 cells; FRAME counts as one.
 GZ void look_far(Env e) {
-  lanes(e, FRAMED, [=](int k) { e.framed[k] = (i16)FRAME; });
+  lanes(e, MARGIN + PLACES + MARGIN, [=](int k) { e.framed[k] = (i16)FRAME; });
   lanes(e, 9, 9, [=](int column, int row) { e.framed[framed_cell(9 * column + row)] = e.board[9 * column + row]; });
   lanes(e, LINES, PLACES, [=](int d, int k) {
     const i16 near = e.framed[MARGIN + k + e.framed_step[d]], far = e.framed[MARGIN + k + 2 * e.framed_step[d]];
@@ -343,7 +347,7 @@ GZ u32 bit(int piece) { return 1u << (piece & 31); }
 GZ void find_planes(Env e) {
   lanes(e, PLACES, [=](int k) {
     u32 attackers = 0u, by_own = 0u, by_others = 0u;
-    GZ_UNROLL
+    GZ_ROLLED_ON_GPU
     for (int d = 0; d < SIGHTS; ++d) {
       const int near = e.framed[MARGIN + k + e.framed_step[d]], far = e.sight(2, MARGIN + d % LINES * PLACES + k);
       const u32 found = bit(near) & (u32)e.near[d] | bit(far) & (u32)e.far[d];

@@ -17,6 +17,8 @@ from gpuzoo.render import Canvas
 
 START = "lnsgkgsnl/1r5b1/ppppppppp/9/9/9/PPPPPPPPP/1B5R1/LNSGKGSNL b - 1"
 MOST_MOVES, CELLS, CHANNELS, WAYS = 512, 81, 119, 27
+#: a column with what frames it; cells of the framed board, in whole vectors; cells beside it that four steps may reach
+FRAMED_COLUMN, PLACES, MARGIN = 11, 128, 48
 COLOURS = ("black", "white")
 #: columns to the left and rows down of a step in each direction: eight lines, knights, and knights backwards
 DIRECTIONS = (
@@ -131,7 +133,7 @@ class Shogi(EnvDef):
         Position.parse(cfg.sfen)
 
     def constants(self, cfg: ShogiConfig) -> dict[str, int]:
-        return {"MOST_MOVES": MOST_MOVES}
+        return {"MOST_MOVES": MOST_MOVES, "FRAMED_COLUMN": FRAMED_COLUMN, "PLACES": PLACES, "MARGIN": MARGIN}
 
     def observation_space(self, cfg: ShogiConfig, group: str) -> spaces.Box:
         return spaces.Box(0, 1, (9, 9, CHANNELS), np.int8)
@@ -173,10 +175,9 @@ class Shogi(EnvDef):
             "attacked": Field("uint32", (3,), "where the king may not go", scratch=True),
             "pinned": Field("uint32", (3,), "who shields the king", scratch=True),
             "target": Field("uint32", (3,), "where other pieces must go, because of a check", scratch=True),
-            "dropped": Field("uint32", (3,), "where a dropped pawn gives check", scratch=True),
-            "framed": Field("int16", (48 + 128 + 48,), "the board in a frame", scratch=True),
-            "sight": Field("int16", (3, 48 + 8 * 128 + 48), "what is seen within 2, 4, 8 cells", scratch=True),
-            "planes": Field("uint64", (128,), "what is observed of each cell", scratch=True),
+            "framed": Field("int16", (MARGIN + PLACES + MARGIN,), "the board in a frame", scratch=True),
+            "sight": Field("int16", (3, MARGIN + 8 * PLACES + MARGIN), "what is seen within 2, 4, 8 cells", scratch=True),
+            "planes": Field("uint64", (PLACES,), "what is observed of each cell", scratch=True),
         }
 
     def tables(self, cfg: ShogiConfig) -> dict[str, NDArray[Any]]:
@@ -188,7 +189,7 @@ class Shogi(EnvDef):
         return {
             "by": (step_by % 27).astype(np.int32),
             "twice": (2 * step_by % 27).astype(np.int32),
-            "back": (step_by < 0).astype(np.int32),
+            "back": -(step_by < 0).astype(np.int32),
             "onto": _onto(),
             "opposite": np.array([DIRECTIONS.index((-left, -down)) for left, down in DIRECTIONS], np.int32),
             "step_by": step_by,
@@ -196,7 +197,7 @@ class Shogi(EnvDef):
             "slides": np.array(SLIDES, np.int32),
             "steps": np.array(STEPS, np.int32),
             "kind_of": np.array(kinds, np.int32),
-            "framed_step": np.array([11 * left + down for left, down in DIRECTIONS], np.int32),
+            "framed_step": np.array([FRAMED_COLUMN * left + down for left, down in DIRECTIONS], np.int32),
             "near": _seen(STEPS),
             "far": _seen(SLIDES),
             "hand_plane": np.array([sum(most for _, most in HAND_PLANES[:k]) for k in order], np.int32),
