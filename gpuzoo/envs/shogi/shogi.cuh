@@ -5,7 +5,8 @@
 enum Kind { PAWN, LANCE, KNIGHT, SILVER, BISHOP, ROOK, GOLD, KING, HORSE, DRAGON, KINDS };  // what moves alike is one
 enum Direction { UP, UP_LEFT, UP_RIGHT, LEFT, RIGHT, DOWN, DOWN_LEFT, DOWN_RIGHT, LINES, JUMPS = LINES, TURNED_JUMPS = 10 };
 constexpr int CELLS = 81, EMPTY = -1, SIDE = 14, HANDS = 7, PROMOTION = 8, DROPS = 20, WAYS = 27, OTHERS = KINDS;
-constexpr int WORD = 27, WORDS = 3, FREE = 2 * KINDS, OWN_ALL = FREE + 1, OTHERS_ALL = FREE + 2, DIRECTIONS = 10, SIGHTS = 12, FRAME = 2 * SIDE, CHANNELS = 119, BOARD_PLANES = 31, HAND_PLANES = 28;
+constexpr int WORD = 27, WORDS = 3, FREE = 2 * KINDS, OWN_ALL = FREE + 1, OTHERS_ALL = FREE + 2, DIRECTIONS = 10, CHANNELS = 119, BOARD_PLANES = 31, HAND_PLANES = 28;
+constexpr int SIGHTS = 12, FRAME = 2 * SIDE, LAST_PLACE = 8 * FRAMED_COLUMN + 8;
 constexpr u32 ALL = 0x7ffffff, TOP_ROW = 0x40201, TOP_ROWS = 3u * TOP_ROW, ZONE = 7u * TOP_ROW, OWN_PIECES = (1u << SIDE) - 1u;
 
 struct Set {
@@ -18,7 +19,7 @@ GZ Set of_each_word(u32 w) { return {w, w, w}; }
 GZ Set none() { return of_each_word(0u); }
 GZ bool any(Set s) { return (s.a | s.b | s.c) != 0u; }
 GZ Set only_if(bool so, Set s) { return s & of_each_word(0u - (u32)so); }
-// All of `s` if `some` has a cell, without a branch: the compiler steps eight directions at once.
+// `s` if `some` has a cell, without a branch, so that a CPU looks in eight directions at once.
 GZ Set only_with(Set some, Set s) { return s & of_each_word((u32)(-(int)(some.a | some.b | some.c) >> 31)); }
 GZ u32 word(Set s, int w) { return w == 0 ? s.a : w == 1 ? s.b : s.c; }
 GZ bool has(Set s, int cell) { return (word(s, cell / WORD) >> cell % WORD & 1u) != 0u; }
@@ -323,12 +324,12 @@ GZ void step(Env e) {
   });
 }
 
-GZ int framed_cell(int cell) { return MARGIN + cell / 9 * FRAMED_COLUMN + cell % 9; }
-
-// The first piece that each cell of `framed` sees in each direction, within 2, 4 and 8 cells; FRAME counts as one.
+// The first piece that each place of the framed board sees in each direction within 2, 4 and 8 cells; FRAME counts as one.
 GZ void look_far(Env e) {
   lanes(e, MARGIN + PLACES + MARGIN, [=](int k) { e.framed[k] = (i16)FRAME; });
-  lanes(e, 9, 9, [=](int column, int row) { e.framed[framed_cell(9 * column + row)] = e.board[9 * column + row]; });
+  lanes(e, 9, 9, [=](int column, int row) {
+    e.framed[MARGIN + column * FRAMED_COLUMN + row] = e.board[9 * column + row];
+  });
   lanes(e, LINES, PLACES, [=](int d, int k) {
     const i16 near = e.framed[MARGIN + k + e.framed_step[d]], far = e.framed[MARGIN + k + 2 * e.framed_step[d]];
     e.sight(0, MARGIN + d * PLACES + k) = near != EMPTY ? near : far;
@@ -341,6 +342,7 @@ GZ void look_far(Env e) {
     });
 }
 
+// That of EMPTY or FRAME is no piece's.
 GZ u32 bit(int piece) { return 1u << (piece & 31); }
 
 // Planes of a side on each cell: its pieces, which of them attack the cell, whether at least one, two, three do.
@@ -393,7 +395,7 @@ GZ void observe(Env e) {
         e, Const<CELLS>(), Const<CHANNELS>(), [=](int place) { return e.observation[a] + place * CHANNELS; },
         [=](int place, int word) {
           const int seen_as = (8 - place % 9) * FRAMED_COLUMN + place / 9;
-          const u64 board = planes_for(side, e.planes[side == 0 ? seen_as : 8 * FRAMED_COLUMN + 8 - seen_as]);
+          const u64 board = planes_for(side, e.planes[side == 0 ? seen_as : LAST_PLACE - seen_as]);
           return word == 0 ? board | known << 2 * BOARD_PLANES : known >> 64 - 2 * BOARD_PLANES;
         });
   }

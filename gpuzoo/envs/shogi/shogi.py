@@ -24,6 +24,7 @@ COLOURS = ("black", "white")
 DIRECTIONS = (
     (0, -1), (1, -1), (-1, -1), (1, 0), (-1, 0), (0, 1), (1, 1), (-1, 1), (1, -2), (-1, -2), (-1, 2), (1, 2),
 )  # fmt: skip
+OPPOSITE = [DIRECTIONS.index((-left, -down)) for left, down in DIRECTIONS]
 NAMES = ("up", "up left", "up right", "left", "right", "down", "down left", "down right", "jump left", "jump right")
 PIECES = (
     "pawn", "lance", "knight", "silver", "bishop", "rook", "gold", "king", "promoted pawn", "promoted lance",
@@ -176,7 +177,7 @@ class Shogi(EnvDef):
             "pinned": Field("uint32", (3,), "who shields the king", scratch=True),
             "target": Field("uint32", (3,), "where other pieces must go, because of a check", scratch=True),
             "framed": Field("int16", (MARGIN + PLACES + MARGIN,), "the board in a frame", scratch=True),
-            "sight": Field("int16", (3, MARGIN + 8 * PLACES + MARGIN), "what is seen within 2, 4, 8 cells", scratch=True),
+            "sight": Field("int16", (3, MARGIN + 8 * PLACES + MARGIN), "who is seen within 2, 4, 8 steps", True),
             "planes": Field("uint64", (PLACES,), "what is observed of each cell", scratch=True),
         }
 
@@ -191,15 +192,15 @@ class Shogi(EnvDef):
             "twice": (2 * step_by % 27).astype(np.int32),
             "back": -(step_by < 0).astype(np.int32),
             "onto": _onto(),
-            "opposite": np.array([DIRECTIONS.index((-left, -down)) for left, down in DIRECTIONS], np.int32),
+            "opposite": np.array(OPPOSITE, np.int32),
             "step_by": step_by,
             "reach": _reach(),
             "slides": np.array(SLIDES, np.int32),
             "steps": np.array(STEPS, np.int32),
             "kind_of": np.array(kinds, np.int32),
             "framed_step": np.array([FRAMED_COLUMN * left + down for left, down in DIRECTIONS], np.int32),
-            "near": _seen(STEPS),
-            "far": _seen(SLIDES),
+            "near": _attackers(STEPS),
+            "far": _attackers(SLIDES),
             "hand_plane": np.array([sum(most for _, most in HAND_PLANES[:k]) for k in order], np.int32),
             "hand_most": np.array([HAND_PLANES[k][1] for k in order], np.int32),
             "start": np.array([*seen.board, *seen.hands, position.to_move, position.number - 1], np.int32),
@@ -311,11 +312,12 @@ def _reach() -> NDArray[np.int32]:
     return out.ravel()
 
 
-def _seen(*ways: tuple[int, ...]) -> NDArray[np.int32]:
-    """Pieces that attack a cell which sees them in each direction: a bit for each own one, then for each of the others."""
-    out = np.zeros(len(DIRECTIONS), np.int32)
-    for d, (left, down) in enumerate(DIRECTIONS):
-        for side, goes in enumerate(((-left, -down), (left, down))):
-            kinds = [way[DIRECTIONS.index(goes)] for way in ways if DIRECTIONS.index(goes) < len(way)]
-            out[d] |= sum(1 << SIDE * side + piece for piece, kind in enumerate(KINDS) if any(w >> kind & 1 for w in kinds))
-    return out
+def _attackers(ways: tuple[int, ...]) -> NDArray[np.int32]:
+    """Who attacks a cell that sees it in each direction: a bit for each own piece, then for each of the others."""
+    kinds = [*ways, 0, 0]  # nobody jumps backwards
+    return np.array([_pieces(kinds[OPPOSITE[d]]) | _pieces(kinds[d]) << SIDE for d in range(len(kinds))], np.int32)
+
+
+def _pieces(kinds: int) -> int:
+    """A bit for each piece whose kind is a bit of `kinds`."""
+    return sum(1 << piece for piece, kind in enumerate(KINDS) if kinds >> kind & 1)
