@@ -116,6 +116,21 @@ GZ u64 bytes_of_bits(u64 x) {
   return (single + 0x7f7f7f7f7f7f7f7full) >> 7 & 0x0101010101010101ull;
 #endif
 }
+// `value` or 0 for each of the lowest 16 bits of x.
+GZ void put_bits_of_16(u8 *bytes, u64 x, int value) {
+  const u64 values = 0x0101010101010101ull * (u64)value;
+#ifdef __SSSE3__
+  typedef char Bytes __attribute__((vector_size(16)));
+  typedef u64 Words __attribute__((vector_size(16)));
+  const Words both = {x, x}, each = {0x8040201008040201ull, 0x8040201008040201ull}, ones = {values, values};
+  const Bytes low = (Bytes)both;
+  const Bytes copies = __builtin_shufflevector(low, low, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1);
+  const Words out = (Words)((copies & (Bytes)each) != 0) & ones;
+#else
+  const u64 out[2] = {bytes_of_bits(x) * (u64)value, bytes_of_bits(x >> 8) * (u64)value};
+#endif
+  __builtin_memcpy(bytes, &out, 16);
+}
 // The place of a thread's own array, in whole cache lines. Compilers would look it up at each use, by a call.
 template <class T> GZ T *found_once(T *array) {
   __asm__("" : "+r"(array));

@@ -83,6 +83,11 @@ template <class Op, int HALF, class T> GZ void fold(T *v) {
   }
 }
 
+// Numbers 0, 1, ... of a row become `value` where the bit of `word` is set, and 0 elsewhere.
+template <class Row> GZ void write_bits(Row row, int n, u64 word, int value = 1) {
+  for (int k = 0; k < n; ++k) row[k] = (u32)(word >> 32 * (k / 32)) >> k % 32 & 1u ? value : 0;
+}
+
 #if GZ_THREADS
 
 constexpr int WARP = 32;
@@ -291,11 +296,13 @@ template <class E, int N, class F> GZ void lanes(const E &, Const<N>, const F &f
 template <class E, class N, class M, class F> GZ void lanes(const E &, N n, M m, F f) {
   each(n, [&](int a) { each_of_row(m, [&](int b) { f(a, b); }); });
 }
-template <class Row> GZ void write_bits(Row row, int n, u64 word, int value) {
-  for (int k = 0; k < n; ++k) row[k] = (u32)(word >> 32 * (k / 32)) >> k % 32 & 1u ? value : 0;
-}
-GZ void write_bits(u8 *row, int n, u64 word, int value) {
+GZ void write_bits(u8 *row, int n, u64 word, int value = 1) {
   int k = 0;
+  for (; k + 16 <= n; k += 16) put_bits_of_16(row + k, word >> k, value);
+  if (k > 0) {
+    if (k < n) put_bits_of_16(row + n - 16, word >> (n - 16), value);
+    return;
+  }
   for (; k + 8 <= n; k += 8) {
     const u64 eight = bytes_of_bits(word >> k) * (u64)value;
     __builtin_memcpy(row + k, &eight, 8);
@@ -303,7 +310,7 @@ GZ void write_bits(u8 *row, int n, u64 word, int value) {
   const u64 rest = k < n ? bytes_of_bits(word >> k) * (u64)value : 0ull;
   __builtin_memcpy(row + k, &rest, n - k);
 }
-GZ void write_bits(i8 *row, int n, u64 word, int value) { write_bits((u8 *)row, n, word, value); }
+GZ void write_bits(i8 *row, int n, u64 word, int value = 1) { write_bits((u8 *)row, n, word, value); }
 template <class E, class N, class M, class R, class W, class V>
 GZ void lanes_of_bits(const E &, N n, M m, R row, W word, V value) {
   each(n, [&](int a) {
