@@ -248,13 +248,15 @@ GZ int others_of(int set) {
 
 // Finds the parts of a split space that lie within parts of others and are not the same, a bit for each direction. Parts in
 // unlike directions never hold each other, and those in the same one do if the spaces do on all other sides.
-GZ void find_held_parts(Env e, int own, int count) {
+GZ void find_held_parts(Env e, int own) {
   const Space s = space_at(e.split_ems, own);
   int held = 0;
   GZ_ROLLED
-  for (int k = 0; k < count; ++k) {
+  for (int k = 0; k < own; ++k) {
     const Space other = space_at(e.split_ems, k);
-    held |= others_of(beyond(other, s)) & ~others_of(beyond(s, other));
+    const int out = others_of(beyond(s, other)), in = others_of(beyond(other, s));
+    held |= in & ~out;
+    e.held_parts[k] |= (i8)(out & ~in);
   }
   e.held_parts[own] = (i8)held;
 }
@@ -308,7 +310,7 @@ GZ void pack(Env e, int number, int item) {
     }
   const int count = remove_split_spaces(e, placed);
   GZ_ROLLED
-  for (int k = 0; k < count; ++k) find_held_parts(e, k, count);
+  for (int k = 0; k < count; ++k) find_held_parts(e, k);
   GZ_ROLLED
   for (int direction = 0; direction < DIRECTIONS; ++direction)
     GZ_ROLLED
