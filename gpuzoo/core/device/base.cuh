@@ -136,6 +136,16 @@ GZ Bytes16 only_where(u64 x, Bytes16 bytes) { return __builtin_ia32_movdquqi128_
 GZ Bytes32 only_where(u64 x, Bytes32 bytes) { return __builtin_ia32_movdquqi256_mask(bytes, Bytes32{}, (u32)x); }
 GZ Bytes64 only_where(u64 x, Bytes64 bytes) { return __builtin_ia32_movdquqi512_mask(bytes, Bytes64{}, x); }
 #endif
+#elif defined(__SSSE3__)
+typedef char Bytes16 __attribute__((vector_size(16)));
+typedef u64 Words16 __attribute__((vector_size(16)));
+GZ Words16 only_where(u64 x, u64 value) {
+  const Words16 both = {x, x}, bit = {0x8040201008040201ull, 0x8040201008040201ull};
+  const Bytes16 eight = (Bytes16)both;
+  const Bytes16 bits = __builtin_shufflevector(eight, eight, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1);
+  const u64 bytes = 0x0101010101010101ull * value;
+  return (Words16)((bits & (Bytes16)bit) != 0) & Words16{bytes, bytes};
+}
 #endif
 // Of 8, 16, 32 or 64 bytes those are `value` where x has a bit, and the others are 0.
 template <int COUNT> GZ void write_bytes_of_bits(u8 *to, u64 x, int value) {
@@ -145,6 +155,9 @@ template <int COUNT> GZ void write_bytes_of_bits(u8 *to, u64 x, int value) {
   if constexpr (COUNT == 32) put_bytes(to, only_where(x, Bytes32{} + (char)value));
   if constexpr (COUNT == 64) put_bytes(to, only_where(x, Bytes64{} + (char)value));
 #else
+#ifdef __SSSE3__
+  if constexpr (COUNT == 16) return put_bytes(to, only_where(x, (u64)value));
+#endif
   if constexpr (COUNT > 8) {
     write_bytes_of_bits<COUNT / 2>(to, x, value);
     write_bytes_of_bits<COUNT / 2>(to + COUNT / 2, x >> COUNT / 2, value);
