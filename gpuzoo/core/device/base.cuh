@@ -7,8 +7,10 @@
 //
 // GZ stands in front of a function, GZ_MEMBER in front of a member function: both are always inlined. GZ_SELDOM stands
 // in front of a function that is called seldom. On a host it is not inlined, as every copy of the rules costs time to
-// compile; on a GPU a call would cost a stack. GZ_ROLLED stands in front of a loop that a GPU would unroll into more
-// registers than it is worth. GZ_STORE is how a kernel of walk_gpu.cuh takes the Store: a GPU by value, in constant
+// compile; on a GPU a call would cost a stack. GZ_FLAT is GZ_SELDOM for a long function with regions: a host inlines all of
+// them, as it vectorises no loop over lanes that calls a function. GZ_ROLLED stands in front of a loop that a GPU would
+// unroll into more registers than it is worth, and GZ_ROLLED_ON_GPU in front of one that a host must unroll, besides, to
+// vectorise the loop around it. GZ_STORE is how a kernel of walk_gpu.cuh takes the Store: a GPU by value, in constant
 // memory.
 
 #if defined(__CUDACC_RTC__) || defined(__CUDACC__)
@@ -17,15 +19,23 @@
 #define GZ static __device__ __forceinline__
 #define GZ_MEMBER __device__ __forceinline__
 #define GZ_SELDOM GZ
+#define GZ_FLAT GZ
 #define GZ_UNROLL _Pragma("unroll")
 #define GZ_ROLLED _Pragma("unroll 1")
+#define GZ_ROLLED_ON_GPU GZ_ROLLED
 #define GZ_INDEPENDENT
 #define GZ_STORE const __grid_constant__ Store
 #else
 #define GZ static inline __attribute__((always_inline))
 #define GZ_MEMBER inline __attribute__((always_inline))
 #define GZ_SELDOM static __attribute__((noinline))
+#ifdef __clang__  // it takes minutes for what is flattened
+#define GZ_FLAT GZ_SELDOM
+#else
+#define GZ_FLAT static __attribute__((noinline, flatten))
+#endif
 #define GZ_ROLLED
+#define GZ_ROLLED_ON_GPU GZ_UNROLL
 #define GZ_STORE const Store &
 #ifdef GZ_SIMT
 #define GZ_THREADS 1
@@ -114,6 +124,48 @@ GZ u64 bytes_of_bits(u64 x) {
 #else
   const u64 single = (x & 255ull) * 0x0101010101010101ull & 0x8040201008040201ull;
   return (single + 0x7f7f7f7f7f7f7f7full) >> 7 & 0x0101010101010101ull;
+#endif
+}
+template <class T> GZ void put_bytes(u8 *to, T bytes) { __builtin_memcpy(to, &bytes, sizeof(T)); }
+#if defined(__AVX512BW__) && defined(__AVX512VL__)
+typedef char Bytes16 __attribute__((vector_size(16)));
+typedef char Bytes32 __attribute__((vector_size(32)));
+typedef char Bytes64 __attribute__((vector_size(64)));
+#ifdef __clang__
+GZ Bytes16 only_where(u64 x, Bytes16 bytes) { return __builtin_ia32_selectb_128((unsigned short)x, bytes, Bytes16{}); }
+GZ Bytes32 only_where(u64 x, Bytes32 bytes) { return __builtin_ia32_selectb_256((u32)x, bytes, Bytes32{}); }
+GZ Bytes64 only_where(u64 x, Bytes64 bytes) { return __builtin_ia32_selectb_512(x, bytes, Bytes64{}); }
+#else
+GZ Bytes16 only_where(u64 x, Bytes16 bytes) { return __builtin_ia32_movdquqi128_mask(bytes, Bytes16{}, (unsigned short)x); }
+GZ Bytes32 only_where(u64 x, Bytes32 bytes) { return __builtin_ia32_movdquqi256_mask(bytes, Bytes32{}, (u32)x); }
+GZ Bytes64 only_where(u64 x, Bytes64 bytes) { return __builtin_ia32_movdquqi512_mask(bytes, Bytes64{}, x); }
+#endif
+#elif defined(__SSSE3__)
+typedef char Bytes16 __attribute__((vector_size(16)));
+typedef u64 Words16 __attribute__((vector_size(16)));
+GZ Words16 only_where(u64 x, u64 value) {
+  const Words16 both = {x, x}, bit = {0x8040201008040201ull, 0x8040201008040201ull};
+  const Bytes16 eight = (Bytes16)both;
+  const Bytes16 bits = __builtin_shufflevector(eight, eight, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1);
+  const u64 bytes = 0x0101010101010101ull * value;
+  return (Words16)((bits & (Bytes16)bit) != 0) & Words16{bytes, bytes};
+}
+#endif
+// Of 8, 16, 32 or 64 bytes those are `value` where x has a bit, and the others are 0.
+template <int COUNT> GZ void write_bytes_of_bits(u8 *to, u64 x, int value) {
+  if constexpr (COUNT == 8) put_bytes(to, bytes_of_bits(x) * (u64)value);
+#if defined(__AVX512BW__) && defined(__AVX512VL__)
+  if constexpr (COUNT == 16) put_bytes(to, only_where(x, Bytes16{} + (char)value));
+  if constexpr (COUNT == 32) put_bytes(to, only_where(x, Bytes32{} + (char)value));
+  if constexpr (COUNT == 64) put_bytes(to, only_where(x, Bytes64{} + (char)value));
+#else
+#ifdef __SSSE3__
+  if constexpr (COUNT == 16) return put_bytes(to, only_where(x, (u64)value));
+#endif
+  if constexpr (COUNT > 8) {
+    write_bytes_of_bits<COUNT / 2>(to, x, value);
+    write_bytes_of_bits<COUNT / 2>(to + COUNT / 2, x >> COUNT / 2, value);
+  }
 #endif
 }
 // The place of a thread's own array, in whole cache lines. Compilers would look it up at each use, by a call.

@@ -83,6 +83,11 @@ template <class Op, int HALF, class T> GZ void fold(T *v) {
   }
 }
 
+// Numbers 0, 1, ... of a row become `value` where the bit of `word` is set, and 0 elsewhere.
+template <class Row> GZ void write_bits(Row row, int n, u64 word, int value = 1) {
+  for (int k = 0; k < n; ++k) row[k] = (u32)(word >> 32 * (k / 32)) >> k % 32 & 1u ? value : 0;
+}
+
 #if GZ_THREADS
 
 constexpr int WARP = 32;
@@ -291,25 +296,36 @@ template <class E, int N, class F> GZ void lanes(const E &, Const<N>, const F &f
 template <class E, class N, class M, class F> GZ void lanes(const E &, N n, M m, F f) {
   each(n, [&](int a) { each_of_row(m, [&](int b) { f(a, b); }); });
 }
-template <class Row> GZ void write_bits(Row row, int n, u64 word, int value) {
-  for (int k = 0; k < n; ++k) row[k] = (u32)(word >> 32 * (k / 32)) >> k % 32 & 1u ? value : 0;
+// row[b] is `value` where bit b of word(0), word(1), ... is set, and 0 elsewhere, for every b in 0..n-1.
+template <class Row, class W> GZ void write_words(Row row, int n, W word, int value) {
+  GZ_UNROLL
+  for (int b = 0; b < n; b += 64) write_bits(row + b, n - b < 64 ? n - b : 64, word(b / 64), value);
 }
-GZ void write_bits(u8 *row, int n, u64 word, int value) {
-  int k = 0;
-  for (; k + 8 <= n; k += 8) {
-    const u64 eight = bytes_of_bits(word >> k) * (u64)value;
-    __builtin_memcpy(row + k, &eight, 8);
+// Bytes in pieces of COUNT, or of less where a row is shorter; the last piece lies partly on the one before it.
+template <int COUNT, class W> GZ void write_pieces(u8 *row, int n, W word, int value) {
+  if (n >= COUNT) {
+    GZ_UNROLL
+    for (int end = COUNT; end < n + COUNT; end += COUNT) {
+      const int first = (end < n ? end : n) - COUNT, place = first % 64;
+      const u64 above = place + COUNT > 64 ? word(first / 64 + 1) << (64 - place) : 0ull;
+      write_bytes_of_bits<COUNT>(row + first, word(first / 64) >> place | above, value);
+    }
+  } else if constexpr (COUNT > 8) {
+    write_pieces<COUNT / 2>(row, n, word, value);
+  } else {
+    const u64 bytes = bytes_of_bits(word(0)) * (u64)value;
+    __builtin_memcpy(row, &bytes, n);
   }
-  const u64 rest = k < n ? bytes_of_bits(word >> k) * (u64)value : 0ull;
-  __builtin_memcpy(row + k, &rest, n - k);
 }
-GZ void write_bits(i8 *row, int n, u64 word, int value) { write_bits((u8 *)row, n, word, value); }
+template <class W> GZ void write_words(u8 *row, int n, W word, int value) { write_pieces<64>(row, n, word, value); }
+template <class W> GZ void write_words(i8 *row, int n, W word, int value) { write_pieces<64>((u8 *)row, n, word, value); }
+GZ void write_bits(u8 *row, int n, u64 word, int value = 1) {
+  write_pieces<64>(row, n, [=](int) { return word; }, value);
+}
+GZ void write_bits(i8 *row, int n, u64 word, int value = 1) { write_bits((u8 *)row, n, word, value); }
 template <class E, class N, class M, class R, class W, class V>
 GZ void lanes_of_bits(const E &, N n, M m, R row, W word, V value) {
-  each(n, [&](int a) {
-    GZ_UNROLL
-    for (int b = 0; b < m; b += 64) write_bits(row(a) + b, m - b < 64 ? m - b : 64, word(a, b / 64), value(a));
-  });
+  each(n, [&](int a) { write_words(row(a), m, [&](int k) { return (u64)word(a, k); }, value(a)); });
 }
 template <class E, class F> GZ void once(const E &, F f) { f(); }
 

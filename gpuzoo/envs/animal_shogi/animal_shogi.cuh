@@ -2,9 +2,9 @@
 // 5 to 9 for the opponent's. Row 0 of `history` and of `hands` is the present.
 
 enum Piece { EMPTY = -1, CHICK, ELEPHANT, GIRAFFE, LION, HEN, KINDS };
-constexpr int CELLS = 12, HANDS = 6, PIECES = 10, PAST = 8, CHANNELS = 194;
+constexpr int CELLS = 12, HANDS = 6, PIECES = 10, PAST = 8, PLANES = 24, CHANNELS = 194;
 constexpr int DIRECTIONS = 8, DROPS = 3, WORDS = DIRECTIONS + DROPS;
-constexpr u32 BOARD = 0xfff;
+constexpr u32 BOARD = 0xfff, PIECE_PLANES = (1u << PIECES) - 1u;
 
 GZ int other_side(int piece) { return piece == EMPTY ? (int)EMPTY : piece < KINDS ? piece + KINDS : piece - KINDS; }
 GZ u32 lowest(u32 set) { return set & (~set + 1u); }
@@ -164,27 +164,41 @@ GZ void step(Env e) {
   });
 }
 
+// What is observed of hands and repetitions, a bit for each plane behind those of pieces.
+GZ u32 known_planes(Env e, int age, bool turned) {
+  u32 planes = e.repetitions[age] < 2 ? 1u << 2 * HANDS + e.repetitions[age] : 0u;
+  for (int p = 0; p < HANDS; ++p) {
+    const int held = e.hands[age * HANDS + (turned ? (p + 3) % HANDS : p)];
+    planes |= (held >= 2 ? 3u : held >= 1 ? 1u : 0u) << 2 * p;
+  }
+  return planes << PIECES;
+}
+
+GZ u32 planes(Env e, int a, int age, int cell, bool turned) {
+  const u32 shown = e.shown[age * CELLS + cell];
+  return e.known[a * PAST + age] | (turned ? shown >> KINDS | shown << KINDS : shown) & PIECE_PLANES;
+}
+
 GZ void observe(Env e) {
-  lanes(e, AGENTS, CELLS * PAST, [=](int a, int k) {
-    const int place = k / PAST, age = k % PAST, cell = (2 - place % 3) * 4 + place / 3;
-    const bool turned = a != e.to_move;
-    const int there = e.history[age * CELLS + (turned ? CELLS - 1 - cell : cell)];
-    const int piece = turned ? other_side(there) : there;
-    const Row out = e.observation[a] + place * CHANNELS + 24 * age;
-    for (int p = 0; p < 10; ++p) out[p] = p == piece ? 1.f : 0.f;
-    for (int p = 0; p < HANDS; ++p) {
-      const int held = e.hands[age * HANDS + (turned ? (p + 3) % HANDS : p)];
-      out[10 + 2 * p] = held >= 1 ? 1.f : 0.f;
-      out[11 + 2 * p] = held >= 2 ? 1.f : 0.f;
-    }
-    out[22] = e.repetitions[age] == 0 ? 1.f : 0.f;
-    out[23] = e.repetitions[age] == 1 ? 1.f : 0.f;
-  });
+  const int mover = broadcast(e, [=] { return e.to_move; });
+  lanes(e, PAST * CELLS, [=](int k) { e.shown[k] = 1u << (e.history[k] & 31); });
+  lanes(e, AGENTS, PAST, [=](int a, int age) { e.known[a * PAST + age] = known_planes(e, age, a != mover); });
+  for (int a = 0; a < AGENTS; ++a) {  // two positions in a row of bits, so that it fills whole vectors
+    const bool turned = a != mover;
+    lanes_of_bits(
+        e, Const<CELLS * PAST / 2>(), Const<2 * PLANES>(),
+        [=](int k) { return e.observation[a] + 2 * k / PAST * CHANNELS + 2 * k % PAST * PLANES; },
+        [=](int k, int) {
+          const int place = 2 * k / PAST, age = 2 * k % PAST, cell = (2 - place % 3) * 4 + place / 3;
+          const int seen_as = turned ? CELLS - 1 - cell : cell;
+          return (u64)planes(e, a, age, seen_as, turned) | (u64)planes(e, a, age + 1, seen_as, turned) << PLANES;
+        });
+  }
   lanes(e, AGENTS, CELLS, [=](int a, int place) {
-    e.observation[a][place * CHANNELS + 192] = (float)a;
-    e.observation[a][place * CHANNELS + 193] = (float)e.moves / (float)MOST_MOVES;
+    e.observation[a][place * CHANNELS + PAST * PLANES] = (float)a;
+    e.observation[a][place * CHANNELS + PAST * PLANES + 1] = (float)e.moves / (float)MOST_MOVES;
   });
-  lanes(e, AGENTS, WORDS * CELLS, [=](int a, int k) {
-    e.action_mask[a][k] = a == e.to_move ? (i8)(e.legal[k / CELLS] >> k % CELLS & 1u) : (i8)0;
-  });
+  lanes_of_bits(
+      e, Const<AGENTS * WORDS>(), Const<CELLS>(), [=](int k) { return e.action_mask[k / WORDS] + k % WORDS * CELLS; },
+      [=](int k, int) { return k / WORDS == mover ? e.legal[k % WORDS] : 0u; });
 }

@@ -130,6 +130,8 @@ class AnimalShogi(EnvDef):
             "next_hands": Field("int8", (48,), "all hands, likewise", scratch=True),
             "cells": Field("uint32", (11,), "cells of each piece, and empty ones", scratch=True),
             "going": Field("uint32", (8,), "own pieces that can go in each direction", scratch=True),
+            "shown": Field("uint32", (8 * CELLS,), "the piece on each cell of the history, as a bit", scratch=True),
+            "known": Field("uint32", (2 * 8,), "what each player observes of hands and repetitions", scratch=True),
             "coming": Field("uint32", (8,), "the opponent's pieces that can", scratch=True),
         }
 

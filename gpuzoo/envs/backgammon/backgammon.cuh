@@ -1,7 +1,7 @@
 // The board is as the player to move sees it, who goes upwards: points 0 to 23, own and other bar, own and other off. Own
 // checkers count as positive, others as negative. Bit p of a set is point p; bit `source` of `legal` is an action's source.
 
-constexpr int POINTS = 24, BAR = 24, OTHER_BAR = 25, OFF = 26, OTHER_OFF = 27, PLACES = 28, CHECKERS = 15, SIDES = 6;
+constexpr int POINTS = 24, BAR = 24, OTHER_BAR = 25, OFF = 26, OTHER_OFF = 27, PLACES = 28, CHECKERS = 15, SIDES = 6, ACTIONS = 26 * SIDES;
 constexpr u32 BOARD = 0xffffff, HOME = 0xfc0000, SOURCE_PASS = 1, SOURCE_BAR = 2;
 
 struct Side {
@@ -25,13 +25,9 @@ GZ u32 sources(Side s, int die) {
 }
 
 GZ Side look(Env e) {
-  u32 own = 0u, open = 0u;
-  GZ_ROLLED
-  for (int p = 0; p < POINTS; ++p) {
-    own |= (u32)(e.board[p] > 0) << p;
-    open |= (u32)(e.board[p] > -2) << p;
-  }
-  return Side{own, open, e.board[BAR]};
+  const u64 own = bits_where<POINTS>([=](int p) { return e.board[p] > 0; });
+  const u64 open = bits_where<POINTS>([=](int p) { return e.board[p] > -2; });
+  return Side{(u32)own, (u32)open, e.board[BAR]};
 }
 
 // Those of the sources of one die after which the other one can still be played.
@@ -169,8 +165,12 @@ GZ void observe(Env e) {
     for (int k = 0; k < PLACES; ++k) out[k] = e.board[k];
     for (int k = 0; k < SIDES; ++k) out[PLACES + k] = a == e.to_move ? e.dice[k] : (i8)0;
     GZ_ROLLED
-    for (int source = 0; source < 26; ++source)
-      for (int k = 0; k < SIDES; ++k)
-        e.action_mask[a][source * SIDES + k] = a == e.to_move ? (i8)(e.legal[k] >> source & 1u) : (i8)0;
+    for (int k = 0; k < ACTIONS; ++k) e.action_mask[a][k] = 0;
+  });
+  once(e, [=] {
+    GZ_ROLLED
+    for (int k = 0; k < SIDES; ++k)
+      for (u32 left = e.legal[k]; left != 0u; left &= left - 1u)
+        e.action_mask[e.to_move][index_of(lowest(left)) * SIDES + k] = 1;
   });
 }

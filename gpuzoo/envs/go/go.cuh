@@ -1,15 +1,16 @@
 // The board has a wall around it: point (row, column) is STRIDE * (row + 1) + column + 1. The stones of a chain form a ring.
+// A set of points is a number for each row of the board and the wall: bit k is its column k.
 
 constexpr int PASS = CELLS;
 enum Cell { EMPTY, BLACK, WHITE, WALL };
 
 GZ int point_of(int cell) { return STRIDE * (cell / SIZE + 1) + cell % SIZE + 1; }
 
+GZ int cell_of(int point) { return SIZE * (point / STRIDE - 1) + point % STRIDE - 1; }
+GZ int neighbour(int point, int k) { return point + (k == 0 ? -STRIDE : k == 1 ? -1 : k == 2 ? 1 : STRIDE); }
+
 template <class F> GZ void at_neighbours(int point, F visit) {
-  visit(point - STRIDE);
-  visit(point - 1);
-  visit(point + 1);
-  visit(point + STRIDE);
+  for (int k = 0; k < 4; ++k) visit(neighbour(point, k));
 }
 
 GZ bool is_stone(Env e, int point) { return e.board[point] == BLACK || e.board[point] == WHITE; }
@@ -41,6 +42,13 @@ GZ void change_liberties_beside(Env e, int point, int count) {
   });
 }
 
+// `colour` of a stone that comes or goes.
+GZ void change_stone(Env e, int point, int colour) {
+  e.board[point] ^= colour;
+  e.history[cell_of(point)] ^= colour;
+  e.position ^= key_of(point, colour);
+}
+
 GZ void join(Env e, int chain, int other) {
   if (chain == other) return;
   int stone = other;
@@ -59,8 +67,7 @@ GZ void join(Env e, int chain, int other) {
 GZ int capture(Env e, int chain, int colour) {
   int stone = chain, stones = 0;
   do {
-    e.board[stone] = EMPTY;
-    e.position ^= key_of(stone, colour);
+    change_stone(e, stone, colour);
     change_liberties_beside(e, stone, 1);
     stone = e.next[stone];
     ++stones;
@@ -69,8 +76,7 @@ GZ int capture(Env e, int chain, int colour) {
 }
 
 GZ void place(Env e, int point, int colour) {
-  e.board[point] = colour;
-  e.position ^= key_of(point, colour);
+  change_stone(e, point, colour);
   e.chain[point] = point;
   e.next[point] = point;
   change_liberties_beside(e, point, -1);
@@ -90,7 +96,7 @@ GZ void play(Env e, int point, int colour) {
   place(e, point, colour);
   int taken = 0, last = 0;
   for (int k = 0; k < 4; ++k) {
-    const int other = point + (k == 0 ? -STRIDE : k == 1 ? -1 : k == 2 ? 1 : STRIDE);
+    const int other = neighbour(point, k);
     if (e.board[other] != opponent || e.liberties[e.chain[other]] != 0) continue;
     taken += capture(e, e.chain[other], opponent);
     last = other;
@@ -104,32 +110,37 @@ GZ bool is_legal(Env e, int point, int colour) {
   if (e.board[point] != EMPTY || point == e.ko) return false;
   bool legal = false;
   for (int k = 0; k < 4; ++k) {
-    const int other = point + (k == 0 ? -STRIDE : k == 1 ? -1 : k == 2 ? 1 : STRIDE);
-    const int there = e.board[other];
-    if (there == EMPTY) legal = true;
-    if (there == BLACK || there == WHITE) legal = legal || (there == colour) != in_atari(e, e.chain[other]);
+    const int other = neighbour(point, k), there = e.board[other];
+    const bool takes_or_lives = (there == colour) != in_atari(e, e.chain[other]);
+    legal |= (there == EMPTY) | (is_stone(e, other) & takes_or_lives);
   }
   return legal;
 }
 
+GZ u32 row_of(Env e, int row, int what) {
+  return (u32)bits_where<STRIDE>([=](int k) { return e.board[STRIDE * row + k] == what; });
+}
+
+template <class Set> GZ u32 beside(const Set &set, int row) {
+  return set[row] << 1 | set[row] >> 1 | set[row - 1] | set[row + 1];
+}
+
 // Points of the other colour and those that it reaches over empty ones; the rest belongs to `colour` (Tromp and Taylor).
 GZ int area(Env e, int colour) {
-  const int opponent = BLACK + WHITE - colour;
-  int points = CELLS;
-  for (int p = 0; p < POINTS; ++p) {
-    e.reached[p] = e.board[p] == opponent;
-    points -= e.board[p] == opponent;
+  for (int row = 0; row < STRIDE; ++row) {
+    e.free[row] = row_of(e, row, EMPTY);
+    e.reached[row] = row_of(e, row, BLACK + WHITE - colour);
   }
   for (bool spreads = true; spreads;) {
     spreads = false;
-    for (int p = STRIDE; p < POINTS - STRIDE; ++p) {
-      const bool beside = e.reached[p - STRIDE] | e.reached[p - 1] | e.reached[p + 1] | e.reached[p + STRIDE];
-      if (e.board[p] != EMPTY || e.reached[p] || !beside) continue;
-      e.reached[p] = true;
-      points -= 1;
-      spreads = true;
+    for (int row = 1; row <= SIZE; ++row) {
+      const u32 before = e.reached[row], after = before | beside(e.reached, row) & e.free[row];
+      e.reached[row] = after;
+      spreads |= after != before;
     }
   }
+  int points = CELLS;
+  for (int row = 1; row <= SIZE; ++row) points -= popcount(e.reached[row]);
   return points;
 }
 
@@ -162,27 +173,31 @@ GZ void step(Env e) {
     const bool places = action >= 0 && action < CELLS && is_legal(e, point_of(action), e.to_move + BLACK);
     return places || action == PASS;
   });
+  if (!is_legal_move) {
+    once(e, [=] {
+      e.reward[e.to_move] = -1.f;
+      e.terminate_all();
+    });
+    return;
+  }
+  lanes(e, CELLS, [=](int k) {
+    const int seen = e.history[k];
+    e.history[k] = (seen << 2 | (seen & 3)) & (1 << 2 * HISTORY) - 1;
+  });
   const int moves = broadcast(e, [=] { return e.moves; });
+  const bool returns = broadcast(e, [=] {
+    const int action = e.action[e.to_move];
+    return action != PASS && e.chain[point_of(action)] != 0;
+  });
   once(e, [=] {
     const int mover = e.to_move, action = e.action[mover];
-    if (!is_legal_move) {
-      e.reward[mover] = -1.f;
-      e.terminate_all();
-      return;
-    }
     e.ko = 0;
     if (action != PASS) play(e, point_of(action), mover + BLACK);
   });
-  if (!is_legal_move) return;
-  lanes(e, CELLS, [=](int k) {
-    const int there = e.board[point_of(k)];
-    e.history[k] = (e.history[k] << 2 | (there == BLACK ? 1 : 0) | (there == WHITE ? 2 : 0)) & (1 << 2 * HISTORY) - 1;
-  });
-  const bool was_there = lane_any(e, moves, [=](int k) { return e.positions[k] == e.position; });
+  const bool repeats = lane_any(e, returns ? moves : 0, [=](int k) { return e.positions[k] == e.position; });
   once(e, [=] {
     const int mover = e.to_move;
     const bool passes = e.action[mover] == PASS, passes_twice = passes && e.last_move == PASS;
-    const bool repeats = was_there && !passes;
     e.positions[moves] = e.position;
     e.moves = moves + 1;
     e.last_move = e.action[mover];
@@ -195,27 +210,25 @@ GZ void step(Env e) {
   });
 }
 
-// `open` holds the colours that may play beside a point: both beside an empty one, else those who have a liberty left
-// there, or capture.
 GZ void observe(Env e) {
-  lanes(e, POINTS, [=](int p) {
-    const int there = e.board[p];
-    int colours = there == EMPTY ? 3 : 0;
-    if (there == BLACK || there == WHITE) colours = (there == BLACK) != in_atari(e, e.chain[p]) ? 1 : 2;
-    e.open[p] = colours;
+  const int mover = broadcast(e, [=] { return e.to_move; });
+  lanes(e, STRIDE, [=](int row) { e.free[row] = row_of(e, row, EMPTY); });
+  lanes(e, SIZE, [=](int k) {
+    const int row = k + 1;
+    const u32 free = e.free[row];
+    u32 legal = free & beside(e.free, row);
+    for (u32 left = free & ~legal; left != 0u; left &= left - 1u) {
+      const u32 point = left & (~left + 1u);
+      if (is_legal(e, STRIDE * row + popcount(point - 1u), mover + BLACK)) legal |= point;
+    }
+    e.legal[k] = legal >> 1;
   });
-  lanes(e, CELLS, [=](int k) {
-    const int p = point_of(k);
-    const int colours = e.open[p - STRIDE] | e.open[p - 1] | e.open[p + 1] | e.open[p + STRIDE];
-    const bool legal = e.board[p] == EMPTY && p != e.ko && (colours >> e.to_move & 1) != 0;
-    e.action_mask[e.to_move][k] = legal;
-    e.action_mask[1 - e.to_move][k] = 0;
-  });
-  lanes(e, AGENTS, [=](int a) { e.action_mask[a][PASS] = a == e.to_move; });
+  lanes_of_bits(
+      e, SIZE, SIZE, [=](int k) { return e.action_mask[mover] + SIZE * k; }, [=](int k, int) { return (u64)e.legal[k]; });
+  lanes(e, CELLS, [=](int k) { e.action_mask[1 - mover][k] = 0; });
+  lanes(e, AGENTS, [=](int a) { e.action_mask[a][PASS] = a == mover; });
   lanes(e, AGENTS, CELLS, [=](int a, int k) {
     const u32 seen = (u32)e.history[k] & 0xffffu, own = a == 0 ? seen : (seen & 0x5555u) << 1 | (seen >> 1 & 0x5555u);
-    const Row out = e.observation[a] + PLANES * k;
-    for (int plane = 0; plane < 2 * HISTORY; ++plane) out[plane] = own >> plane & 1u;
-    out[2 * HISTORY] = a;
+    write_bits(e.observation[a] + PLANES * k, PLANES, own | (u32)a << 2 * HISTORY);
   });
 }

@@ -79,7 +79,6 @@ class Go(EnvDef):
     }
     benchmarks: ClassVar[Mapping[str, Mapping[str, Any]]] = {"19x19": {"size": 19}}
     exempt: ClassVar[Mapping[str, str]] = {
-        "half_occupancy": "19x19 takes 72 registers: seven blocks of 128 threads on an SM, and eight are half.",
         "rows_are_stored_in_few_sectors": "Rows of 19x19 are too long for shared memory; a lane writes a point.",
     }
     render_fps = 4
@@ -144,8 +143,9 @@ class Go(EnvDef):
             "moves": Field("int32", doc="made so far"),
             "to_move": Field("int32", doc="index of the player to move"),
             "last_move": Field("int32", doc="the last action, -1 before the first"),
-            "open": Field("int8", ("POINTS",), "which colours may play beside a point", scratch=True),
-            "reached": Field("bool", ("POINTS",), "where a colour's points end", scratch=True),
+            "free": Field("uint32", ("STRIDE",), "empty points, a bit for each column", scratch=True),
+            "reached": Field("uint32", ("STRIDE",), "where a colour's points end", scratch=True),
+            "legal": Field("uint32", ("SIZE",), "legal moves, a bit for each column of the board", scratch=True),
         }
 
     def render(self, cfg: GoConfig, state: Mapping[str, NDArray[Any]], canvas: Canvas) -> None:

@@ -200,13 +200,12 @@ GZ void note_edges(Env e, int k) {
   for (int edge = 0; edge < DIRECTIONS; ++edge) e.edges(edge, k) = e.ems(k, edge);
 }
 
-// Those of 64 spaces, from 64 w, that exist and meet the condition.
-template <class F> GZ u64 spaces_where(Env e, int w, F f) {
-  constexpr int HERE = SPACES < 64 ? SPACES : 64;
-  return bits_where<HERE>([=](int k) {
-    const int number = SPACES % 64 == 0 || SPACES < 64 ? 64 * w + k : min(64 * w + k, SPACES - 1);
-    return (e.ems_mask[number] != 0) & f(number);
-  }) & below(SPACES, w);
+// A space that begins too far away neither holds nor meets another one.
+GZ void forget_edges(Env e, int k) { e.edges(0, k) = TOO_LONG; }
+
+// Those of 64 spaces, from 64 w, whose edges meet the condition.
+template <class F> GZ u64 spaces_where(int w, F f) {
+  return bits_where<SPACE_SLOTS / SPACE_WORDS>([=](int k) { return f(64 * w + k); });
 }
 
 // The spaces that an item splits: `split_ems`, as many as are returned. They are free now.
@@ -216,7 +215,7 @@ GZ int remove_split_spaces(Env e, Space item) {
   int count = 0;
   GZ_ROLLED
   for (int w = 0; w < SPACE_WORDS; ++w) {
-    const u64 met = spaces_where(e, w, [=](int k) {
+    const u64 met = spaces_where(w, [=](int k) {
       return (e.edges(0, k) < x2) & (e.edges(1, k) > x1) & (e.edges(2, k) < y2) & (e.edges(3, k) > y1) &
              (e.edges(4, k) < z2) & (e.edges(5, k) > z1);
     });
@@ -224,34 +223,40 @@ GZ int remove_split_spaces(Env e, Space item) {
     for (u64 rest = met; rest != 0ull; rest &= rest - 1ull) {
       const int k = 64 * w + bit_at(rest, 0);
       put_space(e.split_ems, count, space_at(e.ems, k));
+      forget_edges(e, k);
       e.ems_mask[k] = false;
+      e.free_spaces[w] |= bit(k);
       ++count;
     }
   }
   return count;
 }
 
+GZ int less(int a, int b) { return (int)((u32)(a - b) >> 31); }
+
 // The sides at which a space reaches out of another one, a bit for each direction from an item.
 GZ int beyond(Space a, Space b) {
-  return (int)(a.x2 > b.x2) | (int)(a.x1 < b.x1) << 1 | (int)(a.y2 > b.y2) << 2 | (int)(a.y1 < b.y1) << 3 |
-         (int)(a.z2 > b.z2) << 4 | (int)(a.z1 < b.z1) << 5;
+  return less(b.x2, a.x2) | less(a.x1, b.x1) << 1 | less(b.y2, a.y2) << 2 | less(a.y1, b.y1) << 3 |
+         less(b.z2, a.z2) << 4 | less(a.z1, b.z1) << 5;
+}
+
+// The directions of which a set has another one, too.
+GZ int others_of(int set) {
+  constexpr int ALL = (1 << DIRECTIONS) - 1;
+  return set == 0 ? 0 : (set & (set - 1)) != 0 ? ALL : ALL ^ set;
 }
 
 // Finds the parts of a split space that lie within parts of others and are not the same, a bit for each direction. Parts in
 // unlike directions never hold each other, and those in the same one do if the spaces do on all other sides.
-GZ void find_held_parts(Env e, int own, int count) {
+GZ void find_held_parts(Env e, int own) {
   const Space s = space_at(e.split_ems, own);
   int held = 0;
   GZ_ROLLED
-  for (int k = 0; k < count; ++k) {
+  for (int k = 0; k < own; ++k) {
     const Space other = space_at(e.split_ems, k);
-    const int out = beyond(s, other);
-    if ((out & (out - 1)) != 0) continue;
-    const int in = beyond(other, s);
-    for (int direction = 0; direction < DIRECTIONS; ++direction) {
-      const int rest = ~(1 << direction);
-      held |= (int)(((out & rest) == 0) & ((in & rest) != 0)) << direction;
-    }
+    const int out = others_of(beyond(s, other)), in = others_of(beyond(other, s));
+    held |= in & ~out;
+    e.held_parts[k] |= (i8)(out & ~in);
   }
   e.held_parts[own] = (i8)held;
 }
@@ -261,7 +266,7 @@ GZ bool is_within_any(Env e, Space s) {
   u64 any = 0ull;
   GZ_ROLLED
   for (int w = 0; w < SPACE_WORDS; ++w)
-    any |= spaces_where(e, w, [=](int k) {
+    any |= spaces_where(w, [=](int k) {
       return (e.edges(0, k) <= x1) & (e.edges(1, k) >= x2) & (e.edges(2, k) <= y1) & (e.edges(3, k) >= y2) &
              (e.edges(4, k) <= z1) & (e.edges(5, k) >= z2);
     });
@@ -271,8 +276,8 @@ GZ bool is_within_any(Env e, Space s) {
 // The first free place; the first one of all if there is none.
 GZ int free_place(Env e) {
   GZ_ROLLED
-  for (int k = 0; k < SPACES; ++k)
-    if (!e.ems_mask[k]) return k;
+  for (int w = 0; w < SPACE_WORDS; ++w)
+    if (e.free_spaces[w] != 0ull) return 64 * w + bit_at(e.free_spaces[w], 0);
   return 0;
 }
 
@@ -282,6 +287,7 @@ GZ void add_space(Env e, Space s) {
   put_space(e.ems, place, s);
   note_edges(e, place);
   e.ems_mask[place] = true;
+  e.free_spaces[place / 64] &= ~bit(place);
 }
 
 GZ void pack(Env e, int number, int item) {
@@ -293,11 +299,18 @@ GZ void pack(Env e, int number, int item) {
   e.items_location(item, 2) = (i16)ems.z1;
   e.items_placed[item] = true;
   GZ_ROLLED
-  for (int k = 0; k < SPACES; ++k)
-    if (e.ems_mask[k]) note_edges(e, k);
+  for (int w = 0; w < SPACE_WORDS; ++w) e.free_spaces[w] = below(SPACES, w);
+  GZ_ROLLED
+  for (int k = 0; k < SPACE_SLOTS; ++k)
+    if (k < SPACES && e.ems_mask[k]) {
+      note_edges(e, k);
+      e.free_spaces[k / 64] &= ~bit(k);
+    } else {
+      forget_edges(e, k);
+    }
   const int count = remove_split_spaces(e, placed);
   GZ_ROLLED
-  for (int k = 0; k < count; ++k) find_held_parts(e, k, count);
+  for (int k = 0; k < count; ++k) find_held_parts(e, k);
   GZ_ROLLED
   for (int direction = 0; direction < DIRECTIONS; ++direction)
     GZ_ROLLED

@@ -127,10 +127,10 @@ class BinPack(Factored, OfSizedInstances):
             raise ValueError(f"{self.id}: generator='toy' needs max_num_items={len(TOY)} and takes no instances.")
 
     def constants(self, cfg: BinPackConfig) -> dict[str, int]:
-        words = -(-cfg.max_num_items // 64)
-        slots = cfg.max_num_items if words == 1 else 64 * words
-        own = {"WORDS": words, "SLOTS": slots, "SPACE_WORDS": -(-cfg.max_num_ems // 64)}
-        own["TRIES"] = 100 + 20 * cfg.max_num_items
+        own = {"TRIES": 100 + 20 * cfg.max_num_items}
+        for prefix, most in (("", cfg.max_num_items), ("SPACE_", cfg.max_num_ems)):
+            words = -(-most // 64)
+            own |= {f"{prefix}WORDS": words, f"{prefix}SLOTS": most if words == 1 else 64 * words}
         return {**super().constants(cfg), **own, **({"INSTANCES": 1} if cfg.generator == "toy" else {})}
 
     def tables(self, cfg: BinPackConfig) -> dict[str, NDArray[Any]]:
@@ -174,7 +174,8 @@ class BinPack(Factored, OfSizedInstances):
             "fitting": Field("uint64", ("obs_num_ems", "WORDS"), "items that fit into each space seen, a bit for each"),
             "sides": Field("int16", (3, "SLOTS"), "length, width and height of each item that is left", scratch=True),
             "volume": Field("float32", (ems,), "volume of each space", scratch=True),
-            "edges": Field("int16", (6, ems), "of the spaces, while an item is packed", scratch=True),
+            "edges": Field("int16", (6, "SPACE_SLOTS"), "of the spaces, while an item is packed", scratch=True),
+            "free_spaces": Field("uint64", ("SPACE_WORDS",), "those that do not exist, a bit for each", scratch=True),
             "split_ems": Field("int16", (ems, 6), "spaces that an item splits", scratch=True),
             "held_parts": Field("int8", (ems,), "of each of them the parts within parts of others", scratch=True),
             "parts": Field("int16", (items, 6), "items where they are in the full container", scratch=True),

@@ -6,7 +6,8 @@ enum Kind { PAWN, LANCE, KNIGHT, SILVER, BISHOP, ROOK, GOLD, KING, HORSE, DRAGON
 enum Direction { UP, UP_LEFT, UP_RIGHT, LEFT, RIGHT, DOWN, DOWN_LEFT, DOWN_RIGHT, LINES, JUMPS = LINES, TURNED_JUMPS = 10 };
 constexpr int CELLS = 81, EMPTY = -1, SIDE = 14, HANDS = 7, PROMOTION = 8, DROPS = 20, WAYS = 27, OTHERS = KINDS;
 constexpr int WORD = 27, WORDS = 3, FREE = 2 * KINDS, OWN_ALL = FREE + 1, OTHERS_ALL = FREE + 2, DIRECTIONS = 10, CHANNELS = 119, BOARD_PLANES = 31, HAND_PLANES = 28;
-constexpr u32 ALL = 0x7ffffff, TOP_ROW = 0x40201, TOP_ROWS = 3u * TOP_ROW, ZONE = 7u * TOP_ROW;
+constexpr int SIGHTS = 12, FRAME = 2 * SIDE, LAST_PLACE = 8 * FRAMED_COLUMN + 8;
+constexpr u32 ALL = 0x7ffffff, TOP_ROW = 0x40201, TOP_ROWS = 3u * TOP_ROW, ZONE = 7u * TOP_ROW, OWN_PIECES = (1u << SIDE) - 1u;
 
 struct Set {
   u32 a, b, c;
@@ -17,7 +18,9 @@ GZ Set operator~(Set s) { return {ALL & ~s.a, ALL & ~s.b, ALL & ~s.c}; }
 GZ Set of_each_word(u32 w) { return {w, w, w}; }
 GZ Set none() { return of_each_word(0u); }
 GZ bool any(Set s) { return (s.a | s.b | s.c) != 0u; }
-GZ Set only_if(bool so, Set s) { return {so ? s.a : 0u, so ? s.b : 0u, so ? s.c : 0u}; }
+GZ Set only_if(bool so, Set s) { return s & of_each_word(0u - (u32)so); }
+// `s` if `some` has a cell, without a branch, so that a CPU looks in eight directions at once.
+GZ Set only_with(Set some, Set s) { return s & of_each_word((u32)(-(int)(some.a | some.b | some.c) >> 31)); }
 GZ u32 word(Set s, int w) { return w == 0 ? s.a : w == 1 ? s.b : s.c; }
 GZ bool has(Set s, int cell) { return (word(s, cell / WORD) >> cell % WORD & 1u) != 0u; }
 GZ Set cell_set(int cell) {
@@ -32,14 +35,15 @@ GZ int first_cell(Set s) {
 
 struct Way {
   u32 by, twice;  // bits that a word turns to the left for one step and for two
-  bool back;      // whether the words turn first
+  u32 back;       // all bits if the words turn first, or none
   Set onto;       // where one can arrive
 };
 GZ Way way_of(Env e, int d) {
-  return {(u32)e.by[d], (u32)e.twice[d], e.back[d] != 0, {e.onto[d], e.onto[12 + d], e.onto[24 + d]}};
+  return {(u32)e.by[d], (u32)e.twice[d], (u32)e.back[d], {e.onto[d], e.onto[12 + d], e.onto[24 + d]}};
 }
-GZ Set turned(Set s, u32 by, bool back) {
-  const Set t = {back ? s.b : s.a, back ? s.c : s.b, back ? s.a : s.c};
+GZ u32 either(u32 so, u32 one, u32 other) { return (so & one) | (~so & other); }
+GZ Set turned(Set s, u32 by, u32 back) {
+  const Set t = {either(back, s.b, s.a), either(back, s.c, s.b), either(back, s.a, s.c)};
   const u32 rest = (u32)WORD - by;
   return {ALL & (t.a << by | t.c >> rest), ALL & (t.b << by | t.a >> rest), ALL & (t.c << by | t.b >> rest)};
 }
@@ -60,8 +64,8 @@ GZ Set at(Env e, int k) { return {e.sets[k * WORDS], e.sets[k * WORDS + 1], e.se
 // Those of one side whose kinds are bits of `kinds`.
 GZ Set those(Env e, int side, u32 kinds) {
   Set s = none();
-  GZ_ROLLED
-  for (int k = 0; k < KINDS; ++k) s = s | only_if((kinds >> k & 1u) != 0u, at(e, side + k));
+  GZ_ROLLED_ON_GPU
+  for (int k = 0; k < KINDS; ++k) s = s | at(e, side + k) & of_each_word(0u - (kinds >> k & 1u));
   return s;
 }
 
@@ -102,7 +106,7 @@ GZ void attack(Env e, int d, int side, int own_d, Set king, Set free, Set more) 
 }
 GZ Set shield(Set king, Set own, Set others, Set free, Way w) {
   const Set first = moved(filled(king, free, w), w) & own;
-  return only_if(any(moved(filled(first, free, w), w) & others), first);
+  return only_with(moved(filled(first, free, w), w) & others, first);
 }
 
 // What the others attack if the king steps aside, who checks from there, and who is pinned.
@@ -113,7 +117,7 @@ GZ void look_around(Env e, int d) {
   const Set lines = those(e, OTHERS, (u32)e.slides[d]), near = moved(king, w) & those(e, OTHERS, (u32)e.steps[d]);
   const Set ray = moved(filled(king, free, w), w), far = ray & lines;
   see(e, CHECKERS, d, far | near);
-  see(e, EVASIONS, d, only_if(any(far), ray) | near);
+  see(e, EVASIONS, d, only_with(far, ray) | near);
   see(e, PINNED, d, shield(king, own, lines, free, w));
 }
 
@@ -139,16 +143,15 @@ GZ Set target(Env e) { return {e.target[0], e.target[1], e.target[2]}; }
 
 constexpr u32 PROMOTABLE = 1 << PAWN | 1 << LANCE | 1 << KNIGHT | 1 << SILVER | 1 << BISHOP | 1 << ROOK;
 
-GZ void find_moves(Env e, int d) {
+GZ void find_moves(Env e, int d, Set free, Set king, Set goals, Set king_goals, Set unpinned) {
   const Way w = way_of(e, d);
-  const Set free = at(e, FREE), own = at(e, OWN_ALL), king = at(e, KING), goals = target(e) & ~own;
-  const Set loose = ~pinned(e) | seen(e, PINNED, d) | seen(e, PINNED, e.opposite[d]);
+  const Set loose = unpinned | seen(e, PINNED, d) | seen(e, PINNED, e.opposite[d]);
   const u32 slides = (u32)e.slides[d], steps = (u32)e.steps[d] & ~(1u << KING);
   const Set sliders = those(e, 0, slides & PROMOTABLE) & loose, steppers = those(e, 0, steps & PROMOTABLE) & loose;
   const Set others = arrivals(those(e, 0, slides & ~PROMOTABLE) & loose, those(e, 0, steps & ~PROMOTABLE) & loose, free, w);
   const Set zone = of_each_word(ZONE), may_promote = arrivals(sliders, steppers, free, w);
   const Set leaves = arrivals(sliders & zone, steppers & zone, free, w);
-  set_legal(e, d, (may_promote | others) & goals | moved(king, w) & ~own & ~attacked(e));
+  set_legal(e, d, (may_promote | others) & goals | moved(king, w) & king_goals);
   set_legal(e, DIRECTIONS + d, (may_promote & zone | leaves) & goals);
 }
 
@@ -185,8 +188,7 @@ GZ void find_special_moves(Env e) {
 GZ Set checking_drop(Env e) { return moved(at(e, OTHERS + KING), way_of(e, DOWN)) & legal(e, DROPS + PAWN); }
 
 // With the pawn dropped: where one attacks if the king steps aside, who captures the pawn, where the king goes, who is pinned.
-GZ void look_at_drop(Env e, int d, Set pawn) {
-  const Set free = at(e, FREE) & ~pawn, king = at(e, OTHERS + KING), others = at(e, OTHERS_ALL);
+GZ void look_at_drop(Env e, int d, Set pawn, Set free, Set king, Set others) {
   const Way w = way_of(e, d);
   attack(e, d, 0, d, king, free, only_if(d == UP, pawn));
   const Set far = moved(filled(pawn, free, w), w) & those(e, OTHERS, (u32)e.slides[d]);
@@ -209,9 +211,11 @@ GZ void forbid_mate_by_pawn(Env e, Set pawn) {
   if (!any(takers) && !escapes) set_legal(e, DROPS + PAWN, legal(e, DROPS + PAWN) & ~pawn);
 }
 
-GZ_SELDOM void find_legal_moves(Env e) {
+GZ_FLAT void find_legal_moves(Env e) {
   lanes(e, (OTHERS_ALL + 1) * WORDS, [=](int k) { e.sets[k] = 0u; });
-  lanes(e, CELLS, [=](int c) { scatter_or(e.sets[e.kind_of[e.board[c] + 1] * WORDS + c / WORD], 1u << c % WORD); });
+  lanes(e, WORD, WORDS, [=](int place, int w) {
+    scatter_or(e.sets[e.kind_of[e.board[w * WORD + place] + 1] * WORDS + w], 1u << place);
+  });
   lanes(e, WORDS, [=](int w) {
     u32 own = 0u, others = 0u;
     GZ_ROLLED
@@ -224,17 +228,18 @@ GZ_SELDOM void find_legal_moves(Env e) {
   });
   lanes(e, LINES, [=](int d) { look_around(e, d); });
   once(e, [=] { find_targets(e); });
-  lanes(e, LINES, [=](int d) { find_moves(e, d); });
+  const Set free = broadcast(e, [=] { return at(e, FREE); }), king = broadcast(e, [=] { return at(e, KING); });
+  const Set goals = broadcast(e, [=] { return target(e) & ~at(e, OWN_ALL); });
+  const Set king_goals = broadcast(e, [=] { return ~attacked(e) & ~at(e, OWN_ALL); });
+  const Set unpinned = broadcast(e, [=] { return ~pinned(e); });
+  lanes(e, LINES, [=](int d) { find_moves(e, d, free, king, goals, king_goals, unpinned); });
   once(e, [=] { find_special_moves(e); });
-  if (!broadcast(e, [=] { return any(checking_drop(e)); })) return;
-  once(e, [=] {
-    const Set pawn = checking_drop(e);
-    e.dropped[0] = pawn.a;
-    e.dropped[1] = pawn.b;
-    e.dropped[2] = pawn.c;
-  });
-  lanes(e, LINES, [=](int d) { look_at_drop(e, d, Set{e.dropped[0], e.dropped[1], e.dropped[2]}); });
-  once(e, [=] { forbid_mate_by_pawn(e, Set{e.dropped[0], e.dropped[1], e.dropped[2]}); });
+  const Set pawn = broadcast(e, [=] { return checking_drop(e); });
+  if (!any(pawn)) return;
+  const Set others_king = broadcast(e, [=] { return at(e, OTHERS + KING); });
+  const Set others = broadcast(e, [=] { return at(e, OTHERS_ALL); });
+  lanes(e, LINES, [=](int d) { look_at_drop(e, d, pawn, free & ~pawn, others_king, others); });
+  once(e, [=] { forbid_mate_by_pawn(e, pawn); });
 }
 
 GZ void reset(Env e) {
@@ -319,65 +324,85 @@ GZ void step(Env e) {
   });
 }
 
-// Bit k of the effects of a side on a cell: its pieces of kind k attack it. Bits 14 to 16: at least one, two, three do.
-GZ u32 effects(Env e, int side, int cell) {
-  u32 kinds = 0u;
-  int count = 0;
+// The first piece that each place of the framed board sees in each direction within 2, 4 and 8 cells; FRAME counts as one.
+GZ void look_far(Env e) {
+  lanes(e, MARGIN + PLACES + MARGIN, [=](int k) { e.framed[k] = (i16)FRAME; });
+  lanes(e, 9, 9, [=](int column, int row) {
+    e.framed[MARGIN + column * FRAMED_COLUMN + row] = e.board[9 * column + row];
+  });
+  lanes(e, LINES, PLACES, [=](int d, int k) {
+    const i16 near = e.framed[MARGIN + k + e.framed_step[d]], far = e.framed[MARGIN + k + 2 * e.framed_step[d]];
+    e.sight(0, MARGIN + d * PLACES + k) = near != EMPTY ? near : far;
+  });
+  for (int s = 0; s < 2; ++s)
+    lanes(e, LINES, PLACES, [=](int d, int k) {
+      const int here = MARGIN + d * PLACES + k;
+      const i16 near = e.sight(s, here), far = e.sight(s, here + (2 << s) * e.framed_step[d]);
+      e.sight(s + 1, here) = near != EMPTY ? near : far;
+    });
+}
+
+// That of EMPTY or FRAME is no piece's.
+GZ u32 bit(int piece) { return 1u << (piece & 31); }
+
+// Planes of a side on each cell: its pieces, which of them attack the cell, whether at least one, two, three do.
+GZ void find_planes(Env e) {
+  lanes(e, PLACES, [=](int k) {
+    u32 attackers = 0u, by_own = 0u, by_others = 0u;
+    GZ_ROLLED_ON_GPU
+    for (int d = 0; d < SIGHTS; ++d) {
+      const int near = e.framed[MARGIN + k + e.framed_step[d]], far = e.sight(2, MARGIN + d % LINES * PLACES + k);
+      const u32 found = bit(near) & (u32)e.near[d] | bit(far) & (u32)e.far[d];
+      attackers |= found;
+      by_own = (found & OWN_PIECES) != 0u ? by_own << 1 | 1u : by_own;
+      by_others = found >> SIDE != 0u ? by_others << 1 | 1u : by_others;
+    }
+    const u32 shown = bit(e.framed[MARGIN + k]);
+    const u32 own = shown & OWN_PIECES | (attackers & OWN_PIECES) << SIDE | (by_own & 7u) << 2 * SIDE;
+    const u32 others = (shown >> SIDE & OWN_PIECES) | attackers >> SIDE << SIDE | (by_others & 7u) << 2 * SIDE;
+    e.planes[k] = (u64)own | (u64)others << BOARD_PLANES;
+  });
+}
+
+// As the player of a side sees them, who counts its own pieces first.
+GZ u64 planes_for(int side, u64 planes) {
+  return side == 0 ? planes : planes >> BOARD_PLANES | (planes & ((1ull << BOARD_PLANES) - 1ull)) << BOARD_PLANES;
+}
+
+GZ bool in_check(Env e, int side) {
+  constexpr u64 ATTACKED_KING = 1ull << KING | 1ull << BOARD_PLANES + 2 * SIDE;
+  return lane_any(e, PLACES, [=](int k) { return (planes_for(side, e.planes[k]) & ATTACKED_KING) == ATTACKED_KING; });
+}
+
+GZ u64 hand(Env e, int side) {
+  u64 planes = 0ull;
   GZ_ROLLED
-  for (int d = 0; d < TURNED_JUMPS; ++d) {
-    const int sight = side == 0 ? e.opposite[d] : d, step = e.step_by[sight];
-    const int reach = e.reach[sight * CELLS + cell];
-    int there = cell, k = 0;
-    do {
-      ++k;
-      there += step;
-    } while (k < reach && e.board[there] == EMPTY);
-    if (reach == 0) continue;
-    const int piece = e.board[there] - (side == 0 ? 0 : (int)SIDE);
-    if (piece < 0 || piece >= SIDE) continue;
-    const u32 able = (u32)e.slides[d] | (k == 1 ? (u32)e.steps[d] : 0u);
-    if ((able >> e.kind_of[piece + 1] & 1u) == 0u) continue;
-    kinds |= 1u << piece;
-    ++count;
-  }
-  return kinds | (count >= 1 ? 1u << 14 : 0u) | (count >= 2 ? 1u << 15 : 0u) | (count >= 3 ? 1u << 16 : 0u);
+  for (int kind = 0; kind < HANDS; ++kind)
+    planes |= (u64)((1u << min((int)e.hands[side * HANDS + kind], e.hand_most[kind])) - 1u) << e.hand_plane[kind];
+  return planes;
 }
 
 GZ void observe(Env e) {
-  lanes(e, 2, CELLS, [=](int side, int cell) { e.effects[side * CELLS + cell] = effects(e, side, cell); });
-  lanes(e, CELLS, [=](int cell) {
-    if (e.board[cell] == KING) e.checked[e.to_move] = (i8)(e.effects[CELLS + cell] >> SIDE & 1u);
-    if (e.board[cell] == SIDE + KING) e.checked[1 - e.to_move] = (i8)(e.effects[cell] >> SIDE & 1u);
-  });
-  lanes(e, AGENTS, CELLS, [=](int a, int place) {
-    const bool turned = a != e.to_move;
-    const int seen_as = (8 - place % 9) * 9 + place / 9, cell = turned ? CELLS - 1 - seen_as : seen_as;
-    const int piece = turned ? other_side(e.board[cell]) : e.board[cell];
-    const Row row = e.observation[a] + place * CHANNELS;
-    GZ_ROLLED
-    for (int side = 0; side < 2; ++side) {
-      const Row out = row + side * BOARD_PLANES, in_hand = row + (2 * BOARD_PLANES + side * HAND_PLANES);
-      const bool of_others = (side != 0) != turned;
-      const u32 found = e.effects[of_others ? CELLS + cell : cell];
-      GZ_ROLLED
-      for (int k = 0; k < SIDE; ++k) out[k] = piece == side * SIDE + k ? (i8)1 : (i8)0;
-      GZ_ROLLED
-      for (int k = 0; k < SIDE + 3; ++k) out[SIDE + k] = (i8)(found >> k & 1u);
-      GZ_ROLLED
-      for (int k = 0; k < HAND_PLANES; ++k) {
-        const int kind = e.hand_plane[k], least = e.hand_plane[HAND_PLANES + k];
-        in_hand[k] = e.hands[of_others ? HANDS + kind : kind] >= least ? (i8)1 : (i8)0;
-      }
-    }
-    row[CHANNELS - 1] = e.checked[a];
-  });
-  lanes(e, AGENTS, WAYS, [=](int a, int way) {
-    const Set found = only_if(a == e.to_move, legal(e, way));
-    GZ_ROLLED
-    for (int k = 0; k < WORD; ++k) {
-      e.action_mask[a][way * CELLS + k] = (i8)(found.a >> k & 1u);
-      e.action_mask[a][way * CELLS + WORD + k] = (i8)(found.b >> k & 1u);
-      e.action_mask[a][way * CELLS + 2 * WORD + k] = (i8)(found.c >> k & 1u);
-    }
-  });
+  look_far(e);
+  find_planes(e);
+  const int mover = broadcast(e, [=] { return e.to_move; });
+  for (int a = 0; a < AGENTS; ++a) {
+    const int side = a == mover ? 0 : 1;
+    const u64 check = in_check(e, side) ? 1ull : 0ull;
+    const u64 hands = broadcast(e, [=] { return hand(e, side) | hand(e, 1 - side) << HAND_PLANES; });
+    const u64 known = hands | check << 2 * HAND_PLANES;
+    lanes_of_bits(
+        e, Const<CELLS>(), Const<CHANNELS>(), [=](int place) { return e.observation[a] + place * CHANNELS; },
+        [=](int place, int word) {
+          const int seen_as = (8 - place % 9) * FRAMED_COLUMN + place / 9;
+          const u64 board = planes_for(side, e.planes[side == 0 ? seen_as : LAST_PLACE - seen_as]);
+          return word == 0 ? board | known << 2 * BOARD_PLANES : known >> 64 - 2 * BOARD_PLANES;
+        });
+  }
+  lanes_of_bits(
+      e, Const<AGENTS * WAYS>(), Const<CELLS>(), [=](int k) { return e.action_mask[k / WAYS] + k % WAYS * CELLS; },
+      [=](int k, int word) {
+        const Set found = only_if(k / WAYS == mover, legal(e, k % WAYS));
+        return word == 0 ? (u64)found.a | (u64)found.b << WORD | (u64)found.c << 2 * WORD : (u64)found.c >> 64 - 2 * WORD;
+      });
 }

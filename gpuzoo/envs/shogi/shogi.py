@@ -17,11 +17,14 @@ from gpuzoo.render import Canvas
 
 START = "lnsgkgsnl/1r5b1/ppppppppp/9/9/9/PPPPPPPPP/1B5R1/LNSGKGSNL b - 1"
 MOST_MOVES, CELLS, CHANNELS, WAYS = 512, 81, 119, 27
+#: a column with what frames it; cells of the framed board, in whole vectors; cells beside it that four steps may reach
+FRAMED_COLUMN, PLACES, MARGIN = 11, 128, 48
 COLOURS = ("black", "white")
 #: columns to the left and rows down of a step in each direction: eight lines, knights, and knights backwards
 DIRECTIONS = (
     (0, -1), (1, -1), (-1, -1), (1, 0), (-1, 0), (0, 1), (1, 1), (-1, 1), (1, -2), (-1, -2), (-1, 2), (1, 2),
 )  # fmt: skip
+OPPOSITE = [DIRECTIONS.index((-left, -down)) for left, down in DIRECTIONS]
 NAMES = ("up", "up left", "up right", "left", "right", "down", "down left", "down right", "jump left", "jump right")
 PIECES = (
     "pawn", "lance", "knight", "silver", "bishop", "rook", "gold", "king", "promoted pawn", "promoted lance",
@@ -131,7 +134,7 @@ class Shogi(EnvDef):
         Position.parse(cfg.sfen)
 
     def constants(self, cfg: ShogiConfig) -> dict[str, int]:
-        return {"MOST_MOVES": MOST_MOVES}
+        return {"MOST_MOVES": MOST_MOVES, "FRAMED_COLUMN": FRAMED_COLUMN, "PLACES": PLACES, "MARGIN": MARGIN}
 
     def observation_space(self, cfg: ShogiConfig, group: str) -> spaces.Box:
         return spaces.Box(0, 1, (9, 9, CHANNELS), np.int8)
@@ -177,29 +180,33 @@ class Shogi(EnvDef):
             "attacked": Field("uint32", (3,), "where the king may not go", scratch=True),
             "pinned": Field("uint32", (3,), "who shields the king", scratch=True),
             "target": Field("uint32", (3,), "where other pieces must go, because of a check", scratch=True),
-            "dropped": Field("uint32", (3,), "where a dropped pawn gives check", scratch=True),
-            "effects": Field("uint32", (2 * CELLS,), "which pieces of a side attack a cell", scratch=True),
-            "checked": Field("int8", (2,), "whether each player's king is in check", scratch=True),
+            "framed": Field("int16", (MARGIN + PLACES + MARGIN,), "the board in a frame", scratch=True),
+            "sight": Field("int16", (3, MARGIN + 8 * PLACES + MARGIN), "who is seen within 2, 4, 8 steps", True),
+            "planes": Field("uint64", (PLACES,), "what is observed of each cell", scratch=True),
         }
 
     def tables(self, cfg: ShogiConfig) -> dict[str, NDArray[Any]]:
         position = Position.parse(cfg.sfen)
         seen = position if position.to_move == 0 else position.turned()
-        planes = [(kind, least + 1) for kind, most in HAND_PLANES for least in range(most)]
+        order = np.argsort([kind for kind, _ in HAND_PLANES])
         step_by = np.array([9 * left + down for left, down in DIRECTIONS], np.int32)
         kinds = [2 * 10, *KINDS, *(10 + kind for kind in KINDS)]
         return {
             "by": (step_by % 27).astype(np.int32),
             "twice": (2 * step_by % 27).astype(np.int32),
-            "back": (step_by < 0).astype(np.int32),
+            "back": -(step_by < 0).astype(np.int32),
             "onto": _onto(),
-            "opposite": np.array([DIRECTIONS.index((-left, -down)) for left, down in DIRECTIONS], np.int32),
+            "opposite": np.array(OPPOSITE, np.int32),
             "step_by": step_by,
             "reach": _reach(),
             "slides": np.array(SLIDES, np.int32),
             "steps": np.array(STEPS, np.int32),
             "kind_of": np.array(kinds, np.int32),
-            "hand_plane": np.array(planes, np.int32).T.ravel(),
+            "framed_step": np.array([FRAMED_COLUMN * left + down for left, down in DIRECTIONS], np.int32),
+            "near": _attackers(STEPS),
+            "far": _attackers(SLIDES),
+            "hand_plane": np.array([sum(most for _, most in HAND_PLANES[:k]) for k in order], np.int32),
+            "hand_most": np.array([HAND_PLANES[k][1] for k in order], np.int32),
             "start": np.array([*seen.board, *seen.hands, position.to_move, position.number - 1], np.int32),
         }
 
@@ -307,3 +314,14 @@ def _reach() -> NDArray[np.int32]:
             steps = range(1, 9) if d < 8 else range(1, 2)
             out[d, cell] = sum(0 <= column + k * left < 9 and 0 <= row + k * down < 9 for k in steps)
     return out.ravel()
+
+
+def _attackers(ways: tuple[int, ...]) -> NDArray[np.int32]:
+    """Who attacks a cell that sees it in each direction: a bit for each own piece, then for each of the others."""
+    kinds = [*ways, 0, 0]  # nobody jumps backwards
+    return np.array([_pieces(kinds[OPPOSITE[d]]) | _pieces(kinds[d]) << SIDE for d in range(len(kinds))], np.int32)
+
+
+def _pieces(kinds: int) -> int:
+    """A bit for each piece whose kind is a bit of `kinds`."""
+    return sum(1 << piece for piece, kind in enumerate(KINDS) if kinds >> kind & 1)

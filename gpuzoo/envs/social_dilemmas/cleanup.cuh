@@ -9,11 +9,13 @@ GZ void grow(Env e) {
   const float part = (density - c.threshold_restoration) / (c.threshold_depletion - c.threshold_restoration);
   const float slower = density <= c.threshold_restoration ? 1.f : 1.f - part;
   const float p = spoilt ? 0.f : c.apple_respawn_probability * slower;
-  lanes(e, APPLES, [=](int k) {
-    const int cell = e.apple_cell[k];
-    if (p <= 0.f || e.cells[cell] == APPLE || e.top[cell] != NONE) return;
-    if (uniform(e, AGENTS + k, GROW, 0.f, 1.f) < p) e.cells[cell] = APPLE;
-  });
+  if (p > 0.f) {
+    lanes(e, APPLES, [=](int k) { e.ripe[k] = uniform(e, AGENTS + k, GROW, 0.f, 1.f) < p; });
+    lanes(e, APPLES, [=](int k) {
+      const int cell = e.apple_cell[k];
+      if (e.ripe[k] && e.top[cell] == NONE) e.cells[cell] = APPLE;
+    });
+  }
   once(e, [=] {
     const int clean = WASTES - waste;
     const float none = pow(1.f - c.waste_spawn_probability, (float)clean);

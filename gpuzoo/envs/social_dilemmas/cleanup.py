@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from gpuzoo.core.definition import param
+from gpuzoo.core.definition import Field, param
 from gpuzoo.envs.social_dilemmas.grid import EMPTY, OTHERS, RIVER, STREAM, WASTE, Grid, GridConfig
 
 #: the original's map
@@ -106,6 +106,9 @@ class Cleanup(Grid):
     def constants(self, cfg: CleanupConfig) -> dict[str, int]:
         sizes = {"APPLES": len(self.places(cfg, "B")), "WASTES": len(self.places(cfg, "HR"))}
         return {**super().constants(cfg), **sizes}
+
+    def fields(self, cfg: CleanupConfig) -> dict[str, Field]:
+        return {**super().fields(cfg), "ripe": Field("bool", ("APPLES",), "whether an apple may grow", scratch=True)}
 
     def tables(self, cfg: CleanupConfig) -> dict[str, NDArray[Any]]:
         cells = {"apple_cell": self.places(cfg, "B"), "waste_cell": self.places(cfg, "HR")}

@@ -11,7 +11,7 @@ enum Facing { UP, RIGHT, DOWN, LEFT };
 enum Beam { FINES = 1, CLEANS = 2 };
 enum Draw { MOVE_ORDER, BEAM_ORDER, PLACE, LOOK, GROW, SPOIL, WHERE };
 constexpr int NONE = -1;
-constexpr int AGENT_HERE = 32;  // is added to what is shown of a cell: content + 8 * beams
+constexpr int WITHOUT_AGENTS = 32, CODES = 5 * WITHOUT_AGENTS;  // of what is shown of a cell
 
 GZ int ahead(int facing) { return facing == UP ? -STRIDE : facing == RIGHT ? 1 : facing == DOWN ? STRIDE : -1; }
 
@@ -246,37 +246,22 @@ GZ void step(Env e) {
 // The agent's view turns with it: where its rows go up to, as a direction on the map.
 GZ int upwards(Env e, int a) { return Config::upright_views ? (int)e.facing[a] : (4 - e.facing[a]) % 4; }
 
-// The last one of those on a cell is seen; the agent itself is not.
-GZ u32 other_at(Env e, int a, int cell) {
-  const int b = e.top[cell];
-  return a == b ? 0u : 1u << 8 * ((e.facing[b] + 4 - e.facing[a]) % 4);
-}
-
 GZ void show_row(Env e, int a, int i) {
-  const int up = upwards(e, a), right = ahead((up + 1) % 4);
+  const int up = upwards(e, a), right = ahead((up + 1) % 4), looks = e.facing[a] * CODES;
   auto out = words(e.observation[a]) + i * SIDE * WORDS;
   const int first = e.place[a] - ahead(up) * (i - VIEW) - right * VIEW;
-  int all = 0;
   GZ_ROLLED
-  for (int j = 0; j < SIDE; ++j) {
-    const int code = e.shown[first + j * right];
-    copy<WORDS>(out + j * WORDS, e.look + code * WORDS);
-    all |= code;
-  }
-  if (all < AGENT_HERE) return;
-  GZ_ROLLED
-  for (int j = 0; j < SIDE; ++j) {
-    const int c = first + j * right;
-    if (e.shown[c] >= AGENT_HERE) out[j * WORDS + AGENT_WORD] = other_at(e, a, c);
-  }
+  for (int j = 0; j < SIDE; ++j) copy<WORDS>(out + j * WORDS, e.look + (looks + e.shown[first + j * right]) * WORDS);
+  if (i == VIEW && e.top[e.place[a]] == a) out[VIEW * WORDS + AGENT_WORD] = 0u;
 }
 
+// The last one of those on a cell is seen; the agent itself is not.
 GZ void observe(Env e) {
   lanes(e, CELLS, [=](int c) { e.shown[c] = (u8)(e.cells[c] | e.beams[c] << 3); });
   once(e, [=] {
     for (int a = 0; a < AGENTS; ++a) {
       const int c = e.place[a];
-      e.shown[c] = (u8)(e.shown[c] | AGENT_HERE);
+      e.shown[c] = (u8)(e.shown[c] % WITHOUT_AGENTS + (e.facing[a] + 1) * WITHOUT_AGENTS);
       e.top[c] = (i8)a;
     }
   });

@@ -132,13 +132,15 @@ class Grid(EnvDef):
     def tables(self, cfg: Any) -> dict[str, NDArray[Any]]:
         known = np.vectorize(self.letters.__getitem__)(self.letters_of(cfg))
         plan = np.pad(known, cfg.view_len, constant_values=OUTSIDE).astype(np.uint8)
-        content, beams = np.arange(64) % 8, np.arange(64) // 8 % 4  # 32 more where an agent is
-        look = np.zeros((64, len(self.planes)), np.uint8)
+        facing, agent, beams, content = np.indices((4, 5, 4, 8))  # agent: 0 for none, else one more than where it looks
+        look = np.zeros((4, 5, 4, 8, len(self.planes)), np.uint8)
         for k, name in enumerate(self.planes):
             if name in CONTENTS:
-                look[:, k] = content == CONTENTS[name]
+                look[..., k] = content == CONTENTS[name]
             elif name in BEAMS:
-                look[:, k] = beams & BEAMS[name] != 0
+                look[..., k] = beams & BEAMS[name] != 0
+            else:
+                look[..., k] = (agent > 0) & ((agent - 1 - facing) % 4 == OTHERS.index(name))
         return {
             "plan": plan.ravel(),
             "start": np.array(self.places(cfg, "P"), np.int32),
