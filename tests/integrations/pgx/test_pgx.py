@@ -28,7 +28,7 @@ GAMES = {
     "AnimalShogi-v0": ("animal_shogi", 4_000),
     "Shogi-v0": ("shogi", 700),
     "go_9x9": ("go_9x9", 1_000),
-    "go_19x19": ("go_19x19", 150),
+    "go_19x19": ("go_19x19", 200),
 }
 
 
