@@ -13,7 +13,7 @@ import pytest
 
 from gpuzoo.core.simulator import Simulator
 from gpuzoo.envs.shogi.sfen import Position
-from gpuzoo.envs.shogi.shogi import DIRECTIONS, NAMES, START, Shogi
+from gpuzoo.envs.shogi.shogi import DIRECTIONS, NAMES, START, WORTH, Shogi
 
 MATSURI = "l6nl/5+P1gk/2np1S3/p1p4Pp/3P2Sp1/1PPb2P1P/P5GS1/R8/LN4bKL w RGgsn5p 1"
 
@@ -181,3 +181,36 @@ def test_names() -> None:
     assert len(NAMES) == 10
     assert sum(Shogi().observation_names(Shogi.Config(), "player").values()) == 119
     assert sum(Shogi().action_names(Shogi.Config(), "player").values()) == 2187
+
+
+def test_material_that_is_won_can_be_rewarded() -> None:
+    plain, shaped = (
+        Simulator(Shogi, 64, device="cpu", autoreset_mode="disabled", material_reward=x) for x in (0.0, 0.25)
+    )
+    for s in (plain, shaped):
+        s.reset(seed=3)
+
+    def material(mover: Any, own: int) -> Any:
+        """Of the pieces on the board that are the mover's (0) or not (1), and of those in its hand, in pawns."""
+        board, hands = shaped.arrays["board"].astype(int), shaped.arrays["hands"].astype(int)
+        side = np.where(shaped.arrays["to_move"] == mover, own, 1 - own)[:, None]
+        worth = np.where((board // 14 == side) & (board >= 0), np.array(WORTH)[board % 14], 0).sum(1)
+        held = np.take_along_axis(hands, 7 * side + np.arange(7), 1)
+        return worth, held
+
+    won = set()
+    for _ in range(200):
+        goes_on = ~(plain.arrays["ended"] | plain.arrays["waiting"])
+        mover = plain.arrays["to_move"].copy()
+        before = [material(mover, own) for own in (0, 1)]
+        for s in (plain, shaped):
+            s.random_actions()
+            s.step()
+        after = [material(mover, own) for own in (0, 1)]
+        dropped = ((before[0][1] - after[0][1]).clip(min=0) * np.array(WORTH)[:7]).sum(1)
+        pawns = (after[0][0] - before[0][0]) - (after[1][0] - before[1][0]) - dropped
+        won |= {*pawns[goes_on].tolist()}
+        expected = np.where(goes_on, 0.25 * pawns, 0)
+        rewards = shaped.arrays["reward"] - plain.arrays["reward"]
+        np.testing.assert_array_equal(rewards, np.where(mover[:, None] == [0, 1], 1, -1) * expected[:, None])
+    assert {0, 1, 2, 3, 4, 5, 6, 8, 10} <= won

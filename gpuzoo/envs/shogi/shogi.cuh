@@ -270,20 +270,23 @@ GZ int source(Env e, int way, int to) {
   return from;
 }
 
-GZ void move_piece(Env e, int action) {
+// Returns the material that the move wins, in pawns.
+GZ int move_piece(Env e, int action) {
   const int way = action / CELLS, to = action % CELLS;
   if (way >= DROPS) {
     e.board[to] = (i8)(way - DROPS);
     e.hands[way - DROPS] = (i8)(e.hands[way - DROPS] - 1);
-    return;
+    return 0;
   }
-  const int from = source(e, way, to), taken = e.board[to] - SIDE;
+  const int from = source(e, way, to), taken = e.board[to] - SIDE, before = e.board[from];
   if (taken >= 0) {
     const int kind = taken < PROMOTION ? taken : taken - PROMOTION;
     e.hands[kind] = (i8)(e.hands[kind] + 1);
   }
-  e.board[to] = (i8)(e.board[from] + (way >= DIRECTIONS ? (int)PROMOTION : 0));
+  const int after = before + (way >= DIRECTIONS ? (int)PROMOTION : 0);
+  e.board[to] = (i8)after;
   e.board[from] = (i8)EMPTY;
+  return (taken >= 0 ? e.worth[taken] : 0) + e.worth[after] - e.worth[before];
 }
 
 GZ int other_side(int piece) { return piece == EMPTY ? (int)EMPTY : piece < SIDE ? piece + SIDE : piece - SIDE; }
@@ -297,7 +300,11 @@ GZ void step(Env e) {
     });
     return;
   }
-  once(e, [=] { move_piece(e, action); });
+  once(e, [=] {
+    const float won = e.cfg.material_reward * (float)move_piece(e, action);
+    e.reward[e.to_move] = won;
+    e.reward[1 - e.to_move] = 0.f - won;
+  });
   lanes(e, CELLS, [=](int c) { e.turned_board[c] = (i8)other_side(e.board[CELLS - 1 - c]); });
   lanes(e, CELLS, [=](int c) { e.board[c] = e.turned_board[c]; });
   once(e, [=] {
@@ -317,8 +324,8 @@ GZ void step(Env e) {
     GZ_ROLLED
     for (int k = 0; k < WAYS * WORDS; ++k) some |= e.legal[k];
     if (some == 0u) {
-      e.reward[e.to_move] = -1.f;
-      e.reward[1 - e.to_move] = 1.f;
+      e.reward[e.to_move] -= 1.f;
+      e.reward[1 - e.to_move] += 1.f;
     }
     if (some == 0u || e.moves >= MOST_MOVES) e.terminate_all();
   });

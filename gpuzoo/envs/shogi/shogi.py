@@ -40,6 +40,8 @@ STEPS = (
     _PAWN | _SILVER | _GOLDS | _HORSE, *[_SILVER | _GOLDS | _DRAGON] * 2, *[_GOLDS | _HORSE] * 3,
     *[_SILVER | _KING | _DRAGON] * 2, _KNIGHT, _KNIGHT,
 )  # fmt: skip
+#: pieces on the board, in pawns
+WORTH = (1, 3, 4, 5, 8, 10, 6, 0, 6, 6, 6, 6, 10, 12)
 #: kinds in hand and how many at most have a plane
 HAND_PLANES = ((0, 8), (1, 4), (2, 4), (3, 4), (6, 4), (4, 2), (5, 2))
 
@@ -49,6 +51,7 @@ class ShogiConfig(Config):
     """Where games begin, and how drops of pawns are judged."""
 
     sfen: str = param(START, doc="the first position, in SFEN")
+    material_reward: float = param(0.0, doc="reward for each pawn's worth of material that a move wins")
     strict_drops: bool = param(False, doc="no mate by a dropped pawn is legal, not even beside a corner")
 
 
@@ -86,7 +89,10 @@ class Shogi(EnvDef):
     knights, silvers, golds; 1, 2 bishops, rooks. 90 to 117 show the same of the opponent. 118 is 1 everywhere if one's
     king is in check.
 
-    **Reward.** 1 for the winner, -1 for the loser, 0 for both in a draw.
+    **Reward.** 1 for the winner, -1 for the loser, 0 for both in a draw. A move also gets `material_reward` for each
+    pawn's worth of material that it wins by a capture or a promotion, and the opponent loses as much. Pawns count 1,
+    lances 3, knights 4, silvers 5, golds 6, bishops 8, rooks 10, horses 10, dragons 12, and other promoted pieces 6. It
+    is 0 by default; `--schedule material_reward=0.02:0` anneals it in training.
 
     **End.** A player without a legal move has lost. After 512 moves the game is a draw. As in Pgx, nothing happens if
     positions repeat. An illegal action of the player to move ends the game at once with -1 for that player and 0 for
@@ -207,6 +213,7 @@ class Shogi(EnvDef):
             "far": _attackers(SLIDES),
             "hand_plane": np.array([sum(most for _, most in HAND_PLANES[:k]) for k in order], np.int32),
             "hand_most": np.array([HAND_PLANES[k][1] for k in order], np.int32),
+            "worth": np.array(WORTH, np.int32),
             "start": np.array([*seen.board, *seen.hands, position.to_move, position.number - 1], np.int32),
         }
 
