@@ -131,7 +131,7 @@ template <class T> GZ void put_bytes(u8 *to, T bytes) { __builtin_memcpy(to, &by
 typedef char Bytes16 __attribute__((vector_size(16)));
 typedef char Bytes32 __attribute__((vector_size(32)));
 typedef char Bytes64 __attribute__((vector_size(64)));
-#ifdef __clang__
+#if __has_builtin(__builtin_ia32_selectb_512)  // Clang
 GZ Bytes16 only_where(u64 x, Bytes16 bytes) { return __builtin_ia32_selectb_128((unsigned short)x, bytes, Bytes16{}); }
 GZ Bytes32 only_where(u64 x, Bytes32 bytes) { return __builtin_ia32_selectb_256((u32)x, bytes, Bytes32{}); }
 GZ Bytes64 only_where(u64 x, Bytes64 bytes) { return __builtin_ia32_selectb_512(x, bytes, Bytes64{}); }
