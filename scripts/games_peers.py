@@ -12,11 +12,13 @@ from __future__ import annotations
 import json
 import os
 import sys
+import time
 from collections.abc import Callable
 
 import peers
 
 SHORTEST = 0.05  # seconds of a measurement
+PATIENCE = 3.0  # seconds
 
 
 def rate(work: peers.Work, seconds: float, clock: Callable[[], float]) -> float:
@@ -26,6 +28,16 @@ def rate(work: peers.Work, seconds: float, clock: Callable[[], float]) -> float:
         steps, left_out = made if isinstance(made, tuple) else (made, 0.0)
         done, start = done + steps, start + left_out
     return done / (clock() - start)
+
+
+def rest() -> None:
+    """Waits until this process has nothing to do: EnvPool's threads still work on the actions that were sent last."""
+    pause, end = 0.02, time.perf_counter() + PATIENCE
+    busy = True
+    while busy and time.perf_counter() < end:
+        before = time.process_time()
+        time.sleep(pause)
+        busy = time.process_time() - before > pause / 10
 
 
 def main() -> None:
@@ -44,7 +56,9 @@ def main() -> None:
         if name not in started:
             started[name] = start(case)
             started[name]()
-        print(rate(started[name], seconds, peers.CLOCKS[game["clock"]]), file=answers, flush=True)
+        reached = rate(started[name], seconds, peers.CLOCKS[game["clock"]])
+        rest()
+        print(reached, file=answers, flush=True)
 
 
 if __name__ == "__main__":
