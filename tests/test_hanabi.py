@@ -28,9 +28,9 @@ def hand(*cards: int) -> tuple[int, int, int, int]:
     return colors, ranks, unknown, unknown
 
 
-def started(*hands: tuple[int, ...], players: int = 2, hint_reward: float = 0.0, **state: int) -> Simulator:
+def started(*hands: tuple[int, ...], players: int = 2, **state: int) -> Simulator:
     """A game with these hands; `options` of the state replace those of the start."""
-    s = Simulator(Hanabi, 1, device="cpu", autoreset_mode="disabled", players=players, hint_reward=hint_reward)
+    s = Simulator(Hanabi, 1, device="cpu", autoreset_mode="disabled", players=players)
     s.reset(seed=0)
     names = ("color", "rank", "known_color", "known_rank")
     values = {name: np.array([[h[k] for h in hands]], np.uint64) for k, name in enumerate(names)} if hands else {}
@@ -56,16 +56,6 @@ def test_a_card_that_fits_scores_and_one_that_does_not_costs_a_life() -> None:
     assert s.arrays["discards"][0] == 1
     assert play(s, PLAY) == 1.0  # red 2, which moved to the front
     assert s.arrays["fireworks"][0] == 0b11
-
-
-def test_a_hint_can_be_rewarded_for_what_it_tells_first() -> None:
-    s = started(hand(1, 2, 3, 4, 5), hand(1, 2, 11, 13, 24), hint_reward=0.5)
-    assert play(s, HINT_COLOR + RED) == 0.0  # red 1 can be played, red 2 cannot
-    assert play(s, HINT_RANK + 0) == 0.5  # red 1
-    assert play(s, HINT_RANK + 0) == 0.5  # yellow 1; red 1 was told about before
-    assert play(s, PLAY) == 1.0  # red 1
-    assert play(s, HINT_RANK + 2) == -0.5  # yellow 3
-    assert play(s, HINT_COLOR + RED) == -1.0  # red 2, and 3, 4, 5
 
 
 @pytest.mark.parametrize(("keep_score", "last"), [(False, -3.0), (True, 0.0)])

@@ -84,14 +84,12 @@ GZ void gain_information_token(Env e) {
   e.information_tokens += e.last_gained;
 }
 
-GZ int color_of(Env e, int p, int slot) { return place_of(e.color[p] >> BITS * slot & first_bits(COLORS)); }
-GZ int rank_of(Env e, int p, int slot) { return place_of(e.rank[p] >> BITS * slot & first_bits(RANKS)); }
-GZ bool fits(Env e, int color, int rank) { return rank == popcount(e.fireworks >> color * RANKS & first_bits(RANKS)); }
-
 GZ void take_card(Env e, int p, int slot, bool plays) {
-  const int color = color_of(e, p, slot), rank = rank_of(e, p, slot);
+  const int at = BITS * slot;
+  const int color = place_of(e.color[p] >> at & first_bits(COLORS)), rank = place_of(e.rank[p] >> at & first_bits(RANKS));
+  const int played = popcount(e.fireworks >> color * RANKS & first_bits(RANKS));
   e.last_card = color * RANKS + rank;
-  e.last_scored = plays && fits(e, color, rank);
+  e.last_scored = plays && rank == played;
   if (e.last_scored) {
     e.fireworks |= 1u << e.last_card;
     if (rank == RANKS - 1) gain_information_token(e);
@@ -108,20 +106,10 @@ GZ void take_card(Env e, int p, int slot, bool plays) {
   if (e.deck != 0) deal(e, p, HAND - 1, random_bits(e, 0));
 }
 
-// Cards of a hand that can be played, less the others.
-GZ int playable(Env e, int p, u64 cards) {
-  int sum = 0;
-  for (int slot = 0; slot < HAND; ++slot)
-    if (cards >> BITS * slot & 1) sum += fits(e, color_of(e, p, slot), rank_of(e, p, slot)) ? 1 : -1;
-  return sum;
-}
-
-// Returns what the hint is worth in training.
-GZ float hint(Env e, int p, int move) {
+GZ void hint(Env e, int p, int move) {
   const bool is_color = move < RANK_HINTS;
   const int k = move - (is_color ? COLOR_HINTS : RANK_HINTS), values = is_color ? COLORS : RANKS;
   const int other = (p + k / values + 1) % PLAYERS, value = k % values;
-  const u64 told_before = (e.known_color[other] | e.known_rank[other]) >> TOLD & EACH;
   e.information_tokens -= 1;
   if (is_color) {
     e.last_hinted = cards_with(e.color[other], value);
@@ -130,7 +118,6 @@ GZ float hint(Env e, int p, int move) {
     e.last_hinted = cards_with(e.rank[other], value);
     e.known_rank[other] = after_hint(e.known_rank[other], e.last_hinted, value);
   }
-  return e.cfg.hint_reward == 0.f ? 0.f : e.cfg.hint_reward * (float)playable(e, other, e.last_hinted & ~told_before);
 }
 
 GZ void step(Env e) {
@@ -148,11 +135,10 @@ GZ void step(Env e) {
     e.last_card = -1;
     e.last_hinted = 0;
     e.last_scored = e.last_gained = false;
-    float worth = 0.f;
     if (move < COLOR_HINTS) take_card(e, p, move % HAND, move >= HAND);
-    else worth = hint(e, p, move);
+    else hint(e, p, move);
     e.to_move = (p + 1) % PLAYERS;
-    for (int a = 0; a < AGENTS; ++a) e.reward[a] = (float)(score(e) - before) + worth;
+    for (int a = 0; a < AGENTS; ++a) e.reward[a] = (float)(score(e) - before);
     if (e.life_tokens == 0 || popcount(e.fireworks) == CARDS || e.turns_left == 0) e.terminate_all();
   });
 }

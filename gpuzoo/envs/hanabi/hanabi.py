@@ -43,9 +43,6 @@ class HanabiConfig(Config):
     )
     random_start_player: bool = param(False, doc="any player may begin; otherwise player_0 does")
     keep_score: bool = param(False, doc="the score stays when the last life token is lost; otherwise it becomes 0")
-    hint_reward: float = param(
-        0.0, doc="reward for each card that a hint tells about first and that can be played, its negative for any other"
-    )
 
 
 def hand_size(cfg: HanabiConfig) -> int:
@@ -96,8 +93,7 @@ class Hanabi(EnvDef):
 
     **Reward.** For all players: the change of the score, which is the number of cards in the fireworks, and 0 if no
     life token is left. So the rewards of a game that is lost add up to 0, with the last one the negative of what there
-    was. With `keep_score` they add up to the cards in the fireworks in any case. `hint_reward` helps training: a hint
-    is rewarded if it tells about cards that can be played at once. Only the first hint about a card counts.
+    was. With `keep_score` they add up to the cards in the fireworks in any case.
 
     **End.** No life token is left, all fireworks are complete, or everybody has moved once since the deck ran out.
     An illegal action of the player to move ends the game at once with -1 for that player and 0 for the others.
