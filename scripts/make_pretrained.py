@@ -107,13 +107,13 @@ def train(chosen: Best, out: Path, quiet: bool, **options: Any) -> Path:
 
 
 def measured(game: str, file: Path, episodes: int = EPISODES, seed: int = 0) -> dict[str, Any]:
-    """What the agents of a checkpoint reach, by sides; in turn-based games the first seat against random play.
+    """What the agents of a checkpoint reach, by sides; of rivals who move in turn, the first one's against random play.
 
     As in results, actions are drawn, but in turn-based games the likeliest is taken.
     """
     env = registry.get(game)
     turns = env.turn is not None
-    if turns:
+    if turns and env.interaction != "cooperative":
         (group,) = env.agents(env.Config())
         arranged = match.arrange(game, {f"{group}_0": str(file)})
     else:
