@@ -14,8 +14,7 @@ the options that differ for a central critic (``{}`` if none), that is trained a
 are other settings of the game, such as further maps: each has a name, options that differ, and a goal of its own if it
 has one, and is trained to ``<ID>-<NAME>.*``. ``lessons``
 is a list of such options for runs that follow each other: each begins with the policies that learned before. With
-``past_selves`` the policies also play against those of each lesson before the last one. ``seeds`` says how many are
-trained, where five would take days. Seeds learn as one population.
+``past_selves`` the policies also play against those of each lesson before the last one. Seeds learn as one population.
 With ``--runs`` each has a run of its own in a folder, named ``<ID>-<seed>``, which goes on where it was: for long
 trainings, and for ``make_pretrained.py``, which takes the best of them from ``out/pretrained``.
 Where ``open_spiel`` names a board game of OpenSpiel (``pip install open_spiel``), its Monte-Carlo tree search is an
@@ -54,7 +53,6 @@ from gpuzoo.tools import provenance
 
 ROOT = Path(__file__).resolve().parents[1]
 CONFIGS, RESULTS = ROOT / "baselines" / "configs", ROOT / "baselines" / "results"
-SEEDS = 5
 EPISODES, QUICK_EPISODES = 200, 8
 SIMULATIONS = 100  # of a tree search, for each move
 QUICK_ITERATIONS = 3
@@ -430,14 +428,14 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Makes the results of the games that are named, or of all."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0], allow_abbrev=False)
     parser.add_argument("games", nargs="*", metavar="ID", help="games, or files of results (default: all)")
-    parser.add_argument("--seeds", type=int, help=f"how many seeds (default: {SEEDS}, or what the game's config says)")
+    parser.add_argument("--seeds", type=int, default=5, help="how many seeds (default: 5)")
     parser.add_argument("--quick", action="store_true", help="a trial: few steps, few episodes")
     parser.add_argument(
         "--out", type=Path, help=f"folder (default: {RESULTS.relative_to(ROOT)}, of a trial out/results)"
     )
     parser.add_argument("--runs", type=Path, help="folder for a run of each seed (default: one population, not kept)")
     chosen = parser.parse_args(argv)
-    if chosen.seeds is not None and chosen.seeds < 1:
+    if chosen.seeds < 1:
         parser.error(f"--seeds must be positive, not {chosen.seeds}.")
     out = chosen.out or (Path("out/results") if chosen.quick else RESULTS)
     try:
@@ -445,8 +443,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     except (ValueError, TypeError) as error:
         parser.error(str(error))
     for game, variant in runs:
-        seeds = chosen.seeds or about_game(game).get("seeds", SEEDS)
-        found = make(game, seeds, out, chosen.quick, variant=variant, folder=chosen.runs)
+        found = make(game, chosen.seeds, out, chosen.quick, variant=variant, folder=chosen.runs)
         said = "solved" if found["solved"] else "not solved" if found["goal"] else "no goal is stated"
         print(f"{game}{variant}: {said}" + (f"; the goal is {found['goal']}" if found["goal"] else ""))
         for scenario, measures in found["scores"].items():

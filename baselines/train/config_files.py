@@ -15,7 +15,7 @@ from gpuzoo.core.suggestions import unknown
 
 CONFIGS = Path(__file__).parents[1] / "configs"
 #: Keys that `scripts/make_results.py` and the documentation read. A copy of one of these files may keep them.
-RESULTS_ONLY = ("reference", "goal", "mappo", "open_spiel", "lessons", "past_selves", "ways", "seeds", "note")
+RESULTS_ONLY = ("reference", "goal", "mappo", "open_spiel", "lessons", "past_selves", "ways", "note")
 
 
 def of_game(kind: type[Any], game: str | type[EnvDef]) -> dict[str, Any]:
