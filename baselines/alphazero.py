@@ -24,16 +24,16 @@ import torch.nn.functional as F  # noqa: N812
 from torch import Tensor
 
 import gpuzoo
-from gpuzoo.core.simulator import Simulator
 from gpuzoo.core.snapshot import Snapshot
-from gpuzoo.search import Evaluate, Result, Search, Settings
-from gpuzoo.tensors import as_tensor
+from gpuzoo.search import Evaluate
 
 from .report import checkpoint
-from .report.searchers import match, random_player, searcher
+from .report.league import lines_of, standings
+from .report.searchers import Player, match, random_player, searcher
 from .train import extras
 from .train.replay import SYMMETRIES, Replay, varied
 from .train.residual import Network
+from .train.searched_play import SelfPlay
 
 
 def option(default: Any, text: str) -> Any:
@@ -90,93 +90,10 @@ class Args:
         if self.resume and not self.out:
             raise ValueError("resume goes on from the checkpoint in a folder: give out=FOLDER.")
 
-
-class SelfPlay:
-    """Games of the network against itself."""
-
-    def __init__(self, args: Args, network: Network | None = None) -> None:
-        given: dict[str, Any] = {"device": args.device, "threads": args.threads, **(args.config or {})}
-        env = gpuzoo.get(args.game)
-        self.envs = Simulator(env, args.num_envs, autoreset_mode="same_step", **given)
-        settings = Settings(
-            considered=args.considered,
-            dirichlet_fraction=0.25 if args.rule == "puct" else 0.0,
-            value_range=(-1.0, 1.0),
-        )
-        rule: Any = args.rule
-        self.search = Search(
-            env, args.num_envs, simulations=args.simulations, rule=rule, settings=settings, seed=args.seed, **given
-        )
-        self.envs.reset(seed=args.seed)
-        self.arrays = {name: as_tensor(array) for name, array in self.envs.arrays.items()}
-        self.args, self.games, self.moves = args, 0, 0
-
-    def observation(self) -> tuple[Tensor, Tensor]:
-        """Observations (envs, ...) of the players to move, and their indices, int64 (envs,)."""
-        turn = self.envs.env.turn
-        seen = self.arrays["observation"]
-        mover = torch.zeros(len(seen), dtype=torch.int64, device=seen.device)
-        mover = mover if turn is None else self.arrays[turn].long()
-        shape = next(iter(self.envs.layout.observation_spaces.values())).shape or (1,)
-        return seen[torch.arange(len(seen), device=seen.device), mover].view(-1, *shape), mover
-
-    def act(self, visits: Tensor, best: Tensor) -> Tensor:
-        """The move of each game: the best one, or with PUCT in the beginning one drawn by visits."""
-        if self.args.rule == "gumbel":
-            return best
-        early = self.arrays["elapsed_steps"] < self.args.exploring_moves
-        drawn = torch.multinomial(visits.float().clamp_min(1e-9), 1)[:, 0]
-        return torch.where(early, drawn, best)
-
-    def vary(self, action: Tensor) -> tuple[Tensor, Tensor]:
-        """Puts random moves among those of the openings; also returns where, bool (envs,).
-
-        Without them a network sees few openings: it learns early which one it likes.
-        """
-        coin = torch.rand(len(action), device=action.device) < 0.5
-        varied = coin & (self.arrays["elapsed_steps"] < self.args.opening)
-        if not self.args.opening:
-            return action, varied
-        _, mover = self.observation()
-        self.envs.random_actions()
-        return torch.where(
-            varied, self.arrays["action"][:, :, 0].long().gather(1, mover[:, None])[:, 0], action
-        ), varied
-
-    def play(self, evaluate: Evaluate, replay: Replay) -> dict[str, float]:
-        """Some moves of all games go into the replay, each with the result for who made it, as far as it is known.
-
-        What follows a random move says nothing about the position before it, which has the value that its search found.
-        """
-        steps, arrays, weight = list[tuple[Tensor, ...]](), self.arrays, self.args.td_lambda
-        for _ in range(self.args.num_steps):
-            found = self.search.run(self.envs, evaluate)
-            seen, mover = self.observation()
-            action, random = self.vary(self.act(found.visits, found.action))
-            arrays["action"].copy_(action.view(-1, 1, 1).expand_as(arrays["action"]))
-            self.envs.step()
-            reward = arrays["reward"].gather(1, mover[:, None])[:, 0]
-            ended = arrays["ended"].clone()
-            steps.append((seen.clone(), found.policy, searched(found), random, mover, reward, ended))
-        seen, after = self.observation()
-        value = evaluate(seen, torch.ones(len(seen), self.search.tree.actions, dtype=torch.bool, device=seen.device))[1]
-        for seen, policy, searched_value, random, mover, reward, ended in reversed(steps):
-            value = reward + torch.where(ended, 0.0, torch.where(after == mover, value, -value))
-            value = torch.where(random, searched_value, value)
-            replay.add(seen, policy, value)
-            value, after = weight * value + (1 - weight) * searched_value, mover
-        ends = torch.stack([ended for *_, ended in steps])
-        self.moves += ends.numel()
-        self.games += int(ends.sum())
-        policy = torch.stack([policy for _, policy, *_ in steps])
-        entropy = -(policy * policy.clamp_min(1e-12).log()).sum(-1).mean()
-        return {"games": self.games, "moves": self.moves, "search_entropy": float(entropy)}
-
-
-def searched(found: Result) -> Tensor:
-    """(R,): the value of a root whose player follows the improved policy."""
-    weight = found.policy * (found.visits > 0)
-    return (weight * found.q).sum(1) / weight.sum(1).clamp_min(1e-9)
+    @property
+    def dtype(self) -> torch.dtype:
+        """In which the network computes while games are played."""
+        return torch.bfloat16 if self.bfloat16 else torch.float32
 
 
 def evaluator(network: Network, dtype: torch.dtype = torch.float32) -> Evaluate:
@@ -261,10 +178,9 @@ class Run:
 
     def phase(self) -> dict[str, float]:
         """Moves of all games, and what is learned from them."""
-        dtype = torch.bfloat16 if self.args.bfloat16 else torch.float32
         for group in self.optimizer.param_groups:
             group["lr"] = self.args.lr * (0.55 + 0.45 * math.cos(math.pi * min(self.minutes / self.args.minutes, 1)))
-        metrics = self.self_play.play(evaluator(self.network, dtype), self.replay)
+        metrics = self.self_play.play(evaluator(self.network, self.args.dtype), self.replay)
         metrics |= learn(self.network, self.optimizer, self.replay, self.args)
         self.clock()
         speed = metrics["moves"] / self.minutes / 60
@@ -324,8 +240,9 @@ def train(args: Args, log: Callable[[dict[str, float]], None] | None = None) -> 
         log: gets a dict of metrics after each phase; by default it is printed.
 
     Returns:
-        The network. With ``out`` there are ``log.jsonl``, a checkpoint for each evaluation, and ``run.safetensors``,
-        from which ``resume`` goes on. It is also written when the run is interrupted (Ctrl-C).
+        The network. With ``out`` there are ``log.jsonl``, a checkpoint for each evaluation, a league of these in
+        ``elo.csv`` and ``elo.png``, and ``run.safetensors``, from which ``resume`` goes on. It is also written when the
+        run is interrupted (Ctrl-C).
 
     Raises:
         ValueError: the run in the folder is another one.
@@ -356,6 +273,7 @@ def train(args: Args, log: Callable[[dict[str, float]], None] | None = None) -> 
     if folder:
         run.save(folder / "run.safetensors")
         keep(run, folder / "network.safetensors")
+        rate(run, folder)
     return run.network
 
 
@@ -365,15 +283,33 @@ def keep(run: Run, path: Path) -> None:
     checkpoint.save(path, run.network.state_dict(), about)
 
 
+def rate(run: Run, folder: Path) -> None:
+    """Writes and prints the league of the run's networks, UCT and random play (`standings`)."""
+    device = run.self_play.envs.device
+    kept = {int(path.stem[8:]): load(path, device)[0] for path in folder.glob("network-*.safetensors")}
+    past_selves = {
+        age: player(network, run.args) for age, network in (kept | {round(run.minutes): run.network}).items()
+    }
+    table = standings(run.args.game, past_selves, run.args.opponent, run.args.threads, **matches(run.args, device))
+    table.write(folder)
+    print(*lines_of(table), sep="\n", flush=True)
+
+
 def strength(network: Network, args: Args, device: str) -> dict[str, float]:
     """Shares of the points against UCT with random games, and against random play, with the search of self-play."""
-    options: dict[str, Any] = {"games": args.games, "config": args.config, "device": device, "seed": args.seed}
-    own = searcher("puct", args.simulations, evaluator(network), args.threads)
-    uct = searcher("uct", args.opponent, None, args.threads)
-    return {
-        f"points_against_uct_{args.opponent}": match(args.game, own, uct, **options).points,
-        "points_against_random": match(args.game, own, random_player, **options).points,
-    }
+    others = {f"uct_{args.opponent}": searcher("uct", args.opponent, None, args.threads), "random": random_player}
+    own, options = player(network, args), matches(args, device)
+    return {f"points_against_{name}": match(args.game, own, other, **options).points for name, other in others.items()}
+
+
+def player(network: Network, args: Args) -> Player:
+    """A player that searches as in self-play, without noise."""
+    return searcher("puct", args.simulations, evaluator(network, args.dtype), args.threads)
+
+
+def matches(args: Args, device: str) -> dict[str, Any]:
+    """The options of an evaluation's matches."""
+    return {"games": args.games, "config": args.config, "device": device, "seed": args.seed}
 
 
 def show(metrics: dict[str, float]) -> None:

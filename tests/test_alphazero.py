@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import dataclasses
 import json
 
@@ -12,11 +13,16 @@ torch = pytest.importorskip("torch")
 
 import gpuzoo  # noqa: E402
 from baselines import alphazero  # noqa: E402
-from baselines.alphazero import Args, Run, SelfPlay, searched  # noqa: E402
+from baselines.alphazero import Args, Run  # noqa: E402
+from baselines.report import league  # noqa: E402
+from baselines.report.league import lines_of, standings  # noqa: E402
+from baselines.report.searchers import searcher  # noqa: E402
 from baselines.train.replay import SYMMETRIES, turned, varied  # noqa: E402
+from baselines.train.searched_play import SelfPlay, searched  # noqa: E402
 from gpuzoo.search import Result  # noqa: E402
 
-TINY = {"num_envs": 16, "num_steps": 4, "simulations": 4, "batch": 32, "channels": 8, "blocks": 1, "replay": 256}
+TINY = {"num_envs": 16, "num_steps": 4, "simulations": 4, "batch": 32, "channels": 8, "blocks": 1, "replay": 256,
+        "games": 4, "opponent": 10}  # fmt: skip
 
 
 def played(game, moves, **config):
@@ -145,6 +151,36 @@ def test_a_run(tmp_path, options):
         assert torch.equal(again.state_dict()[name], tensor)
     assert len((tmp_path / "log.jsonl").read_text().splitlines()) == len(rows)
     assert json.loads((tmp_path / "log.jsonl").read_text().splitlines()[0])["moves"] > 0
+
+
+def test_the_league_of_a_run(tmp_path):
+    """Its networks play each other, UCT and random play, which has rating 0."""
+    args = Args("TicTacToe-v0", minutes=0.02, evaluate_every=0.005, device="cpu", out=str(tmp_path), **TINY)
+    alphazero.train(args, log=lambda metrics: None)
+    with (tmp_path / "elo.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert [row["player"] for row in rows] == ["after 0 minutes", "UCT, 10 playouts", "UCT, 1 playouts", "random"]
+    assert [row["minutes"] for row in rows] == ["0", "", "", ""]
+    assert rows[-1]["elo"] == "0.0"
+    assert all(sum(int(row[k]) for k in ("wins", "draws", "losses")) == 3 * TINY["games"] for row in rows)
+    assert (tmp_path / "elo.png").stat().st_size > 5000
+
+
+def test_ratings_of_a_league(monkeypatch):
+    """Who searches more is better; of many past selves some play."""
+    monkeypatch.setattr(league, "PAST_SELVES", 3)
+    past_selves = {age: searcher("uct", 8 + 2 * age, None, 1) for age in range(20)}
+    table = standings("ConnectFour-v0", past_selves, 100, 1, games=20)
+    assert table.iterations == [0, 10, 19, None, None, None]
+    assert table.names[-3:] == ["UCT, 100 playouts", "UCT, 10 playouts", "random"]
+    elo = dict(zip(table.names, table.elo, strict=True))
+    assert elo["UCT, 100 playouts"] > elo["UCT, 10 playouts"] + 100
+    assert elo["after 19 minutes"] > elo["after 0 minutes"] + 20
+    assert min(elo, key=elo.get) == "random"
+    lines = list(lines_of(table))
+    assert lines[0].strip().startswith("UCT, 100 playouts  Elo ")
+    assert lines[-1].strip().startswith("random  Elo     0")
+    assert lines[0].endswith("of 100")
 
 
 def test_a_run_goes_on_where_it_was_saved(tmp_path):

@@ -105,12 +105,13 @@ def sweep_plot(values: Mapping[str, NDArray[Any]], final: Mapping[str, NDArray[A
     write(figure, path)
 
 
-def elo_curve(rows: Sequence[tuple[float, float]], path: Path) -> None:
+def elo_curve(rows: Sequence[tuple[float, float]], path: Path, unit: str = "iteration") -> None:
     """The rating of a policy that plays against its past.
 
     Args:
         rows: pairs of iteration and Elo.
         path: of the PNG.
+        unit: of time, if not iterations.
     """
     if not rows:
         return
@@ -118,7 +119,7 @@ def elo_curve(rows: Sequence[tuple[float, float]], path: Path) -> None:
     marker = "o" if len(rows) <= 60 else ""
     axis.plot(*np.array(rows, float).T, color=COLOURS[3], linewidth=2, marker=marker, markersize=4)
     _look(axis)
-    axis.set_xlabel("iteration")
+    axis.set_xlabel(unit)
     axis.set_ylabel("Elo")
     axis.set_title("strength against earlier policies", fontsize=11, loc="left")
     write(figure, path)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,6 @@ from gpuzoo.search.settings import Rule
 from gpuzoo.tensors import as_tensor
 
 from ..train.networks import Policy
-from .tournament import Table, bradley_terry
 
 #: gets the envs of a match, and returns an action for who moves in each of them, int64 (envs,)
 Player = Callable[[Simulator], Tensor]
@@ -161,36 +159,3 @@ def match(
     finally:
         begun.close()
         envs.close()
-
-
-def league(game: str, players: Mapping[str, Player], **options: Any) -> Table:
-    """All players play each other; ratings as in `tournament`, the last player's is 0.
-
-    Args:
-        game: its id.
-        players: by name.
-        options: of `match`.
-    """
-    names, games = [*players], options.get("games", 100)
-    wins, draws = np.zeros((len(names), len(names))), np.zeros((len(names), len(names)))
-    for a, b in itertools.combinations(range(len(names)), 2):
-        score = match(game, players[names[a]], players[names[b]], **options)
-        wins[a, b], wins[b, a], draws[a, b], draws[b, a] = score.wins, score.losses, score.draws, score.draws
-        assert score.wins + score.draws + score.losses == games
-    elo = rated(wins, draws)
-    return Table(names, [None] * len(names), elo, wins, draws)
-
-
-def rated(wins: np.ndarray[Any, Any], draws: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Elo from games, with one more drawn game between each pair that played; the last player's is 0."""
-    credit = 0.5 * ((wins + wins.T + draws) > 0)
-    elo: np.ndarray[Any, Any] = 400 * np.log10(bradley_terry(wins + draws / 2 + credit))
-    return elo - elo[-1]
-
-
-def lines_of(table: Table) -> Sequence[str]:
-    """The ratings, for people."""
-    order = np.argsort(-table.elo)
-    points = (table.wins + table.draws / 2).sum(1)
-    played = (table.wins + table.wins.T + table.draws).sum(1)
-    return [f"{table.names[k]:>24} {table.elo[k]:6.0f}  {points[k]:.1f} of {played[k]:.0f}" for k in order]

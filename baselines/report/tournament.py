@@ -29,10 +29,11 @@ class Table:
 
     Attributes:
         names: of the players.
-        iterations: when in the run they were what they are; None for random play.
+        iterations: when in the run they were what they are; None for players that do not learn.
         elo: (players,) ratings; 0 for random play.
         wins: (players, players), games that one won against the other.
         draws: (players, players), symmetric.
+        unit: of ``iterations``.
     """
 
     names: list[str]
@@ -40,6 +41,7 @@ class Table:
     elo: NDArray[np.float64]
     wins: NDArray[np.float64]
     draws: NDArray[np.float64]
+    unit: str = "iteration"
 
     def write(self, folder: Path) -> None:
         """Leaves ``elo.csv``, a line for each player, and ``elo.png``, the ratings over the run.
@@ -49,14 +51,14 @@ class Table:
         """
         text = io.StringIO()
         out = csv.writer(text, lineterminator="\n")
-        out.writerow(["player", "iteration", "elo", "wins", "draws", "losses"])
+        out.writerow(["player", self.unit, "elo", "wins", "draws", "losses"])
         won, drawn, lost = (x.astype(int).tolist() for x in (self.wins.sum(1), self.draws.sum(1), self.wins.sum(0)))
         elo = [f"{x:.1f}" for x in self.elo]
         out.writerows(zip(self.names, self.iterations, elo, won, drawn, lost, strict=True))
         with replacing(folder / "elo.csv") as file:
             file.write(text.getvalue().encode())
         curve = [(n, float(x)) for n, x in zip(self.iterations, self.elo, strict=True) if n is not None]
-        plots.elo_curve(curve, folder / "elo.png")
+        plots.elo_curve(curve, folder / "elo.png", self.unit)
 
 
 @torch.no_grad()
