@@ -31,6 +31,8 @@ def nothing_drawn(sim: Simulator, k: int, state: Any) -> int:
 
 #: id -> OpenSpiel's game, its action for each of ours, how cards are dealt, our options
 GAMES: dict[str, tuple[str, list[int], Chance, dict[str, Any]]] = {
+    "TicTacToe-v0": ("tic_tac_toe", list(range(9)), nothing_drawn, {}),
+    "ConnectFour-v0": ("connect_four", list(range(7)), nothing_drawn, {}),
     "Othello-v0": ("othello", list(range(65)), nothing_drawn, {}),
     "KuhnPoker-v0": ("kuhn_poker", [1, 0], of_cards, {}),
     "LeducHoldem-v0": ("leduc_poker", [1, 2, 0], of_cards, {}),

@@ -5,6 +5,7 @@ Pgx draws who begins. Its player p is ours a, where ours is player_0 if it begin
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import jax
@@ -15,10 +16,16 @@ import pytest
 
 from gpuzoo import Simulator, get
 
-pytestmark = [pytest.mark.rotates, pytest.mark.filterwarnings("ignore:.*player_id")]
+pytestmark = [
+    pytest.mark.rotates,
+    pytest.mark.timeout(1800),  # a move of shogi takes Pgx a millisecond, and XLA compiles it for ten minutes
+    pytest.mark.filterwarnings("ignore:.*player_id"),
+]
 MOVES = 100_000
 #: id -> Pgx's id, and how many games
 GAMES = {
+    "TicTacToe-v0": ("tic_tac_toe", 15_000),
+    "ConnectFour-v0": ("connect_four", 6_000),
     "Othello-v0": ("othello", 2_000),
     "KuhnPoker-v0": ("kuhn_poker", 50_000),
     "LeducHoldem-v0": ("leduc_holdem", 50_000),
@@ -32,15 +39,22 @@ GAMES = {
 }
 
 
+@functools.cache
+def compiled(name: str) -> tuple[Any, Any, Any]:
+    """Pgx's functions, which begin games, move and observe."""
+    env: Any = pgx.make(GAMES[name][0])
+    return jax.vmap(env.init), jax.jit(jax.vmap(env.step)), jax.jit(jax.vmap(env._observe))
+
+
 class Both:
     """As many games here and in Pgx, with the same cards."""
 
-    def __init__(self, name: str, num_envs: int) -> None:
-        self.pgx: Any = pgx.make(GAMES[name][0])
-        self.n = num_envs
+    def __init__(self, name: str) -> None:
+        self.n = num_envs = GAMES[name][1]
+        begin, self._step, self._seen = compiled(name)
         self.sim = Simulator(get(name), num_envs, device="cpu", autoreset_mode="disabled")
         self.sim.reset(seed=0)
-        self.theirs: Any = jax.vmap(self.pgx.init)(jax.random.split(jax.random.key(0), num_envs))
+        self.theirs: Any = begin(jax.random.split(jax.random.key(0), num_envs))
         #: Pgx's number of player_0
         self.first = np.asarray(self.theirs.current_player)
         if hasattr(self.theirs, "_cards"):
@@ -50,8 +64,6 @@ class Both:
             if "public_card" in self.sim.arrays:
                 of_pgx = np.concatenate([of_pgx, self.sim.arrays["public_card"][:, None]], 1)
             self.theirs = self.theirs.replace(_cards=jnp.asarray(of_pgx))
-        self._step = jax.jit(jax.vmap(self.pgx.step))
-        self._seen = jax.jit(jax.vmap(self.pgx._observe))
         self.rows = np.arange(num_envs)
 
     def of_player(self, a: int) -> np.ndarray:
@@ -86,10 +98,9 @@ class Both:
             np.testing.assert_array_equal(arrays["action_mask"][playing, a], mask[playing])
 
 
-@pytest.mark.timeout(1800)  # a move of shogi takes Pgx a millisecond
 @pytest.mark.parametrize("name", GAMES)
 def test_whole_games(name: str) -> None:
-    both, rng, moves = Both(name, GAMES[name][1]), np.random.default_rng(1), 0
+    both, rng, moves = Both(name), np.random.default_rng(1), 0
     both.compare(np.ones(both.n, bool))
     results = set()
     for _ in range(800):
@@ -111,13 +122,13 @@ def test_whole_games(name: str) -> None:
 @pytest.mark.parametrize("name", GAMES)
 def test_an_illegal_move_ends_the_game(name: str) -> None:
     """The offender loses one here and there; the other one has 0 here and 1 there."""
-    both = Both(name, 32)
+    both = Both(name)
     size = both.sim.layout.action_spaces["player"].n
     mask = np.asarray(both.theirs.legal_action_mask)
     illegal = np.where(mask.all(1), size, mask.argmin(1))  # where all are legal, a number that is no action
     both.sim.arrays["action"][:, 0, 0] = illegal
     both.sim.step()
-    np.testing.assert_array_equal(both.sim.arrays["reward"], np.tile([-1.0, 0.0], (32, 1)))
+    np.testing.assert_array_equal(both.sim.arrays["reward"], np.tile([-1.0, 0.0], (both.n, 1)))
     assert both.sim.arrays["terminated"].all()
     if mask.all():
         return
