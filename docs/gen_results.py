@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import dataclasses
 import hashlib
 import json
@@ -19,6 +20,7 @@ from baselines.report import checkpoint, curves
 
 ROOT = Path(__file__).parents[1]
 RESULTS, CONFIGS = ROOT / "baselines" / "results", ROOT / "baselines" / "configs"
+LEAGUES = ROOT / "docs" / "leagues"
 MAPPO = "-MAPPO"
 NBSP = "\N{NO-BREAK SPACE}"
 
@@ -32,6 +34,14 @@ hide-toc: true
 One row for each game: PPO's score at the end of training, beside random play and the score at which the game counts as
 solved. A game's name leads to its learning curves, its commands, and all other scores. Click a heading to sort.
 Steps are those of one seed, and the time is that of all seeds.
+"""
+
+LEAGUE_HEAD = """\
+## Leagues of AlphaZero
+
+At the end of a run of [AlphaZero](../alphazero.md) its past selves play each other, UCT and random play, as many games
+against each. Random play has rating 0, and 400 points more mean ten times the odds of winning. Past selves search as in
+self-play, with a few simulations for each move.
 """
 
 TAIL = """\
@@ -159,7 +169,19 @@ def page(games: Iterable[str]) -> str:
     missing = [f"[{game}]({game}.md)" for game, by_name in found.items() if not by_name]
     if missing:
         parts.append(f"Not trained yet: {', '.join(missing)}.")
-    return "\n\n".join([*parts, TAIL.format(episodes=episodes, seeds=seeds)])
+    return "\n\n".join([*parts, *leagues(), TAIL.format(episodes=episodes, seeds=seeds)])
+
+
+def leagues() -> Iterator[str]:
+    """The section about runs of AlphaZero, each with a table of its league, best first."""
+    paths = sorted(LEAGUES.glob("*.csv"))
+    if paths:
+        yield LEAGUE_HEAD
+    for path in paths:
+        with path.open(encoding="utf-8") as file:
+            rows = sorted(csv.DictReader(file), key=lambda row: -float(row["elo"]))
+        told = ([row["player"], f"{float(row['elo']):.0f}", row["wins"], row["draws"], row["losses"]] for row in rows)
+        yield f"### {path.stem}\n\n" + table(["player", "Elo", "won", "drawn", "lost"], told)
 
 
 def best(by_name: Mapping[str, Mapping[str, Any]]) -> tuple[str, Mapping[str, Any]]:

@@ -21,6 +21,7 @@ from baselines import run
 from baselines.ppo import Args
 from baselines.report import curves, match
 from baselines.report.evaluation import evaluate
+from baselines.report.tournament import Table
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "baselines" / "results"
@@ -145,6 +146,25 @@ def test_page_has_all_results_and_names_the_games_without(writer: Any) -> None:
     )
     assert found["commands"][0] in section
     assert "\n\nSolved. The goal is at least 475 for agent (trained)" in section
+
+
+def test_page_has_the_leagues_of_alphazero(writer: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert writer.page(["CartPole-v1"]).count("\n### ") == len([*writer.LEAGUES.glob("*.csv")]) >= 3
+    monkeypatch.setattr(writer, "LEAGUES", tmp_path)
+    assert "AlphaZero" not in writer.page(["CartPole-v1"])
+    names, wins = ["after 5 minutes", "UCT, 10 playouts", "random"], np.array([[0, 2, 8], [7, 0, 9], [1, 1, 0.0]])
+    draws = np.array([[0, 1, 1], [1, 0, 0], [1, 0, 0.0]])
+    Table(names, [5, None, None], np.array([150.04, 310, 0.0]), wins, draws, "minutes").write(tmp_path)
+    (tmp_path / "elo.csv").rename(tmp_path / "Chess-v0.csv")
+    assert """### Chess-v0
+
+| player | Elo | won | drawn | lost |
+| --- | --- | --- | --- | --- |
+| UCT, 10 playouts | 310 | 16 | 1 | 3 |
+| after 5 minutes | 150 | 10 | 2 | 8 |
+| random | 0 | 2 | 1 | 17 |
+
+## How to read""" in writer.page(["CartPole-v1"])
 
 
 def test_a_note_closes_the_section_of_its_game(writer: Any, maker: Any) -> None:
