@@ -7,10 +7,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .searchers import Player, match, random_player, searcher
-from .tournament import Table, bradley_terry
+from .tournament import Table, rated
 
 #: of the past selves, so many play; those between them are left out
 PAST_SELVES = 8
@@ -56,13 +55,6 @@ def league(
     of_players: list[int | None] = [*(ages or ())]
     of_players += [None] * (len(names) - len(of_players))
     return Table(names, of_players, rated(wins, draws), wins, draws, unit)
-
-
-def rated(wins: NDArray[np.float64], draws: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Elo from games, with one more drawn game between each pair that played; the last player's is 0."""
-    credit = 0.5 * ((wins + wins.T + draws) > 0)
-    elo: NDArray[np.float64] = 400 * np.log10(bradley_terry(wins + draws / 2 + credit))
-    return elo - elo[-1]
 
 
 def lines_of(table: Table) -> Iterator[str]:

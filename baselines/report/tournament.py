@@ -132,11 +132,16 @@ def tournament(
     np.add.at(wins, (second, first), found < 0)
     np.add.at(draws, (first, second), found == 0)
     draws += draws.T
-    credit = 0.5 * (1 - np.eye(players))
-    elo = 400 * np.log10(bradley_terry(wins + draws / 2 + credit))
     names = [f"iteration {n}" for n in iterations] or [*map(str, range(policy.members))]
     ages: list[int | None] = list(iterations) or [None] * policy.members
-    return Table([*names, "random"], [*ages, None], elo - elo[-1], wins, draws)
+    return Table([*names, "random"], [*ages, None], rated(wins, draws), wins, draws)
+
+
+def rated(wins: NDArray[np.float64], draws: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Elo from games, with one more drawn game between each pair that played; the last player's is 0."""
+    credit = 0.5 * ((wins + wins.T + draws) > 0)
+    elo: NDArray[np.float64] = 400 * np.log10(bradley_terry(wins + draws / 2 + credit))
+    return elo - elo[-1]
 
 
 def bradley_terry(wins: NDArray[Any]) -> NDArray[np.float64]:
