@@ -127,7 +127,7 @@ class Run:
             save_members(self.folder, self.members)
         self.log.flush()
         self.trainer.save(self.checkpoint, seconds=self.seconds)
-        if self.folder:
+        if self.folder and self.log.rows:
             self.draw()
 
     def draw(self) -> None:

@@ -1,7 +1,7 @@
 """Games side by side: gpuzoo and other libraries in one run, on one machine, taking turns, with random actions.
 
     python scripts/bench_games.py [--only REGEX] [--LIBRARY PYTHON ...] [--originals PYTHON] [--threads 2]
-        [--seconds 0.5] [--rounds 5] [--clock wall|cpu] [--json FILE]
+        [--seconds 0.5] [--rounds 5] [--clock wall|cpu] [--device cpu|cuda] [--json FILE]
 
 LIBRARY is a module of ``peers``: jaxmarl, gymnax, pgx, envpool, ... PYTHON is an interpreter in which that library is
 installed, which need not have gpuzoo; ``games_peers.py`` runs there, in a process of its own for each game. --originals
@@ -16,7 +16,8 @@ their rates are added. JAX runs a batch on one device or shares it between two, 
 all agents of one env; finished episodes start anew in all. JAX's libraries draw actions and step in one
 compiled loop (`lax.scan`), so ours is `Simulator.rollout`, which does the same; the others get actions that were drawn
 before, one call for each step, so ours is `Simulator.step`. Where other programs use the machine, `--clock cpu
---threads 1` gives steps for each second of CPU time that a process took, all of its threads together.
+--threads 1` gives steps for each second of CPU time that a process took, all of its threads together. `--device cuda`
+takes one GPU for gpuzoo and for JAX's libraries.
 """
 
 from __future__ import annotations
@@ -231,18 +232,18 @@ class Process:
     """``games_peers.py`` with one game."""
 
     def __init__(self, python: str, library: str, game: dict[str, Any]) -> None:
-        variables = {
-            **os.environ,
-            "JAX_PLATFORMS": "cpu",
-            "XLA_FLAGS": f"--xla_force_host_platform_device_count={game['threads']}",
-        }
+        if game["device"] == "cuda":  # which several processes share
+            variables = {"JAX_PLATFORMS": "cuda", "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
+        else:
+            devices = f"--xla_force_host_platform_device_count={game['threads']}"
+            variables = {"JAX_PLATFORMS": "cpu", "XLA_FLAGS": devices}
         self.process = subprocess.Popen(
             [python, str(PEERS), library],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE if library != "gpuzoo" else None,
             text=True,
-            env=variables,
+            env={**os.environ, **variables},
         )
         self.send(game)
         self.about: Any = self.receive()
@@ -314,6 +315,7 @@ def compare(pair: Pair, pythons: dict[str, str], chosen: argparse.Namespace) -> 
     contestants: dict[str, Contestant] = {}
     for name, (peer_id, config, *most) in {"gpuzoo": (pair.game, pair.config), **wanted}.items():
         game = {"id": peer_id, "config": config, "threads": chosen.threads, "clock": chosen.clock}
+        game["device"] = chosen.device
         if most:
             game["most_envs"] = most[0]
         python = sys.executable if name == "gpuzoo" else pythons[name]
@@ -381,13 +383,14 @@ def line(row: dict[str, Any]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", default="", help="a regular expression for ids")
+    parser.add_argument("--only", default="", help="a regular expression for ids and their configurations")
     for name in (*LIBRARIES, "originals"):
         parser.add_argument(f"--{name}", metavar="PYTHON")
     parser.add_argument("--threads", type=int, default=2, help="cores for each contestant")
     parser.add_argument("--seconds", type=float, default=0.5, help="of a turn")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--clock", choices=("wall", "cpu"), default="wall", help="cpu: CPU seconds, for busy machines")
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--json", metavar="FILE", help="for all that was measured")
     chosen = parser.parse_args()
     if chosen.clock == "cpu" and chosen.threads > 1:
@@ -395,14 +398,18 @@ def main() -> None:
     options = {name: "originals" if about.original else name for name, about in ABOUT.items() if name != "gpuzoo"}
     pythons = {name: getattr(chosen, option) for name, option in options.items()}
     pythons = {name: python for name, python in pythons.items() if python}
-    here = provenance.describe(make_backend("cpu", chosen.threads))
-    print(f"{here['cpu']}, {here['cores']} cores, commit {here['commit']}\n")
+    if chosen.device == "cuda":
+        if chosen.clock == "cpu":
+            parser.error("--clock cpu says nothing about a GPU.")
+        pythons = {name: python for name, python in pythons.items() if ABOUT[name].compiled_loop}
+    here = provenance.describe(make_backend(chosen.device, chosen.threads if chosen.device == "cpu" else None))
+    print(f"{here.get('gpu') or here['cpu']}, {here['cores']} cores, commit {here['commit']}\n")
     unit = {"wall": "steps/s", "cpu": "steps/CPU s"}[chosen.clock]
     print(f"| game | gpuzoo, {unit} | envs | library | its {unit} | envs | ratio |")
     print("|:--|--:|--:|:--|--:|--:|--:|", flush=True)
     rows, missing = [], []
     for pair in PAIRS:
-        if not re.search(chosen.only, pair.game):
+        if not re.search(chosen.only, " ".join([pair.game, *map(str, pair.config.values())])):
             continue
         if pair.game not in gpuzoo.ids():
             missing.append(pair.game)

@@ -2,7 +2,7 @@
 # Tests and measures gpuzoo on a machine with an NVIDIA GPU, phase by phase, each bounded in time and useful alone:
 #
 #   scripts/gpu.sh smoke      one wide game, one capture, one training iteration, doctor: under a minute
-#   scripts/gpu.sh bits       the tests marked gpu, in parallel: equality with the CPU and captures first, robots last
+#   scripts/gpu.sh bits       golden rollouts; the tests marked gpu, in parallel: equality with the CPU and captures first
 #   scripts/gpu.sh sanitize   compute-sanitizer's memcheck, racecheck and synccheck on a few games
 #   scripts/gpu.sh bench      steps per second: the headline cases, then all games, robots last
 #   scripts/gpu.sh train      PPO, a population, and where an iteration's time goes
@@ -89,6 +89,7 @@ bits() {
   tests+=(--continue-on-collection-errors)
   "$python" -c 'import xdist' 2> /dev/null && tests+=(-n "$(nproc)" --dist loadgroup)
   [[ $device == cuda* ]] && part compile 60 log "${work[@]}" compile # or several processes would compile the same game
+  part golden 60 rows "${work[@]}" golden --device "$device" # needs no program for the CPU, so it is first
   part first 120 log "${tests[@]}" tests/test_gpu.py tests/test_fast_capture.py -k "($first) and not packed"
   part rest 90 log "${tests[@]}" "${files[@]}" -k "not ($first) and not packed"
   part robots 120 log "${tests[@]}" "${files[@]}" -k packed # they take minutes to compile for the CPU, too

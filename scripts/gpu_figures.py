@@ -21,7 +21,7 @@ from typing import Any
 Row = dict[str, Any]
 
 ROOT = Path(__file__).resolve().parents[1]
-PHASES = ("smoke", "bench", "train", "profile")
+PHASES = ("smoke", "bits", "bench", "train", "profile")
 
 
 def read_rows(path: Path) -> list[Row]:

@@ -1,6 +1,6 @@
 """The parts of scripts/gpu.sh that are Python: each prints rows of JSON, one a line, as they come.
 
-    python scripts/gpu_work.py ready|smoke|equal|compile|headlines|games|steps|training|profile ... --device cuda
+    python scripts/gpu_work.py ready|smoke|equal|golden|compile|headlines|games|steps|training|profile ... --device cuda
 
 They run on any device, so that they can be tried where there is no GPU: on a CPU a capture is left out, and on
 ``simt`` the kernels are those of a GPU.
@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import concurrent.futures
 import contextlib
+import json
 import os
 import sys
 import time
@@ -21,6 +22,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+import make_golden
 from gpu_rows import METRICS, Row, profile_rows, say, training_rows
 
 import gpuzoo
@@ -175,6 +177,22 @@ def equals(args: argparse.Namespace) -> bool:
     ])  # fmt: skip
 
 
+def published(env_id: str, device: str) -> Row:
+    """The golden rollout, which other machines' CPUs made: it needs no compiler but NVRTC."""
+    want = json.loads((make_golden.FOLDER / f"{env_id}.json").read_text())
+    got = make_golden.rollout(gpuzoo.get(env_id), device)
+    for steps, values in want["steps"].items():
+        if got["steps"][steps] != values:
+            raise AssertionError(f"other bits after {steps} steps")
+    return {"device": device, "steps": max(map(int, want["steps"]))}
+
+
+def golden(args: argparse.Namespace) -> bool:
+    names = args.games or list(dict.fromkeys(case.env.id for case in urgent_first(bench.cases())))
+    names = [name for name in names if (make_golden.FOLDER / f"{name}.json").exists()]
+    return all([found("golden", name, lambda name=name: published(name, args.device)) for name in names])  # type: ignore[misc]
+
+
 # ---- compiling ahead ----
 
 
@@ -305,6 +323,7 @@ COMMANDS: dict[str, Callable[[argparse.Namespace], bool]] = {
     "ready": ready,
     "smoke": smoke,
     "equal": equals,
+    "golden": golden,
     "compile": compile_all,
     "headlines": headlines,
     "games": games,

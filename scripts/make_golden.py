@@ -29,9 +29,9 @@ FOLDER = ROOT / "tests" / "golden"
 STEPS = (0, 1, 2, 10, 100, 600)
 
 
-def rollout(game: Any) -> dict[str, Any]:
+def rollout(game: Any, device: str = "cpu") -> dict[str, Any]:
     """What a golden file says about a game."""
-    sim = Simulator(game, 4, device="cpu", autoreset_mode="same_step")
+    sim = Simulator(game, 4, device=device, autoreset_mode="same_step")
     sim.reset(seed=2025)
     done, out = 0, {}
     for steps in STEPS:
@@ -43,10 +43,11 @@ def rollout(game: Any) -> dict[str, Any]:
             digest.update(f"{name} {values[name].dtype} {values[name].shape}".encode())
             digest.update(np.ascontiguousarray(values[name]).tobytes())
         first = {
-            name: [float(x) for x in np.ravel(sim.arrays[name][0])[:8]]
+            name: [float(x) for x in np.ravel(sim.backend.to_numpy(sim.arrays[name])[0])[:8]]
             for name in ("observation", "reward", "elapsed_steps")
         }
         out[str(steps)] = {"sha256": digest.hexdigest(), **first}
+    sim.close()
     return {"id": game.id, "seed": 2025, "num_envs": 4, "autoreset_mode": "same_step", "steps": out}
 
 

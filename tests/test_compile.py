@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import sys
+from pathlib import Path
 
 import pytest
+from hopper import instructions, is_wrong, wrong_clamps
 from toys.glide import Glide
 
 import gpuzoo
@@ -15,6 +17,7 @@ from gpuzoo.core.codegen import program
 from gpuzoo.core.definition import Field
 from gpuzoo.tools import doctor
 
+ROOT = Path(__file__).parents[1]
 ARCHITECTURES = [
     pytest.param(arch, marks=pytest.mark.rotates(long=arch != "sm_90"))
     for arch in ("sm_75", "sm_80", "sm_90", "sm_120")
@@ -41,6 +44,33 @@ def test_no_spills(game, arch):
     seen = occupancy.usage(log)
     assert seen.keys() >= set(KERNELS), log
     assert {kernel: seen[kernel].local for kernel in KERNELS} == dict.fromkeys(KERNELS, 0)
+    if arch == "sm_90":
+        assert not wrong_clamps(cubin)
+
+
+CLAMPED = """
+__device__ int clamp(int x, int low, int high) { return %s; }
+extern "C" __global__ void gz_clamps(const int *x, int *y, bool *is_highest) {
+  const int k = threadIdx.x;
+  y[k] = clamp(x[k], 0, 11);
+  is_highest[k] = y[k] == 11;
+}
+"""
+
+
+def test_clamps_are_right_on_hopper():
+    """Of the two ways to write a clamp, ptxas compiles one wrong: that of CUDA 12.6 to 13.3 at least."""
+    engine, wrong = "x > high ? high : x < low ? low : x", "x < low ? low : x > high ? high : x"
+    assert engine in (ROOT / "gpuzoo/core/device/base.cuh").read_text()
+    compiled = {text: nvrtc.compile_cubin(CLAMPED % text, "clamps", "sm_90")[0] for text in (engine, wrong)}
+    assert not wrong_clamps(compiled[engine])
+    if nvrtc.version() in ("12.6", "12.8", "12.9", "13.0", "13.1", "13.2", "13.3"):
+        assert wrong_clamps(compiled[wrong]) == 1
+    assert len(list(instructions(compiled[engine]))) > 16
+    # as nvdisasm prints them: with predicates, without them, and without .RELU
+    assert is_wrong(0x0000000B17177848, 0x000FE20003801100)
+    assert not is_wrong(0x0000000707077848, 0x000FE40003FE1100)
+    assert not is_wrong(0xFFFFFFFA02097848, 0x000FE40007FE0100)
 
 
 def test_what_called_functions_spill_counts():

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,6 +21,7 @@ from baselines.a2c import Args as A2CArgs  # noqa: E402
 from baselines.fast.executor import Fast  # noqa: E402
 from baselines.ppo import PPO  # noqa: E402
 
+ROOT = Path(__file__).parents[1]
 #: operations that need to know on the host what a tensor holds, or that bring a list to the device
 WAIT = ("_local_scalar_dense", "nonzero", "masked_select", "unique", "lift_fresh", "is_nonzero", "equal.default")
 NORMAL = {"normalize_rewards": True, "normalize_observations": True}
@@ -88,6 +92,18 @@ def test_iterations_are_alike_and_wait_for_nothing(name: str) -> None:
         assert bool(waits) == looks, waits
         assert looks or found[1] == found[2] == found[3]
     np.testing.assert_allclose(*flat, rtol=1e-4, atol=1e-5)  # sums over batches of another shape
+
+
+def test_an_update_is_captured_where_python_runs_the_algorithm_as_a_program() -> None:
+    """There the algorithm's module is called __main__."""
+    code = (
+        "import runpy, sys; from baselines.fast.executor import Fast; "
+        "Fast.capture = lambda self, f: print('captures:', self._captures) or f; "
+        "sys.argv[1:] = 'CartPole-v1 --total-steps 8 --num-steps 2 --minibatches 1 --device cpu'.split(); "
+        "runpy.run_module('baselines.ppo', run_name='__main__', alter_sys=True)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert "captures: True" in done.stdout
 
 
 @pytest.mark.gpu

@@ -690,7 +690,6 @@ def test_cuda_gives_the_bits_of_the_cpu():
     same(everything("cuda"), everything("cpu"))
 
 
-@pytest.mark.gpu
 # ---- optimising ----
 
 

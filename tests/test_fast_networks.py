@@ -1,4 +1,4 @@
-"""The fused networks against the same layers in plain torch, in float64."""
+"""The networks of CPUs and of GPUs against the same layers in plain torch, in float64."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from baselines.fast import fused  # noqa: E402
+from baselines.fast import dense, fused  # noqa: E402
+
+MLPS = pytest.mark.parametrize("mlp", [fused.mlp, dense.mlp], ids=["CPU", "GPU"])
 
 SHAPES = [
     (4, 64, 64, 2),
@@ -66,9 +68,9 @@ def assert_close(ours: Any, truth: Any, terms: int) -> None:
         assert error <= terms * ROUNDING * max(truth.detach().abs().max().item(), 1.0)
 
 
-def check(x: Any, weights: list[Any], biases: list[Any], *options: Any) -> None:
+def check(x: Any, weights: list[Any], biases: list[Any], *options: Any, mlp: Any = fused.mlp) -> None:
     leaves = [t for t in (x, *weights, *biases) if t.requires_grad]
-    ours = fused.mlp(x, weights, biases, *options)
+    ours = mlp(x, weights, biases, *options)
     grad = draw(*ours.shape)
     truth_leaves = [t.detach().double().requires_grad_(t.requires_grad) for t in (x, *weights, *biases)]
     count = len(weights)
@@ -81,22 +83,24 @@ def check(x: Any, weights: list[Any], biases: list[Any], *options: Any) -> None:
         assert_close(mine, right, terms + (0 if leaf is x else x.shape[1]))
 
 
-@pytest.mark.parametrize("rows", [0, 1, 97, 500])
+@MLPS
+@pytest.mark.parametrize("rows", [0, 1, 97, 512])
 @pytest.mark.parametrize("members", [1, 3])
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
-def test_matches_torch(shape: tuple[int, ...], members: int, rows: int) -> None:
+def test_matches_torch(shape: tuple[int, ...], members: int, rows: int, mlp: Any) -> None:
     for activate_last in (False, True):
-        check(draw(members, rows, shape[0]).requires_grad_(), *layers(shape, members), "tanh", activate_last)
+        check(draw(members, rows, shape[0]).requires_grad_(), *layers(shape, members), "tanh", activate_last, mlp=mlp)
 
 
+@MLPS
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
-def test_relu_matches_torch(shape: tuple[int, ...]) -> None:
+def test_relu_matches_torch(shape: tuple[int, ...], mlp: Any) -> None:
     for activate_last in (False, True):
         weights, biases = layers(shape)
         # whole numbers, so that no rounding decides on which side of 0 a unit is
         for t in (*weights, *biases):
             t.data.mul_(4).round_().clamp_(-2, 2)
-        check((draw(1, 50, shape[0]) * 2).round().requires_grad_(), weights, biases, "relu", activate_last)
+        check((draw(1, 50, shape[0]) * 2).round().requires_grad_(), weights, biases, "relu", activate_last, mlp=mlp)
 
 
 def test_wide_layers() -> None:

@@ -6,6 +6,7 @@ autograd's torch but draws actions by a kernel, and a loss that `trace` has no f
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
@@ -21,7 +22,7 @@ from ..train.loss import Loss as TorchLoss
 from ..train.minibatch import Minibatch
 from ..train.player import Draws
 from ..train.rollout import Rollout
-from . import fused, kernels
+from . import dense, fused, kernels
 from .capture import captured
 from .descent import Descent
 from .losses import Formula, Loss
@@ -35,7 +36,13 @@ from .units import Call
 if TYPE_CHECKING:
     from ..train.trainer import Trainer
 
-PACKAGE = __name__.removesuffix(".fast.executor")
+FOLDER = os.path.join(os.path.dirname(os.path.dirname(os.path.realpath(__file__))), "")
+
+
+def is_ours(function: Callable[..., Any]) -> bool:
+    """Whether a function is one of these trainers' own, also of a file that Python runs as a program."""
+    code = getattr(function, "__code__", None)
+    return code is not None and os.path.realpath(code.co_filename).startswith(FOLDER)
 
 
 class Fast(Plain):
@@ -76,7 +83,7 @@ class Fast(Plain):
             self._left.add("actions by parts")
         # A captured graph does the same each time, which is known only of our own code.
         hooks = (getattr(type(trainer), name) for name in ("learn", "on_rollout", "networks"))
-        self._captures = not self._left and all(hook.__module__.startswith(PACKAGE + ".") for hook in hooks)
+        self._captures = not self._left and all(map(is_ours, hooks))
         if self._compiling is not None:
             self._compiling.result()
 
@@ -88,9 +95,8 @@ class Fast(Plain):
 
     def sampler(self, draws: Draws) -> Draw:
         """Draws by a kernel, unless an action is chosen part by part."""
-        if self.on_cpu:
-            for network in draws.policy.networks:
-                network.mlp = fused.mlp
+        for network in draws.policy.networks:
+            network.mlp = fused.mlp if self.on_cpu else dense.mlp
         if not draws.policy.actions.at_once:
             return super().sampler(draws)
         sampling = self._sampling[draws.name] = Sampling(draws)

@@ -178,6 +178,7 @@ def program(
         *["#define GZ_PACK_WIDTH 1"] * (debug or not env.packed),  # the checked form goes env by env
         f"#define LANES {lanes}",
         f"#define GZ_BRANCHLESS {int(form.branchless)}",
+        f"#define GZ_TOGETHER {int(form.together)}",
         f"#define GZ_APART {int(form.apart)}",
         f"#define GZ_SHORT {int(form.short)}",
         f"#define GZ_CHOOSES {int(env.chooses)}",

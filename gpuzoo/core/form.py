@@ -31,12 +31,14 @@ class Form:
         apart: whether a CPU writes observations in a loop over envs of their own.
         short: whether a CPU resets neighbours in vector instructions, where many of them begin at once.
         packed: whether the rules are of packs of envs; a compiler then has no loops over envs to vectorise.
+        together: whether all agents of an env leave at the same time.
     """
 
     obstacles: tuple[str, ...]
     apart: bool
     short: bool
     packed: bool
+    together: bool
 
     @property
     def branchless(self) -> bool:
@@ -56,7 +58,7 @@ def choose(env: EnvDef, lay: Layout, fields: Mapping[str, Field], lanes: int, ru
     """Chooses the form of a game."""
     if env.packed:
         return Form(
-            ("Its rules are packed: they say themselves what is done for several envs at once.",), False, False, True
+            ("Its rules are packed: they say themselves what is done for several envs at once.",), False, False, True, True
         )
     obstacles, single = [], type(env).single()
     if lanes > 1:
@@ -77,12 +79,9 @@ def choose(env: EnvDef, lay: Layout, fields: Mapping[str, Field], lanes: int, ru
         for name in sorted(held & places.keys())
     ]
     places = {} if single else names(rules)
-    obstacles += [
-        f"{places[name]}: e.{name} means that an agent may leave before the others."
-        for name in _OF_ONE
-        if name in places
-    ]
+    of_one = [name for name in _OF_ONE if name in places]
+    obstacles += [f"{places[name]}: e.{name} means that an agent may leave before the others." for name in of_one]
     short = not obstacles and env.short_episodes
     # Rows of several agents are groups of numbers that compilers do not blend in vectors, as `short` does.
     apart = not obstacles and (lay.agents * lay.observation_size > LONGEST_ROW or (short and not single))
-    return Form(tuple(obstacles), apart, short, False)
+    return Form(tuple(obstacles), apart, short, False, not of_one)

@@ -201,7 +201,8 @@ def measure(
     actions = sim.backend.to_numpy(sim.arrays["action"])
 
     threads = getattr(backend, "threads", None)
-    options: Row = {} if threads is None else {"threads": threads}
+    on_gpu = backend.xp is not np
+    options: Row = {"output": "torch"} if on_gpu else {} if threads is None else {"threads": threads}
     vector: Any = gymnasium.make_vec(
         f"gpuzoo/{case.env.id}", num_envs=count * lay.agents, device=backend.device, **options, **case.config
     )
@@ -209,10 +210,15 @@ def measure(
     shape = vector.single_action_space.shape
     rows = actions.reshape(count * lay.agents, lay.action_size)
     rows = np.ascontiguousarray(rows[:, : int(np.prod(shape))].reshape(-1, *shape))
+    if on_gpu:
+        import torch
+
+        rows = torch.from_numpy(rows).to(backend.device)
 
     def step_vector(times: int) -> None:
         for _ in range(times):
             vector.step(rows)
+        sim.synchronize()
 
     def roll_out(times: int) -> None:
         sim.rollout(times)

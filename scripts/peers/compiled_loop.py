@@ -55,6 +55,8 @@ def scan(step: Callable[..., Any], reset: Callable[..., Any], *, batched: bool =
 
 def scan_cases(game: Game) -> list[Case]:
     """Batches of a compiled loop, not larger than a game that takes much time or memory says."""
+    if game["device"] == "cuda":
+        return [["scan", 1, envs] for envs in (32768, 262144)]
     threads, most = game["threads"], game.get("most_envs", 8192)
     cases: list[Case] = [["scan", 1, envs] for envs in sorted({min(1024, most), most})]
     return [*cases, ["scan", threads, most]] if threads > 1 else cases

@@ -7,7 +7,8 @@ from __future__ import annotations
 from . import DRAWN, About, Case, Game, Peer, Work
 
 ABOUT = About("gpuzoo")
-LARGEST = 2**27  # bytes of a batch
+LARGEST = {"cpu": 2**27, "cuda": 2**32}  # bytes of a batch
+BATCHES = {"cpu": (64, 512, 4096, 32768), "cuda": (4096, 32768, 262144, 2097152)}
 
 
 def peer(game: Game) -> Peer:
@@ -18,10 +19,14 @@ def peer(game: Game) -> Peer:
     config = dict(game["config"])
     if isinstance(config.get("name"), str):  # another library's id, where the game knows them
         config = type(env).config_of(config["name"])
+    device = game["device"]
+    options = {"device": device, "threads": game["threads"] if device == "cpu" else None} | config
+    options |= {"autoreset_mode": "same_step"}
+    largest, (fewest, *more) = LARGEST[device], BATCHES[device]
 
     def start(case: Case) -> Work:
         mode, batch = case
-        sim = Simulator(env, batch, device="cpu", threads=game["threads"], autoreset_mode="same_step", **config)
+        sim = Simulator(env, batch, **options)
         sim.reset(seed=0)
         drawn = []
         for _ in range(DRAWN):
@@ -36,16 +41,18 @@ def peer(game: Game) -> Peer:
                 else:
                     sim.arrays["action"][...] = actions
                 sim.step()
+            sim.synchronize()
             return DRAWN * batch
 
         def rollout() -> int:
             sim.rollout(DRAWN)
+            sim.synchronize()
             return DRAWN * batch
 
         return step if mode == "step" else rollout
 
-    few = Simulator(env, 64, device="cpu", autoreset_mode="same_step", **config)
-    batches = [batch for batch in (64, 512, 4096, 32768) if batch == 64 or few.nbytes / 64 * batch < LARGEST]
-    if few.nbytes > LARGEST / 4:  # so large that a batch had better fit into the cache
+    few = Simulator(env, 64, **options)
+    batches = [fewest, *(batch for batch in more if few.nbytes / 64 * batch < largest)]
+    if device == "cpu" and few.nbytes > largest / 4:  # so large that a batch had better fit into the cache
         batches = [2, 8, *batches]
     return [[mode, batch] for mode in ("step", "rollout") for batch in batches], start

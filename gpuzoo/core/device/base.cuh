@@ -181,7 +181,8 @@ GZ float max(float a, float b) { return a > b ? a : b; }
 GZ int min(int a, int b) { return a < b ? a : b; }
 GZ int max(int a, int b) { return a > b ? a : b; }
 GZ float clamp(float x, float low, float high) { return x < low ? low : x > high ? high : x; }
-GZ int clamp(int x, int low, int high) { return x < low ? low : x > high ? high : x; }
+// With `low` first, ptxas 12.6 to 13.3 makes code for Hopper in which `clamp(x, 0, n) == n` is wrong.
+GZ int clamp(int x, int low, int high) { return x > high ? high : x < low ? low : x; }
 GZ float abs(float x) { return as_float(as_u32(x) & 0x7fffffffu); }
 GZ int abs(int x) { return x < 0 ? -x : x; }
 GZ float copysign(float x, float sign) { return as_float((as_u32(x) & 0x7fffffffu) | (as_u32(sign) & 0x80000000u)); }

@@ -16,8 +16,12 @@ enum Mode { NEXT_STEP = 0, SAME_STEP = 1, DISABLED = 2 };
 // A CPU's rows need no help of neighbours, as those of rows.cuh do.
 struct Together {};
 GZ Together of_them(Together all, bool) { return all; }
+GZ Together helped(Together all, bool) { return all; }
+GZ bool somebody(Together, bool on) { return on; }
 template <class E> GZ void observe_together(const Store &, E &e, i64, Together) { observe(e); }
 template <class E> GZ void observe_alone(const Store &, E &e, i64) { observe(e); }
+constexpr bool KEEPS_TOGETHER = false;
+template <class S> GZ void keep_together(const S &, Together, bool) {}
 #endif
 
 // Whether observations are written by a loop over envs of their own (`look` in walk_cpu.cuh).
@@ -42,6 +46,9 @@ GZ void put(Blend here, float &place, float value) {
 
 // ---- ends and beginnings; `Where` is a bool or a Blend ----
 
+// Whether agent k of the batch is in the episode. Agents who leave together are, as long as it lasts.
+GZ bool takes_part(const Store &s, i64 k) { return GZ_TOGETHER || s.alive[k]; }
+
 // Agent k of the batch leaves its env.
 template <class Where> GZ void leave(const Store &s, i64 k, Where leaves, int length) {
   put(leaves, s.final_return[k], s.episode_return[k]);
@@ -53,7 +60,11 @@ template <class Where> GZ void leave(const Store &s, i64 k, Where leaves, int le
 // says who they are.
 template <int SIZE, class T, class Leaves> GZ void keep_rows(const Store &s, T *kept, const T *seen, Leaves leaves) {
   const auto keep = [&](int n) { put(leaves(n / SIZE), kept[n], seen[n]); };
-  if constexpr (GZ_BRANCHLESS && AGENTS * SIZE <= 32)
+  if constexpr (GZ_BRANCHLESS && GZ_THREADS && AGENTS * SIZE <= 8) {
+    T row[AGENTS * SIZE];
+    unrolled<0, AGENTS * SIZE>([&](int n) { row[n] = seen[n]; });
+    unrolled<0, AGENTS * SIZE>([&](int n) { kept[n] = row[n]; });
+  } else if constexpr (GZ_BRANCHLESS && AGENTS * SIZE <= 32)
     unrolled<0, AGENTS * SIZE>(keep);  // a loop would keep one over envs from being vectorised
   else if constexpr (GZ_BRANCHLESS || GZ_THREADS)
     lanes(s, AGENTS * SIZE, keep);
@@ -65,6 +76,12 @@ template <class S, class Leaves> GZ void keep_last_seen(const S &s, i64 i, Leave
   const i64 row = i * row_size(s), mask = i * (AGENTS * MASK_SIZE);
   if constexpr (!APART) keep_rows<OBSERVATION_SIZE>(s, s.final_observation + row, s.observation + row, leaves);
   if constexpr (!APART && MASK_SIZE > 0) keep_rows<MASK_SIZE>(s, s.final_action_mask + mask, s.action_mask + mask, leaves);
+}
+// Likewise where everybody leaves, or somebody. The threads of `all` call it together.
+template <class S, class Leaves>
+GZ void keep_last_seen(const S &s, i64 i, const Together &all, bool everybody, bool somebody, Leaves leaves) {
+  if constexpr (KEEPS_TOGETHER) keep_together(s, all, everybody);
+  if (somebody && !(KEEPS_TOGETHER && everybody)) keep_last_seen(s, i, leaves);
 }
 
 // Agent k of the batch begins an episode. `silent`: in a step that has no transition, so reward and flags are cleared.
@@ -108,16 +125,40 @@ enum Reset { NEXT_EPISODE = 0, NEW_SEED = 1, NO_RESET = 2 };
 
 #if GZ_PACK_WIDTH == 1  // walk_packed.cuh has the same for packs
 
+// What the second half of a step has to know of the first one.
+struct Halfway {
+  u8 ended, waiting;
+  u32 episode;
+};
+GZ Halfway halfway(const Store &s, i64 i) { return {s.ended[i], s.waiting[i], s.episode[i]}; }
+
+// What a step changes rather than writes anew.
+struct Carried {
+  float episode_return[AGENTS];
+  u8 terminated[AGENTS], truncated[AGENTS];
+};
+
 // ---- a step, first half ----
+
+// Everything is read before anything is written: the compiler cannot know that arrays do not overlap, and a GPU's thread
+// would wait for memory once more at each load behind a store.
 
 // Few agents, who begin and end together: no branch, so that a loop over envs can be vectorised. An env that waits for
 // its reset computes a step like the others and then keeps what it had.
-template <class Held> GZ void advance_branchless(const Store &s, int max_steps, i64 i, const Together &all) {
+template <class Held> GZ Halfway advance_branchless(const Store &s, int max_steps, i64 i, const Together &all) {
   const bool idle = s.waiting[i];
+  const u32 episode = s.episode[i];
   Held v = load(s, i);
   const Held before = v;
+  Carried old;
+  unrolled<0, AGENTS>([&](int a) {
+    const i64 k = i * AGENTS + a;
+    old.episode_return[a] = s.episode_return[k];
+    old.terminated[a] = s.terminated[k];
+    old.truncated[a] = s.truncated[k];
+  });
   const int t = s.elapsed_steps[i] + !idle;
-  Env e = bind(s, v, i, s.episode[i], t, max_steps);
+  Env e = bind(s, v, i, episode, t, max_steps);
   unrolled<0, AGENTS>([&](int a) { v.reward[a] = 0.f; });
   v.terminated = v.over = 0;
   forget(e);
@@ -130,21 +171,23 @@ template <class Held> GZ void advance_branchless(const Store &s, int max_steps, 
     const i64 k = i * AGENTS + a;
     const float reward = idle ? 0.f : v.reward[a];
     s.reward[k] = reward;
-    s.episode_return[k] += reward;
-    s.terminated[k] = (s.terminated[k] & stays) | terminated;
-    s.truncated[k] = (s.truncated[k] & stays) | truncated;
+    s.episode_return[k] = old.episode_return[a] + reward;
+    s.terminated[k] = (old.terminated[a] & stays) | terminated;
+    s.truncated[k] = (old.truncated[a] & stays) | truncated;
   });
   v = keep(idle, before, v);
   forget(e);
   if constexpr (!APART) observe_together(s, e, i, all);
   save(s, i, v);
+  const u8 ended = terminated | truncated;
   s.elapsed_steps[i] = t;
-  s.ended[i] = terminated | truncated;
+  s.ended[i] = ended;
+  return {ended, (u8)idle, episode};
 }
 
 // Any number of agents, some of whom may leave before the others.
 template <class Held>
-GZ void advance_general(const Store &s, bool finals, int max_steps, i64 i, const Together &all, bool seen) {
+GZ Halfway advance_general(const Store &s, bool finals, int max_steps, i64 i, const Together &all, bool seen) {
   const bool idle = s.waiting[i];
   const int t = s.elapsed_steps[i] + 1;
   const u32 episode = s.episode[i];
@@ -156,55 +199,61 @@ GZ void advance_general(const Store &s, bool finals, int max_steps, i64 i, const
     lanes(e, AGENTS, [=](int a) { s.reward[i * AGENTS + a] = 0.f; });
     once(e, [=] { s.ended[i] = 0; });
     if (GZ_CHOOSES && seen) observe_alone(s, e, i);  // its last step may have been an earlier one of a rollout
-    return;
+    return {0, 1, episode};
   }
   clear(s, v, i);
+  constexpr bool BY_AGENT = AGENTS == 1 || !GZ_TOGETHER;  // rules say of each agent whether it leaves
   lanes(e, AGENTS, [=](int a) {
     const i64 k = i * AGENTS + a;
     s.reward[k] = 0.f;
-    s.terminated[k] = 0;
+    if (BY_AGENT) s.terminated[k] = 0;
   });
+  constexpr bool ALONE = AGENTS == 1 && LANES == 1;
+  const float so_far = ALONE ? s.episode_return[i] : 0.f;
   forget(e);
   step(e);
   forget(e);
   if (seen) observe_together(s, e, i, active);
   const bool out_of_time = t >= max_steps;
+  const auto gone = [=](i64 k) { return (bool)((BY_AGENT ? s.terminated[k] : 0) | e.over); };
   // bit 0: somebody plays on; bit 1: somebody has just finished
-  const int news = reduce<Any>(e, AGENTS, [=](int a) {
-    const i64 k = i * AGENTS + a;
-    const bool gone = s.terminated[k] | e.over;
-    return !s.alive[k] ? 0 : gone ? 2 : out_of_time ? 3 : 1;
-  });
+  int news = out_of_time | e.over ? 2 : 1;
+  if constexpr (BY_AGENT)
+    news = reduce<Any>(e, AGENTS, [=](int a) {
+      const i64 k = i * AGENTS + a;
+      return !takes_part(s, k) ? 0 : gone(k) ? 2 : out_of_time ? 3 : 1;
+    });
   lanes(e, AGENTS, [=](int a) {
     const i64 k = i * AGENTS + a;
-    const bool acted = s.alive[k];
-    const u8 gone = (u8)(acted & ((s.terminated[k] | e.over) != 0)), late = (u8)(acted & out_of_time);
-    s.terminated[k] = gone;
+    const bool acted = takes_part(s, k);
+    const u8 left = (u8)(acted & gone(k)), late = (u8)(acted & out_of_time);
+    s.terminated[k] = left;
     s.truncated[k] = late;
     if (!acted) s.reward[k] = 0.f;
-    s.episode_return[k] += s.reward[k];
-    leave(s, k, (bool)(gone | late), t);
+    s.episode_return[k] = (ALONE ? so_far : s.episode_return[k]) + s.reward[k];
+    leave(s, k, (bool)(left | late), t);
   });
   const bool ends = out_of_time | !(news & 1);
-  if (finals && (news & 2))
-    keep_last_seen(s, i, [=](int a) {
+  if (finals)
+    keep_last_seen(s, i, active, ends, news & 2, [=](int a) {
       const i64 k = i * AGENTS + a;
-      return AGENTS == 1 || (ends | s.terminated[k] | s.truncated[k]);
+      return GZ_TOGETHER || (ends | s.terminated[k] | s.truncated[k]);
     });
   once(e, [=] {
     s.elapsed_steps[i] = t;
     s.ended[i] = (u8)ends;
   });
   save(s, i, v);
+  return {(u8)ends, 0, episode};
 }
 
 // On a GPU the threads of `all` call it together, each for its env i.
 template <class Held = State>
-GZ void advance(const Store &s, bool finals, int max_steps, i64 i, const Together &all = {}, bool seen = true) {
+GZ Halfway advance(const Store &s, bool finals, int max_steps, i64 i, const Together &all = {}, bool seen = true) {
   if constexpr (GZ_BRANCHLESS)
-    advance_branchless<Held>(s, max_steps, i, all);
+    return advance_branchless<Held>(s, max_steps, i, all);
   else
-    advance_general<Held>(s, finals, max_steps, i, all, seen);
+    return advance_general<Held>(s, finals, max_steps, i, all, seen);
 }
 
 // ---- a step, second half ----
@@ -212,34 +261,39 @@ GZ void advance(const Store &s, bool finals, int max_steps, i64 i, const Togethe
 // How an env begins. REFRESH: not at all, but what is seen of the present state is written anew.
 enum Start { AFTER_STEP, SILENT, REFRESH };
 
-GZ_SELDOM void restart(const Store &s, i64 i, u32 episode, int max_steps, Start start, bool seen = true) {
+// Those of `all` begin that `begins` says. On a GPU the others help them to store what they see.
+GZ_SELDOM void restart(const Store &s, i64 i, u32 episode, int max_steps, Start start, const Together &all = {},
+                       bool seen = true, bool begins = true) {
   const int t = start == REFRESH ? s.elapsed_steps[i] : 0;
-  if (lane() == 0 && start != REFRESH) draw_parameters(s, i, true, episode);
+  const bool anew = begins && start != REFRESH;
+  if (lane() == 0 && anew) draw_parameters(s, i, true, episode);
   barrier();
   State v = load(s, i);
   Env e = bind(s, v, i, episode, t, max_steps);
-  if (start != REFRESH) {
+  if (anew) {
     lanes(e, AGENTS, [=](int a) { join(s, i * AGENTS + a, true, start == SILENT); });
     once(e, [=] { begin(s, i, true, episode); });
     forget(e);
     reset(e);
   }
   forget(e);
-  if (seen) observe_alone(s, e, i);
-  save(s, i, v);
+  if (seen) observe_together(s, e, i, all);
+  if (begins) save(s, i, v);
 }
 
-GZ void settle(const Store &s, int mode, bool finals, int max_steps, i64 i, bool seen = true) {
-  const bool ended = s.ended[i];
-  const Next now = next(mode, s.ended[i], s.waiting[i]);
-  const u32 episode = s.episode[i];
+GZ void settle(
+    const Store &s, Halfway at, int mode, bool finals, int max_steps, i64 i, const Together &all = {}, bool seen = true) {
+  const bool ended = at.ended;
+  const Next now = next(mode, at.ended, at.waiting);
+  const Together those = helped(all, now.begins);
   barrier();
-  if (GZ_BRANCHLESS && ended) {  // in other games those who leave have left in `advance`
-    for (int a = 0; a < AGENTS; ++a) leave(s, i * AGENTS + a, true, s.elapsed_steps[i]);
-    if (finals) keep_last_seen(s, i, [](int) { return true; });
+  if constexpr (GZ_BRANCHLESS) {  // in other games those who leave have left in `advance`
+    for (int a = 0; ended && a < AGENTS; ++a) leave(s, i * AGENTS + a, true, s.elapsed_steps[i]);
+    if (finals) keep_last_seen(s, i, all, ended, ended, [](int) { return true; });
   }
   if (lane() == 0) put(ended | now.begins, s.waiting[i], now.waits);
-  if (now.begins) restart(s, i, episode + 1, max_steps, now.silent ? SILENT : AFTER_STEP, seen);
+  if (somebody(those, now.begins))
+    restart(s, i, at.episode + 1, max_steps, now.silent ? SILENT : AFTER_STEP, those, seen, now.begins);
   barrier();
 }
 
@@ -272,15 +326,17 @@ template <class S> GZ void tell_state(const S &s, StateNumber *rows, i64 i) {
 
 // ---- resets that the caller asks for ----
 
-GZ void reset_env(const Store &s, int max_steps, i64 i, int reset) {
-  if (!s.reset_mask[i]) return;
+GZ void reset_env(const Store &s, int max_steps, i64 i, int reset, const Together &all = {}) {
+  const bool chosen = s.reset_mask[i];
+  const Together those = of_them(all, chosen);
+  if (!chosen) return;
   const u32 episode = reset == NEW_SEED ? 0u : reset == NEXT_EPISODE ? s.episode[i] + 1u : s.episode[i];
   barrier();
   if (lane() == 0 && reset != NO_RESET) {
     if (reset == NEW_SEED) s.seed[i] = s.reset_seed[i];
     s.ended[i] = s.waiting[i] = 0;
   }
-  restart(s, i, episode, max_steps, reset == NO_RESET ? REFRESH : SILENT);
+  restart(s, i, episode, max_steps, reset == NO_RESET ? REFRESH : SILENT, those);
   show_state(s, max_steps, i);
 }
 

@@ -68,15 +68,15 @@ GZ void step_tile(const Call &call, const Store &s, int mode, bool finals, bool 
       if constexpr (GZ_SHORT) settle_all<Held>(s, mode, finals, max_steps, low, high);
     } else {
       for (i64 i = low; news && i < high; ++i)
-        if (s.ended[i] | s.waiting[i]) settle(*call.store, mode, finals, max_steps, i, seen && !APART);
+        if (s.ended[i] | s.waiting[i]) settle(*call.store, halfway(s, i), mode, finals, max_steps, i, {}, seen && !APART);
     }
     for (i64 i = low; seen && i < high; ++i) look(s, max_steps, i, false);  // loop over envs: observations
   } else {
     for (i64 k = low; k < high; ++k) {
       const i64 i = call.envs ? call.envs[k] : k;
-      advance<Held>(s, finals, max_steps, i, {}, seen);
+      const Halfway at = advance<Held>(s, finals, max_steps, i, {}, seen);
       keep_last_state(*call.store, finals, max_steps, i);
-      settle(*call.store, mode, finals, max_steps, i, seen);
+      settle(*call.store, at, mode, finals, max_steps, i, {}, seen);
     }
   }
 }
@@ -128,7 +128,7 @@ static void some_range(const void *pointer, i64 begin, i64 end) {
       advance(s, finals, max_steps, i);
       if (finals && s.ended[i]) look(s, max_steps, i, true);
       keep_last_state(*call.store, finals, max_steps, i);
-      if (s.ended[i] | s.waiting[i]) settle(*call.store, mode, finals, max_steps, i, !APART);
+      if (s.ended[i] | s.waiting[i]) settle(*call.store, halfway(s, i), mode, finals, max_steps, i, {}, !APART);
       look(s, max_steps, i, false);
       show_state(*call.store, max_steps, i);
     }

@@ -36,7 +36,7 @@ GZ void act(const Store &s, i64 i) {
 
 GZ_KERNEL(1) gz_reset(GZ_STORE s, i64 reset, i64 count) {
   const i64 i = env_index();
-  if (i < count) reset_env(s, s.control->max_steps, i, (int)reset);
+  if (i < count) reset_env(s, s.control->max_steps, i, (int)reset, rows::neighbours(nullptr, i, count));
 }
 
 // `envs` is null, or as many indices of envs, all different: then these alone are stepped.
@@ -47,9 +47,9 @@ GZ_KERNEL(GZ_BLOCKS_step) gz_step(GZ_STORE s, const i64 *envs, i64 count) {
   const Together all = rows::neighbours(envs, k, count);
   const int mode = s.control->mode, max_steps = s.control->max_steps;
   const bool finals = finals_after(mode, 0, 1);
-  advance(s, finals, max_steps, i, all);
+  const Halfway at = advance(s, finals, max_steps, i, all);
   keep_last_state(s, finals, max_steps, i);
-  settle(s, mode, finals, max_steps, i);
+  settle(s, at, mode, finals, max_steps, i, all);
   show_state(s, max_steps, i);
 }
 
@@ -61,9 +61,9 @@ GZ_KERNEL(GZ_BLOCKS_rollout) gz_rollout(GZ_STORE s, i64 steps, i64 count) {
   for (i64 k = 0; k < steps; ++k) {
     const bool finals = finals_after(mode, k, steps), seen = seen_after(k, steps);
     act(s, i);
-    advance(s, finals, max_steps, i, all, seen);
+    const Halfway at = advance(s, finals, max_steps, i, all, seen);
     keep_last_state(s, finals, max_steps, i);
-    settle(s, mode, finals, max_steps, i, seen);
+    settle(s, at, mode, finals, max_steps, i, all, seen);
   }
   show_state(s, max_steps, i);
 }
