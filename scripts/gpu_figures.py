@@ -114,7 +114,9 @@ def sorted_out(rows: Iterable[Row]) -> dict[str, list[Row]]:
         kind = row.get("kind")
         if kind is None and "share" in row:
             kind, row = "phases", {**row, **row["share"], "id": row.get("game")}
-        elif kind in ("equal", "capture") or (kind == "training" and "num_envs" not in row):
+        elif kind == "golden" and row.get("ok"):
+            kind = "published"
+        elif kind in ("equal", "capture", "golden") or (kind == "training" and "num_envs" not in row):
             kind, row = "check", {**row, "what": kind}
         elif kind == "profile":
             row = dict(row)
@@ -162,6 +164,7 @@ def write(folder: Path, root: Path = ROOT) -> None:
     found["check"] = sorted_out(by_phase["smoke"]).get("check", [])
     ran = {
         "smoke": f"{sum(bool(row.get('ok')) for row in found['check'])} of {len(found['check'])} first checks",
+        "bits": f"the golden rollouts of {len(found.get('published', []))} games",
         "bench": f"{len([r for r in found.get('game', []) if 'error' not in r])} cases of `gpuzoo bench`",
         "train": f"{len(found.get('training', []))} trainings",
         "profile": f"{len(found.get('profile', []))} profiles",

@@ -30,7 +30,7 @@ from baselines import ppo, run
 
 ROOT = Path(__file__).parents[1]
 PHASES = ("smoke", "bits", "sanitize", "bench", "train", "profile")
-ROWS = {"smoke", "bench", "train", "profile"}
+ROWS = {"smoke", "bits", "bench", "train", "profile"}
 GPU = "NVIDIA H200"
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the script is for Linux")
@@ -490,3 +490,17 @@ def test_figures_of_a_cpu_are_not_written(site, monkeypatch):
     with pytest.raises(SystemExit, match=r"no rows of a GPU: run scripts/gpu\.sh there first"):
         figures.write(site / "out", site)
     assert pages == {page: page.read_text() for page in (site / "docs").iterdir()}
+
+
+def test_golden_rollouts_on_another_device(monkeypatch, capsys, tmp_path):
+    """Where bits differ the row says after how many steps."""
+    work = script("gpu_work", monkeypatch)
+    assert work.main(["golden", "CartPole-v1", "--device", "simt"]) == 0
+    monkeypatch.setattr(work.make_golden, "FOLDER", tmp_path)
+    changed = json.loads((ROOT / "tests/golden/CartPole-v1.json").read_text())
+    changed["steps"]["10"]["sha256"] = "0"
+    (tmp_path / "CartPole-v1.json").write_text(json.dumps(changed))
+    assert work.main(["golden", "CartPole-v1", "Catch-bsuite-v0", "--device", "cpu"]) == 1
+    good, bad = map(json.loads, capsys.readouterr().out.splitlines())
+    assert good["ok"]
+    assert bad["error"] == "AssertionError: other bits after 10 steps"
