@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import re
-from pathlib import Path
+import statistics
 
 import charts
-import gen_results
 import measured
 from markdown_text import raw
 
 import gpuzoo
 
-KERNELS = Path(__file__).with_name("kernels.json")
 SPREAD = "SimpleSpread-v0"
 BESIDE = "CleanRL"
 #: libraries with the same name for several packages
@@ -88,33 +85,19 @@ def _exact() -> tuple[str, int]:
 
 
 def _on_gpu() -> str:
-    rows = [r for r in json.loads(KERNELS.read_text()) if r["kernel"] == "step" and "measured_steps_per_second" in r]
-    best = sorted(rows, key=lambda row: -row["measured_steps_per_second"])[:8]
-    if not best:
-        return ""
-    shown = [(row["id"], "gpuzoo", row["measured_steps_per_second"]) for row in best]
-    plot = charts.bars(shown, "Env steps per second on a GPU", "env steps per second")
-    return _figure(charts.engineering(shown[0][2]), "steps per second on a GPU", plot, "[More](gpu.md).")
-
-
-def _solved() -> str:
-    solved, goals, rows = 0, 0, []
-    for env_id in gpuzoo.ids():
-        found = gen_results.results(env_id)
-        if not found:
-            continue
-        result = gen_results.best(found)[1]
-        goals += bool(result["goal"])
-        solved += result["solved"] is True
-        agents = sum(gpuzoo.get(env_id).agents(gpuzoo.get(env_id).Config()).values())
-        if agents > 1:
-            rows.append((env_id, "several agents", result["seconds"] / len(result["seeds"])))
-    chosen = sorted(rows, key=lambda row: row[2])[:: max(1, len(rows) // 8)]
-    plot = charts.bars(chosen, "Seconds of training for each seed", "seconds for each seed on two CPU cores")
+    by_library: dict[str, list[float]] = {}
+    for speed in measured.on_gpu():
+        by_library.setdefault(speed.library, []).append(speed.ratio)
+    ratios = [ratio for found in by_library.values() for ratio in found]
+    plot = charts.dots(
+        {f"{name} ({len(found)})": found for name, found in by_library.items()},
+        "How many times as many steps per second as a library of JAX on the same GPU, by game",
+        "times as many steps per second; a dot is a game, the line their median",
+    )
     return _figure(
-        f"{solved} of {goals}", "games solved by PPO", plot,
-        "Goals are published scores, or follow from the rules. Many games come with pretrained agents. "
-        "[Results](games/results.md).",
+        f"{statistics.median(ratios):.0f} ×", "the steps of JAX's libraries on one GPU", plot,  # noqa: RUF001
+        f"The median of {len(ratios)} games on an NVIDIA H200. [The table](benchmarks.md#beside-jax-on-the-same-gpu). "
+        "[What has run on a GPU](gpu.md).",
     )  # fmt: skip
 
 
@@ -143,7 +126,7 @@ def substitutions() -> dict[str, str]:
             "Tests compare states, observations, rewards and ends, and each game's page says how. The same seed gives "
             "the same bits on every device. [Determinism](determinism.md).",
         ),
-        _on_gpu() or _solved(),
+        _on_gpu(),
     ]  # fmt: skip
     machine = measured.batches()
     threads = machine["threads"]

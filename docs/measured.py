@@ -89,6 +89,17 @@ def games() -> list[Speed]:
     return [speed for speed in found if speed.game in gpuzoo.ids()]
 
 
+@functools.cache
+def on_gpu() -> list[Speed]:
+    """Games beside those of JAX's libraries on one GPU."""
+    found, page = [], "benchmarks.md#beside-jax-on-the-same-gpu"
+    for game, ours, envs, library, theirs, batch, *_ in table("benchmarks.md", "game", "gpuzoo's steps/s"):
+        env_id, _, case = game.partition(", ")
+        rates = number(ours), envs, library, number(theirs), batch
+        found.append(Speed(env_id.strip("`"), case, *rates, page, "second of an NVIDIA H200"))
+    return found
+
+
 @dataclasses.dataclass(frozen=True)
 class Training:
     """A training run: who trained what, steps per second, and the return in the end."""

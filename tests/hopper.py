@@ -1,7 +1,7 @@
 """What ptxas may do wrong for Hopper, found in machine code.
 
-``VIMNMX.RELU`` is ``max(min(x, n), 0)``. Its predicates tell whether x is between 0 and n. ptxas 12.6 to 13.3 takes them
-for ``result == n``: on an H200, ``clamp(x, 0, n) == n`` was true for all x from 0 to n, and false above.
+``VIMNMX.RELU`` is ``max(min(x, n), 0)``. Its predicates tell whether x is between 0 and n. ptxas 12.6 to 13.3 takes
+them for ``result == n``: on an H200, ``clamp(x, 0, n) == n`` was true for all x from 0 to n, and false above.
 """
 
 from __future__ import annotations

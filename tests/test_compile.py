@@ -48,6 +48,13 @@ def test_no_spills(game, arch):
         assert not wrong_clamps(cubin)
 
 
+def test_nvrtc_compiles_anew():
+    """Or there is no report of ptxas, by which launch bounds are chosen. Older versions know no such option."""
+    assert nvrtc.uncached((12, 8)) == ()
+    assert nvrtc.uncached((12, 9)) == nvrtc.uncached((13, 0)) == ("--no-cache",)
+    assert nvrtc.compile_ptx("", "nothing", "compute_90").startswith("//")
+
+
 CLAMPED = """
 __device__ int clamp(int x, int low, int high) { return %s; }
 extern "C" __global__ void gz_clamps(const int *x, int *y, bool *is_highest) {

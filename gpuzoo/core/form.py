@@ -57,9 +57,8 @@ class Form:
 def choose(env: EnvDef, lay: Layout, fields: Mapping[str, Field], lanes: int, rules: Sequence[Piece]) -> Form:
     """Chooses the form of a game."""
     if env.packed:
-        return Form(
-            ("Its rules are packed: they say themselves what is done for several envs at once.",), False, False, True, True
-        )
+        why = "Its rules are packed: they say themselves what is done for several envs at once."
+        return Form((why,), apart=False, short=False, packed=True, together=True)
     obstacles, single = [], type(env).single()
     if lanes > 1:
         obstacles.append(f"It has {lanes} lanes per env, which work on the agents of one env.")

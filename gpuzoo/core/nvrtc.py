@@ -22,6 +22,8 @@ from gpuzoo.core import occupancy
 from gpuzoo.core.compiled import compiled
 from gpuzoo.core.occupancy import Bounded, Compile, bounded
 
+#: from this version on NVRTC has a cache of its own, where there is a driver: what it finds there has no report
+CACHES = (12, 9)
 OPTIONS = ("-std=c++17", "-fmad=false", "-ftz=false", "-prec-div=true", "-prec-sqrt=true", "-default-device", "-w")
 
 
@@ -166,6 +168,11 @@ def compile_ptx(
     return _compile(code, name, arch, options, "PTX", library)[0].rstrip(b"\0").decode()
 
 
+def uncached(version: tuple[int, int]) -> tuple[str, ...]:
+    """Options with which NVRTC of a version compiles anew what it compiled before."""
+    return ("--no-cache",) if version >= CACHES else ()
+
+
 def _compile(
     code: str, name: str, arch: str, options: tuple[str, ...], form: str, library: ctypes.CDLL | None
 ) -> tuple[bytes, str]:
@@ -179,7 +186,7 @@ def _compile(
 
     check(nvrtc.nvrtcCreateProgram(ctypes.byref(program), code.encode(), b"unit.cu", 0, None, None))
     try:
-        words = [f"--gpu-architecture={arch}", *options]
+        words = [f"--gpu-architecture={arch}", *options, *uncached(_version_of(nvrtc))]
         array = (ctypes.c_char_p * len(words))(*[w.encode() for w in words])
         status = nvrtc.nvrtcCompileProgram(program, len(words), array)
         size = ctypes.c_size_t()

@@ -148,7 +148,7 @@ class Overcooked(EnvDef):
         found = kitchen(cfg)
         players = len(found.cells)
         size = found.terrain.size * (5 * players + 16) * players
-        return int(min(256, max(32, 1 << (-(-size // 192) - 1).bit_length())))
+        return int(min(256, max(8, 1 << (-(-size // 192) - 1).bit_length())))
 
     def check(self, cfg: OvercookedConfig) -> None:
         found = kitchen(cfg)

@@ -107,6 +107,7 @@ class SMAX(Battle):
         r"\d+gen_\w+",
     )
     exempt: ClassVar[Mapping[str, str]] = {
+        **Battle.exempt,
         "rows_are_stored_in_few_sectors": "The masks of an env begin and end inside of sectors. Large "
         "armies' rows are too long for shared memory, and each is written by many lanes.",
     }

@@ -73,7 +73,7 @@ class TagGridWorld(EnvDef):
         return {"tagger": cfg.num_taggers, "runner": 1}
 
     def lanes(self, cfg: TagGridWorldConfig) -> int:
-        return min(512, max(32, 1 << cfg.num_taggers.bit_length()))
+        return min(256, max(32, 1 << cfg.num_taggers.bit_length()))
 
     def check(self, cfg: TagGridWorldConfig) -> None:
         if cfg.start == "random" and cfg.grid_length < 2:
