@@ -140,8 +140,8 @@ struct Carried {
 
 // ---- a step, first half ----
 
-// Everything is read before anything is written: the compiler cannot know that arrays do not overlap, and a GPU's thread
-// would wait for memory once more at each load behind a store.
+// A GPU's thread reads everything before it writes anything: the compiler cannot know that arrays do not overlap, and the
+// thread would wait for memory once more at each load behind a store. g++ does not vectorise that.
 
 // Few agents, who begin and end together: no branch, so that a loop over envs can be vectorised. An env that waits for
 // its reset computes a step like the others and then keeps what it had.
@@ -151,12 +151,13 @@ template <class Held> GZ Halfway advance_branchless(const Store &s, int max_step
   Held v = load(s, i);
   const Held before = v;
   Carried old;
-  unrolled<0, AGENTS>([&](int a) {
-    const i64 k = i * AGENTS + a;
-    old.episode_return[a] = s.episode_return[k];
-    old.terminated[a] = s.terminated[k];
-    old.truncated[a] = s.truncated[k];
-  });
+  if constexpr (GZ_THREADS)
+    unrolled<0, AGENTS>([&](int a) {
+      const i64 k = i * AGENTS + a;
+      old.episode_return[a] = s.episode_return[k];
+      old.terminated[a] = s.terminated[k];
+      old.truncated[a] = s.truncated[k];
+    });
   const int t = s.elapsed_steps[i] + !idle;
   Env e = bind(s, v, i, episode, t, max_steps);
   unrolled<0, AGENTS>([&](int a) { v.reward[a] = 0.f; });
@@ -171,9 +172,15 @@ template <class Held> GZ Halfway advance_branchless(const Store &s, int max_step
     const i64 k = i * AGENTS + a;
     const float reward = idle ? 0.f : v.reward[a];
     s.reward[k] = reward;
-    s.episode_return[k] = old.episode_return[a] + reward;
-    s.terminated[k] = (old.terminated[a] & stays) | terminated;
-    s.truncated[k] = (old.truncated[a] & stays) | truncated;
+    if constexpr (GZ_THREADS) {
+      s.episode_return[k] = old.episode_return[a] + reward;
+      s.terminated[k] = (old.terminated[a] & stays) | terminated;
+      s.truncated[k] = (old.truncated[a] & stays) | truncated;
+    } else {
+      s.episode_return[k] += reward;
+      s.terminated[k] = (s.terminated[k] & stays) | terminated;
+      s.truncated[k] = (s.truncated[k] & stays) | truncated;
+    }
   });
   v = keep(idle, before, v);
   forget(e);
