@@ -119,7 +119,7 @@ bench() {
 }
 
 train() {
-  local ppo=("$python" -m baselines.ppo CartPole-v1 --device "$device") large=(--num-envs 4096 --total-steps 2e8)
+  local ppo=("$python" -m baselines.ppo CartPole-v1 --device "$device") large=(--num-envs 4096 --total-steps 5e8)
   local many=(--population 2048 --num-envs 4 --total-steps 5e5) spread=(--num-envs 4096) steps=1e9
   [[ ${SMALL:-} ]] && large=(--num-envs 64 --num-steps 32 --total-steps 2e4) spread=(--num-envs 8)
   [[ ${SMALL:-} ]] && many=(--population 4 --num-envs 4 --num-steps 32 --total-steps 2e3)
