@@ -359,9 +359,9 @@ def test_steps_in_a_graph_of_a_stand_in(monkeypatch, capsys):
 
 def test_what_is_compiled_ahead_is_what_a_gpu_asks_for(monkeypatch):
     work, asked = script("gpu_work", monkeypatch), []
-    with installed():
+    with installed(), monkeypatch.context() as patch:  # which is undone first
         build = work.nvrtc.cached_cubin
-        monkeypatch.setattr(work.nvrtc, "cached_cubin", lambda *given: asked.append(given) or build(*given))
+        patch.setattr(work.nvrtc, "cached_cubin", lambda *given: asked.append(given) or build(*given))
         Simulator(gpuzoo.get("CartPole-v1"), 3, device="cuda").close()
         (_, _, arch, _, driver), *_ = asked
         work.cubin(("CartPole-v1", "default", arch, driver))

@@ -16,8 +16,6 @@ enum Mode { NEXT_STEP = 0, SAME_STEP = 1, DISABLED = 2 };
 // A CPU's rows need no help of neighbours, as those of rows.cuh do.
 struct Together {};
 GZ Together of_them(Together all, bool) { return all; }
-GZ Together helped(Together all, bool) { return all; }
-GZ bool somebody(Together, bool on) { return on; }
 template <class E> GZ void observe_together(const Store &, E &e, i64, Together) { observe(e); }
 template <class E> GZ void observe_alone(const Store &, E &e, i64) { observe(e); }
 constexpr bool KEEPS_TOGETHER = false;
@@ -268,39 +266,37 @@ GZ Halfway advance(const Store &s, bool finals, int max_steps, i64 i, const Toge
 // How an env begins. REFRESH: not at all, but what is seen of the present state is written anew.
 enum Start { AFTER_STEP, SILENT, REFRESH };
 
-// Those of `all` begin that `begins` says. On a GPU the others help them to store what they see.
-GZ_SELDOM void restart(const Store &s, i64 i, u32 episode, int max_steps, Start start, const Together &all = {},
-                       bool seen = true, bool begins = true) {
+// The threads of `those` call it together.
+GZ_SELDOM void restart(const Store &s, i64 i, u32 episode, int max_steps, Start start, const Together &those = {},
+                       bool seen = true) {
   const int t = start == REFRESH ? s.elapsed_steps[i] : 0;
-  const bool anew = begins && start != REFRESH;
-  if (lane() == 0 && anew) draw_parameters(s, i, true, episode);
+  if (lane() == 0 && start != REFRESH) draw_parameters(s, i, true, episode);
   barrier();
   State v = load(s, i);
   Env e = bind(s, v, i, episode, t, max_steps);
-  if (anew) {
+  if (start != REFRESH) {
     lanes(e, AGENTS, [=](int a) { join(s, i * AGENTS + a, true, start == SILENT); });
     once(e, [=] { begin(s, i, true, episode); });
     forget(e);
     reset(e);
   }
   forget(e);
-  if (seen) observe_together(s, e, i, all);
-  if (begins) save(s, i, v);
+  if (seen) observe_together(s, e, i, those);
+  save(s, i, v);
 }
 
 GZ void settle(
     const Store &s, Halfway at, int mode, bool finals, int max_steps, i64 i, const Together &all = {}, bool seen = true) {
   const bool ended = at.ended;
   const Next now = next(mode, at.ended, at.waiting);
-  const Together those = helped(all, now.begins);
+  const Together those = of_them(all, now.begins);
   barrier();
   if constexpr (GZ_BRANCHLESS) {  // in other games those who leave have left in `advance`
     for (int a = 0; ended && a < AGENTS; ++a) leave(s, i * AGENTS + a, true, s.elapsed_steps[i]);
     if (finals) keep_last_seen(s, i, all, ended, ended, [](int) { return true; });
   }
   if (lane() == 0) put(ended | now.begins, s.waiting[i], now.waits);
-  if (somebody(those, now.begins))
-    restart(s, i, at.episode + 1, max_steps, now.silent ? SILENT : AFTER_STEP, those, seen, now.begins);
+  if (now.begins) restart(s, i, at.episode + 1, max_steps, now.silent ? SILENT : AFTER_STEP, those, seen);
   barrier();
 }
 

@@ -10,21 +10,20 @@ namespace gz::rows {
 
 constexpr int TEAM = LANES < WARP ? WARP : (int)LANES, TEAMS = BLOCK / TEAM, ENVS = TEAM / LANES;
 
-// The threads of a team that go through a step together, by a bit each where the team has several envs, and those of
-// them whose envs observe. The k-th env has index first + k, or envs[first + k].
+// The threads of a team that go through a step together, by a bit each where the team has several envs. The k-th env has
+// index first + k, or envs[first + k].
 struct Together {
-  u32 mask, observing;
+  u32 mask;
   i64 first;
   const i64 *envs;
   GZ_MEMBER i64 env(int k) const { return envs ? envs[first + k] : first + k; }
 };
-GZ Together alone(i64 i) { return {~0u, ~0u, i, nullptr}; }
+GZ Together alone(i64 i) { return {~0u, i, nullptr}; }
 
 GZ Together neighbours(const i64 *envs, i64 k, i64 count) {
   if constexpr (ENVS == 1) return alone(envs ? envs[k] : k);
   const i64 first = k - (int)threadIdx.x % TEAM / LANES, left = count - first;
-  const u32 mask = left < ENVS ? (1u << (int)left * LANES) - 1u : ~0u;
-  return {mask, mask, first, envs};
+  return {left < ENVS ? (1u << (int)left * LANES) - 1u : ~0u, first, envs};
 }
 
 template <int BYTES> struct alignas(BYTES) Bytes {
@@ -85,22 +84,13 @@ template <class O> GZ void clear_padding(typename O::Number *place, int first = 
       for (int k = O::Length::of(a); k < COLUMNS; ++k) place[(a - first) * COLUMNS + k] = 0;
 }
 
-// Whether threads help each other to store what their envs see.
-constexpr bool HELPS = ASSEMBLES && !OF_ONE_CHUNK && ENVS > 1;
-
 // Those of them who observe. All must call it.
 GZ Together of_them(const Together &all, bool observes) {
-  if constexpr (!HELPS) return all;
-  const u32 those = __ballot_sync(all.mask, observes);
-  return {those, those, all.first, all.envs};
+  if constexpr (ASSEMBLES && !OF_ONE_CHUNK && ENVS > 1)
+    return {__ballot_sync(all.mask, observes), all.first, all.envs};
+  else
+    return all;
 }
-
-// All of them, of whom some observe. All must call it.
-GZ Together helped(const Together &all, bool observes) {
-  if constexpr (!HELPS) return all;
-  return {all.mask, __ballot_sync(all.mask, observes), all.first, all.envs};
-}
-GZ bool somebody(const Together &all, bool observes) { return HELPS ? all.observing != 0 : observes; }
 
 GZ void wait_for(const Together &all) {
   if constexpr (ENVS > 1)
@@ -141,7 +131,7 @@ GZ void store_rows(const u8 *place, typename O::Number *rows, const Together &al
     constexpr u32 EACH = TURN == ENVS ? ~0u : (1u << TURN * LANES % WARP) - 1u;
     const int begin = turn * TURN;
     const int rank = popcount(all.mask & ((1u << (int)threadIdx.x % WARP) - 1u)), width = popcount(all.mask);
-    const u32 present = all.observing >> begin * LANES & EACH;
+    const u32 present = all.mask >> begin * LANES & EACH;
     const bool together = present == EACH && !all.envs && !(O::GAPS && ((u64)rows & (SECTOR - 1)));
     GZ_ROLLED
     for (int r = 0; r < (together ? 1 : TURN); ++r)
@@ -153,8 +143,8 @@ GZ void store_rows(const u8 *place, typename O::Number *rows, const Together &al
 
 template <class S>
 GZ void finish_turn(const u8 *observations, const u8 *masks, const S &s, const Together &those, int turn) {
-  if (ENVS > 1 && !(those.observing >> turn * TURN * LANES)) return;  // nobody has it, nor a later one
-  const Together all = {those.mask, those.observing, anew(those.first), those.envs};
+  if (ENVS > 1 && !(those.mask >> turn * TURN * LANES)) return;  // nobody has it, nor a later one
+  const Together all = {those.mask, anew(those.first), those.envs};
   wait_for(all);
   store_rows<Observations>(observations, s.observation, all, turn);
   if constexpr (MASK_SIZE > 0) store_rows<Masks>(masks, s.action_mask, all, turn);
@@ -223,19 +213,17 @@ template <class S, class E> GZ void observe_together(const S &s, E &e, i64 i, co
     const int own = (int)threadIdx.x % TEAM / LANES, turn = own / TURN;
     GZ_ROLLED
     for (int k = 0; k < turn; ++k) finish_turn(observations, masks, s, all, k);
-    if (!HELPS || (all.observing >> (int)threadIdx.x % WARP & 1u)) {
-      const auto row = reinterpret_cast<Observation *>(
-          observations + shift<Observations>(s.observation, all, turn) + own % TURN * Observations::STRIDE);
-      see(e, row);
-      clear_padding<Observations>(row);
-      if constexpr (MASK_SIZE > 0) {
-        const int begin = shift<Masks>(s.action_mask, all, turn) + own % TURN * Masks::STRIDE;
-        const auto mask = reinterpret_cast<i8 *>(masks + begin);
-        see_masks(e, mask);
-        clear_padding<Masks>(mask);
-      }
-      observe(e);
+    const auto row = reinterpret_cast<Observation *>(
+        observations + shift<Observations>(s.observation, all, turn) + own % TURN * Observations::STRIDE);
+    see(e, row);
+    clear_padding<Observations>(row);
+    if constexpr (MASK_SIZE > 0) {
+      const int begin = shift<Masks>(s.action_mask, all, turn) + own % TURN * Masks::STRIDE;
+      const auto mask = reinterpret_cast<i8 *>(masks + begin);
+      see_masks(e, mask);
+      clear_padding<Masks>(mask);
     }
+    observe(e);
     GZ_ROLLED
     for (int k = turn; k < ENVS / TURN; ++k) finish_turn(observations, masks, s, all, k);
   }
@@ -272,10 +260,11 @@ template <class T> GZ void copy_row(T *to, const T *from, int numbers, int rank,
 // one, far from those of other envs.
 constexpr bool KEEPS_TOGETHER = ENVS > 1 && Observations::BYTES + Masks::BYTES > SECTOR;
 
-// Copies the rows of those envs that end. All threads of `all` call it.
-template <class S> GZ void keep_together(const S &s, const Together &all, bool ends) {
-  const u32 ending = __ballot_sync(all.mask, ends);
+// Copies the rows of those envs that end. All of the threads call it.
+template <class S> GZ void keep_together(const S &s, const Together &those, bool ends) {
+  const u32 ending = __ballot_sync(those.mask, ends);
   if (!ending) return;
+  const Together all = {those.mask, anew(those.first), those.envs};
   const int rank = popcount(all.mask & ((1u << (int)threadIdx.x % WARP) - 1u)), width = popcount(all.mask);
   wait_for(all);
   GZ_ROLLED
@@ -294,7 +283,7 @@ template <class S> GZ void keep_together(const S &s, const Together &all, bool e
 namespace gz {
 
 using rows::keep_together, rows::KEEPS_TOGETHER;
-using rows::helped, rows::observe_alone, rows::observe_together, rows::of_them, rows::somebody, rows::Together;
+using rows::observe_alone, rows::observe_together, rows::of_them, rows::Together;
 
 #if GZ_WINDOWED
 
