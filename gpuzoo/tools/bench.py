@@ -1,7 +1,8 @@
 """What ``gpuzoo bench`` measures.
 
-For each game: steps/s of single `step` launches, of `rollout`, and of ``gymnasium.make_vec`` with NumPy output, in
-Gymnasium's default autoreset mode and with the same actions in every step, drawn once; and the time to the first step.
+For each game: steps/s of single `step` launches, of `rollout`, and of ``gymnasium.make_vec`` with NumPy output (on a
+GPU with torch output), in Gymnasium's default autoreset mode and with the same actions in every step, drawn once; and
+the time to the first step.
 These loops and a copy take turns, so that a machine that slows down slows them all; figures are medians over the turns.
 """
 
