@@ -17,12 +17,13 @@ from ptx.host import OPTIONS, PtxBackend, ptx_of
 from test_compile import nvrtc_missing
 from toys.glide import Glide
 from toys.herd import Herd
+from toys.lamps import Lamps
 
 import gpuzoo
 from gpuzoo import Simulator
 from gpuzoo.core import nvrtc
 from gpuzoo.core.codegen import program
-from gpuzoo.core.occupancy import ROLLED
+from gpuzoo.core.occupancy import ALONE, ROLLED
 from gpuzoo.testing.tools import assert_same, read
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux" and bool(nvrtc_missing()), reason=nvrtc_missing())
@@ -88,12 +89,24 @@ def test_other_lanes(lanes):
     assert_ptx_equals_cpu(Herd, 3, "next_step", 9, 2, lanes, **config)
 
 
+def with_macro(option):
+    """A backend whose programs are compiled with an option of `occupancy`."""
+    return functools.partial(PtxBackend, f"#define {option[2:].replace('=', ' ')}\n")
+
+
 @pytest.mark.rotates
 @pytest.mark.parametrize("name", ["SimpleSpread-v0", "CoinGame-v0"])
 def test_loops_over_agents(name):
     """One agent after the other, as where the unrolled form takes too many registers."""
-    rolled = functools.partial(PtxBackend, f"#define {ROLLED[0][2:].replace('=', ' ')}\n")
-    assert_ptx_equals_cpu(type(gpuzoo.get(name)), 33, "same_step", 9, 2, backend=rolled)
+    assert_ptx_equals_cpu(type(gpuzoo.get(name)), 33, "same_step", 9, 2, backend=with_macro(*ROLLED))
+
+
+@pytest.mark.one_case
+@pytest.mark.parametrize("name", ["Catch-bsuite-v0", "TicTacToe-v0", "Lamps-v0"])
+def test_without_help(name):
+    """Envs that end alone, as where the help of their neighbours takes too many registers."""
+    game = Lamps if name == Lamps.id else type(gpuzoo.get(name))
+    assert_ptx_equals_cpu(game, 33, "same_step", 9, 2, backend=with_macro(*ALONE))
 
 
 @pytest.mark.rotates

@@ -179,6 +179,9 @@ def program(
         f"#define LANES {lanes}",
         f"#define GZ_BRANCHLESS {int(form.branchless)}",
         f"#define GZ_TOGETHER {int(form.together)}",
+        "#ifndef GZ_HELP",  # core/occupancy.py chooses, but a robot takes long to compile, and needs all registers
+        f"#define GZ_HELP {int(not form.packed)}",
+        "#endif",
         f"#define GZ_APART {int(form.apart)}",
         f"#define GZ_SHORT {int(form.short)}",
         f"#define GZ_CHOOSES {int(env.chooses)}",

@@ -3,7 +3,8 @@
 A GPU hides the time that memory takes behind other threads, if there are enough of them. The compiler does not know
 how many are wanted, and takes as many registers as help one thread. So a program is compiled once, and once more with
 bounds for those of its kernels that took too many. Where a bound makes a kernel spill, the program is compiled with
-loops over agents that are not unrolled. If it spills even so, the bound is eased until it does not.
+loops over agents that are not unrolled, and with threads that do not help each other at an episode's end. If it spills
+even so, the bound is eased until it does not.
 """
 
 from __future__ import annotations
@@ -29,6 +30,9 @@ _MOST_SHARED = 228
 
 #: loops over agents as loops; prelude.cuh
 ROLLED = ("-DGZ_ROLLED_LANES=1",)
+#: envs that end store their rows without their neighbours' help, which takes registers; episode.cuh
+ALONE = ("-DGZ_HELP=0",)
+FORMS = ((), ROLLED, ALONE, (*ALONE, *ROLLED))
 
 #: options of a compiler to a program and the compiler's log
 Compile = Callable[[tuple[str, ...]], tuple[bytes, str]]
@@ -130,7 +134,7 @@ def bounded(compile_with: Compile, block: int, arch: str) -> Bounded:
     if not blocks:
         return first
     tried: dict[tuple[str, ...], Bounded] = {}
-    for form in ((), ROLLED):
+    for form in FORMS:
         tried[form] = made((*form, *macros(blocks)))
         if not spilling(tried[form]):
             return tried[form]
@@ -151,11 +155,12 @@ def bounded(compile_with: Compile, block: int, arch: str) -> Bounded:
         helped = {name: low[name] for name in blocks if low[name] > resident(free[name].registers, block)}
         return made((*form, *macros(helped))) if form or helped else first
 
-    # Which form is the better one is up to the step. A rollout does the same, and the choice of actions.
-    if "step" in spilling(tried[()]) and "step" not in spilling(tried[ROLLED]):
-        rolled = eased(ROLLED)
-        if not spilling(rolled):
-            return rolled
+    # Which form is the best one is up to the step. A rollout does the same, and the choice of actions.
+    for form in FORMS:
+        if "step" not in spilling(tried[form]):
+            found = eased(form)
+            if not spilling(found):
+                return found
     return eased(())
 
 

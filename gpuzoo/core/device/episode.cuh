@@ -16,6 +16,7 @@ enum Mode { NEXT_STEP = 0, SAME_STEP = 1, DISABLED = 2 };
 // A CPU's rows need no help of neighbours, as those of rows.cuh do.
 struct Together {};
 GZ Together of_them(Together all, bool) { return all; }
+GZ void meet(Together) {}
 template <class E> GZ void observe_together(const Store &, E &e, i64, Together) { observe(e); }
 template <class E> GZ void observe_alone(const Store &, E &e, i64) { observe(e); }
 constexpr bool KEEPS_TOGETHER = false;
@@ -43,9 +44,6 @@ GZ void put(Blend here, float &place, float value) {
 }
 
 // ---- ends and beginnings; `Where` is a bool or a Blend ----
-
-// Whether agent k of the batch is in the episode. Agents who leave together are, as long as it lasts.
-GZ bool takes_part(const Store &s, i64 k) { return GZ_TOGETHER || s.alive[k]; }
 
 // Agent k of the batch leaves its env.
 template <class Where> GZ void leave(const Store &s, i64 k, Where leaves, int length) {
@@ -226,11 +224,11 @@ GZ Halfway advance_general(const Store &s, bool finals, int max_steps, i64 i, co
   if constexpr (BY_AGENT)
     news = reduce<Any>(e, AGENTS, [=](int a) {
       const i64 k = i * AGENTS + a;
-      return !takes_part(s, k) ? 0 : gone(k) ? 2 : out_of_time ? 3 : 1;
+      return !s.alive[k] ? 0 : gone(k) ? 2 : out_of_time ? 3 : 1;
     });
   lanes(e, AGENTS, [=](int a) {
     const i64 k = i * AGENTS + a;
-    const bool acted = takes_part(s, k);
+    const bool acted = s.alive[k];
     const u8 left = (u8)(acted & gone(k)), late = (u8)(acted & out_of_time);
     s.terminated[k] = left;
     s.truncated[k] = late;
@@ -281,7 +279,11 @@ GZ_SELDOM void restart(const Store &s, i64 i, u32 episode, int max_steps, Start 
     reset(e);
   }
   forget(e);
-  if (seen) observe_together(s, e, i, those);
+  if constexpr (GZ_HELP) {
+    if (seen) observe_together(s, e, i, those);
+  } else if (seen) {
+    observe_alone(s, e, i);
+  }
   save(s, i, v);
 }
 
@@ -298,6 +300,7 @@ GZ void settle(
   if (lane() == 0) put(ended | now.begins, s.waiting[i], now.waits);
   if (now.begins) restart(s, i, at.episode + 1, max_steps, now.silent ? SILENT : AFTER_STEP, those, seen);
   barrier();
+  if constexpr (GZ_HELP) meet(all);
 }
 
 // ---- the game's own global state, where it has one ----

@@ -180,6 +180,11 @@ template <class E, class F> GZ void in_windows(const E &e, const F &run) {
 
 #endif
 
+// Waits for those who observed without the others. Where a team's envs take turns, they share its memory.
+GZ void meet(const Together &all) {
+  if constexpr (ASSEMBLES && !OF_ONE_CHUNK && TURN < ENVS) wait_for(all);
+}
+
 // What the threads of `all` observe, each in its env i.
 template <class S, class E> GZ void observe_together(const S &s, E &e, i64 i, const Together &all) {
   if constexpr (SEEN_AT_ONCE > 0) {
@@ -258,7 +263,7 @@ template <class T> GZ void copy_row(T *to, const T *from, int numbers, int rank,
 
 // Whether all threads of a team copy the last rows of an env that ends. By its own threads alone, numbers would go one by
 // one, far from those of other envs.
-constexpr bool KEEPS_TOGETHER = ENVS > 1 && Observations::BYTES + Masks::BYTES > SECTOR;
+constexpr bool KEEPS_TOGETHER = GZ_HELP && ENVS > 1 && Observations::BYTES + Masks::BYTES > SECTOR;
 
 // Copies the rows of those envs that end. All of the threads call it.
 template <class S> GZ void keep_together(const S &s, const Together &those, bool ends) {
@@ -282,7 +287,7 @@ template <class S> GZ void keep_together(const S &s, const Together &those, bool
 
 namespace gz {
 
-using rows::keep_together, rows::KEEPS_TOGETHER;
+using rows::keep_together, rows::KEEPS_TOGETHER, rows::meet;
 using rows::observe_alone, rows::observe_together, rows::of_them, rows::Together;
 
 #if GZ_WINDOWED
