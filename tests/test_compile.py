@@ -192,11 +192,11 @@ def test_few_trials_find_the_bound(shared, chosen, most):
     assert len(seen) == len(set(seen)) <= most
 
 
-def test_a_step_has_registers_for_nearly_half_of_the_threads():
-    """SpaceInvaders takes 254 registers where nothing bounds it, and spills none with room for seven blocks."""
+def test_a_step_has_registers_for_half_of_the_threads():
+    """SpaceInvaders takes 254 registers where nothing bounds it."""
     made = program(gpuzoo.get("SpaceInvaders-MinAtar-v1"), gpuzoo.get("SpaceInvaders-MinAtar-v1").Config())
     step = occupancy.usage(nvrtc.bounded_cubin(made.code, made.env.id, "sm_90", made.block).log)["step"]
-    assert step.registers <= 72
+    assert step.registers <= 64
     assert step.local == 0
 
 

@@ -30,7 +30,7 @@ _MOST_SHARED = 228
 
 #: loops over agents as loops; prelude.cuh
 ROLLED = ("-DGZ_ROLLED_LANES=1",)
-#: envs that end store their rows without their neighbours' help, which takes registers; episode.cuh
+#: without what takes registers: reading all before writing, and the neighbours' help at an env's end; episode.cuh
 ALONE = ("-DGZ_HELP=0",)
 FORMS = ((), ROLLED, ALONE, (*ALONE, *ROLLED))
 

@@ -73,7 +73,7 @@ template <class S, class Leaves> GZ void keep_last_seen(const S &s, i64 i, Leave
   if constexpr (!APART) keep_rows<OBSERVATION_SIZE>(s, s.final_observation + row, s.observation + row, leaves);
   if constexpr (!APART && MASK_SIZE > 0) keep_rows<MASK_SIZE>(s, s.final_action_mask + mask, s.action_mask + mask, leaves);
 }
-// Likewise where everybody leaves, or somebody. The threads of `all` call it together.
+// The same at the end of a step, in which everybody leaves, or only somebody. The threads of `all` call it together.
 template <class S, class Leaves>
 GZ void keep_last_seen(const S &s, i64 i, const Together &all, bool everybody, bool somebody, Leaves leaves) {
   if constexpr (KEEPS_TOGETHER) keep_together(s, all, everybody);
@@ -136,8 +136,10 @@ struct Carried {
 
 // ---- a step, first half ----
 
-// A GPU's thread reads everything before it writes anything: the compiler cannot know that arrays do not overlap, and the
-// thread would wait for memory once more at each load behind a store. g++ does not vectorise that.
+// A GPU's thread reads everything before it writes anything, if it has registers for that: the compiler cannot know that
+// arrays do not overlap, and the thread would wait for memory once more at each load behind a store. g++ does not
+// vectorise that.
+constexpr bool READS_FIRST = GZ_THREADS && GZ_HELP;
 
 // Few agents, who begin and end together: no branch, so that a loop over envs can be vectorised. An env that waits for
 // its reset computes a step like the others and then keeps what it had.
@@ -147,7 +149,7 @@ template <class Held> GZ Halfway advance_branchless(const Store &s, int max_step
   Held v = load(s, i);
   const Held before = v;
   Carried old;
-  if constexpr (GZ_THREADS)
+  if constexpr (READS_FIRST)
     unrolled<0, AGENTS>([&](int a) {
       const i64 k = i * AGENTS + a;
       old.episode_return[a] = s.episode_return[k];
@@ -168,7 +170,7 @@ template <class Held> GZ Halfway advance_branchless(const Store &s, int max_step
     const i64 k = i * AGENTS + a;
     const float reward = idle ? 0.f : v.reward[a];
     s.reward[k] = reward;
-    if constexpr (GZ_THREADS) {
+    if constexpr (READS_FIRST) {
       s.episode_return[k] = old.episode_return[a] + reward;
       s.terminated[k] = (old.terminated[a] & stays) | terminated;
       s.truncated[k] = (old.truncated[a] & stays) | truncated;
@@ -185,7 +187,7 @@ template <class Held> GZ Halfway advance_branchless(const Store &s, int max_step
   const u8 ended = terminated | truncated;
   s.elapsed_steps[i] = t;
   s.ended[i] = ended;
-  return {ended, (u8)idle, episode};
+  return READS_FIRST ? Halfway{ended, (u8)idle, episode} : halfway(s, i);
 }
 
 // Any number of agents, some of whom may leave before the others.
@@ -300,7 +302,7 @@ GZ void settle(
   if (lane() == 0) put(ended | now.begins, s.waiting[i], now.waits);
   if (now.begins) restart(s, i, at.episode + 1, max_steps, now.silent ? SILENT : AFTER_STEP, those, seen);
   barrier();
-  if constexpr (GZ_HELP) meet(all);
+  meet(all);
 }
 
 // ---- the game's own global state, where it has one ----

@@ -182,7 +182,7 @@ template <class E, class F> GZ void in_windows(const E &e, const F &run) {
 
 // Waits for those who observed without the others. Where a team's envs take turns, they share its memory.
 GZ void meet(const Together &all) {
-  if constexpr (ASSEMBLES && !OF_ONE_CHUNK && TURN < ENVS) wait_for(all);
+  if constexpr (GZ_HELP && ASSEMBLES && !OF_ONE_CHUNK && TURN < ENVS) wait_for(all);
 }
 
 // What the threads of `all` observe, each in its env i.

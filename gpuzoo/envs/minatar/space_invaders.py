@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,9 +60,6 @@ class SpaceInvaders(MinAtar):
     title = "Space Invaders"
     channels = ("cannon", "alien", "alien_left", "alien_right", "friendly_bullet", "enemy_bullet")
     buttons = ("noop", "left", "right", "fire")
-    exempt: ClassVar[Mapping[str, str]] = {
-        "half_occupancy": "A picture is made of sets of 100 bits; with half of an SM's threads they would spill."
-    }
 
     def fields(self, cfg: RampingConfig) -> dict[str, Field]:  # type: ignore[override]
         pictures = {"aliens": "alien", "shots": "bullet of the cannon", "bombs": "bullet of an alien"}
