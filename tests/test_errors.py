@@ -55,6 +55,7 @@ CASES = {
     # numbers
     "zero envs": (lambda: make(num_envs=0), ValueError, "num_envs must be at least 1, not 0"),
     "negative envs": (lambda: VectorEnv(Glide, -3), ValueError, "num_envs must be at least 1, not -3"),
+    "too many envs": (lambda: make(num_envs=2**31), ValueError, "num_envs must be at most 1073741824, not 2147483648: make several"),
     "half an env": (lambda: make(num_envs=2.5), TypeError, "num_envs must be an int, not 2.5"),
     "true envs": (lambda: VectorEnv(Glide, True), TypeError, "num_envs must be an int, not True"),
     "no multiple": (lambda: VectorEnv(Herd, 12), ValueError, "Herd-v0 has 5 rows per env .* so num_envs must be a multiple of 5, not 12: take 10 or 15, or gpuzoo.make_vec"),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import platform
+import shlex
 
 import pytest
 from toys.glide import Glide
@@ -12,7 +14,7 @@ from toys.nim import Nim
 from typer.testing import CliRunner
 
 from gpuzoo import Simulator, registry
-from gpuzoo.core import nvrtc
+from gpuzoo.core import backend_cpu, nvrtc
 from gpuzoo.core.codegen import program
 from gpuzoo.core.headers import DEVICE
 from gpuzoo.tools import cli
@@ -113,6 +115,16 @@ def test_flags_of_0_or_1_are_vectorised(name):
     report = examine(registry.get(name))
     assert report.vectorised is True
     assert {loop.name: loop.vector_bytes > 8 for loop in report.loops}["rules"]
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="options for x86")
+@pytest.mark.one_case
+@pytest.mark.parametrize("name", ["KuhnPoker-v0", "LeducHoldem-v0", "TicTacToe-v0"])
+def test_turns_are_vectorised_without_gathers(name, monkeypatch):
+    """g++ makes no gathers for CPUs that it does not know, nor for AMD's, so nobody's action is read by an index."""
+    compiler = shlex.join(backend_cpu.find_compiler())
+    monkeypatch.setenv("CXX", f"{compiler} -mno-avx512f -mtune=generic")
+    assert examine(registry.get(name)).vectorised is True
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -104,6 +105,17 @@ def test_cartpole(kernel_report, monkeypatch, tmp_path):
     assert step["stores"]["16"] == rollout["stores"]["16"] == 2  # in an episode's step, and where one begins
     assert step["row_sectors"] == 1
     assert step["bytes"] <= 1.2 * step["fewest_bytes"]
+
+
+def test_a_step_of_cartpole_waits_for_memory_once(kernel_report):
+    """What an env has is loaded ahead of the first branch, which is in a division, and nothing is read back."""
+    (case,) = bench.cases("^CartPole-v1 default")
+    ptx = kernel_report.ptx_of(kernel_report.program_of(case).code, "CartPole-v1")
+    step = ptx[ptx.index(".entry gz_step(") : ptx.index(".entry gz_rollout(")]
+    behind_divisions, behind_stores = (step.partition(word)[2] for word in ("div.rn.f32", "st.global"))
+    assert re.findall(r"ld\.global\.\w+", behind_stores) == ["ld.global.u64"]  # the seed of the next episode
+    shared = len(re.findall(r"ld\.global", behind_divisions)) - 1
+    assert shared <= 4  # gravity, tau and two thresholds, which all envs have in common
 
 
 def test_what_makes_a_row_old(kernel_report, tmp_path, monkeypatch):

@@ -8,7 +8,6 @@ import importlib.util
 import math
 import os
 import platform
-import re
 import shlex
 import shutil
 import subprocess
@@ -110,22 +109,6 @@ def _identity(command: list[str]) -> str:
     package = importlib.util.find_spec("ziglang") if "ziglang" in command else None
     stat = os.stat(package.origin if package and package.origin else path)
     return f"{path} {stat.st_size} {stat.st_mtime_ns} {' '.join(command[1:])}"
-
-
-@functools.cache
-def _gathers(compiler: tuple[str, ...]) -> tuple[str, ...]:
-    """Flags for rules that read what the player to move has: each env of a vector reads at another index.
-
-    g++ tunes for no CPU in particular on one that it does not know, and then vectorises no such loop, as some CPUs
-    gather slowly. Kuhn poker is three times as fast with these flags.
-    """
-    asked = [*compiler, "-march=native", "-Q", "--help=target"]
-    try:
-        told = subprocess.run(asked, capture_output=True, encoding="utf-8", errors="replace").stdout
-    except OSError:  # compile_host says it
-        return ()
-    unknown = re.search(r"^\s*-mtune=\s+generic$", told, re.MULTILINE)
-    return ("-mtune=znver3",) if unknown and "znver3" in told.split() else ()
 
 
 def compile_host(code: str, name: str, flags: tuple[str, ...] = (), suffix: str = ".so") -> Path:
@@ -271,8 +254,6 @@ class CpuBackend:
 
     def compile(self, program: Program) -> Kernels:
         flags = (*self._flags, "--param=vect-epilogues-nomask=1") if program.form.remainders else self._flags
-        if program.form.branchless and program.env.turn:
-            flags = (*flags, *_gathers(tuple(find_compiler())))
         flags = (*flags, "-Og") if program.debug else flags  # compiled in a quarter of the time
         places = tuple(map(os.environ.get, ("CXX", "PATH", "GPUZOO_CACHE_DIR", "HOME")))
         return _CpuKernels(_compiled(program.code, program.env.id, flags, *places), self.threads)

@@ -66,6 +66,9 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forked)
 
 
+MOST_ENVS = 1 << 30  #: kernels count envs in 32 bits
+
+
 class Simulator:
     """``num_envs`` copies of a game on one device.
 
@@ -120,6 +123,8 @@ class Simulator:
             raise TypeError(f"num_envs must be an int, not {num_envs!r}.")
         if num_envs < 1:
             raise ValueError(f"num_envs must be at least 1, not {num_envs}.")
+        if num_envs > MOST_ENVS:
+            raise ValueError(f"num_envs must be at most {MOST_ENVS}, not {num_envs}: make several batches.")
         if lanes is not None and (isinstance(lanes, bool) or not isinstance(lanes, (int, np.integer))):
             raise TypeError(f"lanes must be an int or None, not {lanes!r}.")
         self.num_envs = int(num_envs)

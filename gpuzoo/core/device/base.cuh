@@ -76,9 +76,17 @@ GZ float floor(float x) { return floorf(x); }
 GZ float rint(float x) { return rintf(x); }
 GZ u32 mulhi(u32 a, u32 b) { return __umulhi(a, b); }
 GZ int popcount(u64 x) { return __popcll(x); }
-// What follows from x is computed where it is used, and not ahead of it.
-GZ i64 anew(i64 x) {
-  asm volatile("" : "+l"(x));
+// The same x, which the compiler knows nothing about: it is loaded ahead of this, and what follows from it is computed
+// behind.
+template <class T> GZ T anew(T x) {
+  if constexpr (sizeof(T) < 4)
+    return (T)anew((u32)x);
+  else if constexpr (sizeof(T) == 8)
+    asm volatile("" : "+l"(x));
+  else if constexpr ((T)0.5f != 0)
+    asm volatile("" : "+f"(x));
+  else
+    asm volatile("" : "+r"(x));
   return x;
 }
 #else
@@ -90,7 +98,7 @@ GZ float floor(float x) { return __builtin_floorf(x); }
 GZ float rint(float x) { return __builtin_rintf(x); }
 GZ u32 mulhi(u32 a, u32 b) { return (u32)(((u64)a * b) >> 32); }
 GZ int popcount(u64 x) { return __builtin_popcountll(x); }
-GZ i64 anew(i64 x) { return x; }
+template <class T> GZ T anew(T x) { return x; }
 // The signs of 8, 16 or 32 bytes, a bit for each.
 template <int COUNT> GZ u64 signs_of(const i8 *bytes) {
 #ifdef __SSE2__
@@ -193,5 +201,22 @@ GZ int as_int(float x) { return (int)as_u32(x); }
 GZ float select(bool m, float a, float b) { return m ? a : b; }
 GZ int select(bool m, int a, int b) { return m ? a : b; }
 GZ u32 select(bool m, u32 a, u32 b) { return m ? a : b; }
+
+// `put` writes a value where something happens. Given a bool, it branches. Given a Blend, it always writes, the old
+// value where nothing happens: loops over envs with such writes are vectorised. It works on bits, as g++ makes
+// `on ? x : y` a store that happens or not.
+struct Blend {
+  u8 on;
+};
+template <class T> GZ void put(bool here, T &place, T value) {
+  if (here) place = value;
+}
+template <class T> GZ void put(Blend here, T &place, T value) {
+  place = (T)(place ^ ((value ^ place) & (T)-here.on));
+}
+GZ void put(Blend here, float &place, float value) {
+  const u32 old = as_u32(place);
+  place = as_float(old ^ ((as_u32(value) ^ old) & (u32)-here.on));
+}
 
 }  // namespace gz

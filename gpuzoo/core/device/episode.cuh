@@ -26,30 +26,19 @@ template <class S> GZ void keep_together(const S &, Together, bool) {}
 // Whether observations are written by a loop over envs of their own (`look` in walk_cpu.cuh).
 constexpr bool APART = GZ_APART && !GZ_THREADS;
 
-// `put` writes a value where something happens. Given a bool, it branches. Given a Blend, it always writes, the old
-// value where nothing happens: loops over envs with such writes are vectorised. It works on bits, as g++ makes
-// `on ? x : y` a store that happens or not.
-struct Blend {
-  u8 on;
-};
-template <class T> GZ void put(bool here, T &place, T value) {
-  if (here) place = value;
-}
-template <class T> GZ void put(Blend here, T &place, T value) {
-  place = (T)(place ^ ((value ^ place) & (T)-here.on));
-}
-GZ void put(Blend here, float &place, float value) {
-  const u32 old = as_u32(place);
-  place = as_float(old ^ ((as_u32(value) ^ old) & (u32)-here.on));
-}
-
 // ---- ends and beginnings; `Where` is a bool or a Blend ----
 
 // Agent k of the batch leaves its env.
-template <class Where> GZ void leave(const Store &s, i64 k, Where leaves, int length) {
-  put(leaves, s.final_return[k], s.episode_return[k]);
+template <class Where> GZ void leave(const Store &s, i64 k, Where leaves, float total, int length) {
+  put(leaves, s.final_return[k], total);
   put(leaves, s.final_length[k], length);
   put(leaves, s.alive[k], (u8)0);
+}
+
+// What is observed from now on is what env i sees last.
+template <class S, class E> GZ void see_last(const S &s, E &e, i64 i) {
+  see(e, s.final_observation + i * row_size(s));
+  if constexpr (MASK_SIZE > 0) see_masks(e, s.final_action_mask + i * (AGENTS * MASK_SIZE));
 }
 
 // Copies what the agents who leave see last, before observations of the next episode take its place. `leaves(agent)`
@@ -125,8 +114,9 @@ enum Reset { NEXT_EPISODE = 0, NEW_SEED = 1, NO_RESET = 2 };
 struct Halfway {
   u8 ended, waiting;
   u32 episode;
+  u64 seed;  // if READS_FIRST, and an episode may begin
 };
-GZ Halfway halfway(const Store &s, i64 i) { return {s.ended[i], s.waiting[i], s.episode[i]}; }
+GZ Halfway halfway(const Store &s, i64 i) { return {s.ended[i], s.waiting[i], s.episode[i], 0ull}; }
 
 // What a step changes rather than writes anew.
 struct Carried {
@@ -140,13 +130,24 @@ struct Carried {
 // arrays do not overlap, and the thread would wait for memory once more at each load behind a store. g++ does not
 // vectorise that.
 constexpr bool READS_FIRST = GZ_THREADS && GZ_HELP;
+struct Read {
+  template <class T> GZ_MEMBER T operator()(T x) const { return READS_FIRST ? anew(x) : x; }
+};
+// Nor does it read what it has just written: agents leave in the first half of a step. Short rows are written twice.
+constexpr bool LEAVES_AT_ONCE = READS_FIRST || !GZ_BRANCHLESS;
+constexpr bool SEES_LAST_AT_ONCE =
+    READS_FIRST && GZ_BRANCHLESS && AGENTS * (OBSERVATION_SIZE + MASK_SIZE) <= 8;
+
+// The seed of an env that may begin an episode. It is read as soon as that is known, and the thread goes on while memory
+// answers.
+GZ u64 seed_of_next(const Store &s, i64 i, bool begins) { return READS_FIRST && begins ? anew(s.seed[i]) : 0ull; }
 
 // Few agents, who begin and end together: no branch, so that a loop over envs can be vectorised. An env that waits for
 // its reset computes a step like the others and then keeps what it had.
-template <class Held> GZ Halfway advance_branchless(const Store &s, int max_steps, i64 i, const Together &all) {
+template <class Held> GZ Halfway advance_branchless(const Store &s, bool finals, int max_steps, i64 i, const Together &all) {
   const bool idle = s.waiting[i];
   const u32 episode = s.episode[i];
-  Held v = load(s, i);
+  Held v = load(s, i, Read());
   const Held before = v;
   Carried old;
   if constexpr (READS_FIRST)
@@ -166,12 +167,13 @@ template <class Held> GZ Halfway advance_branchless(const Store &s, int max_step
   // to bool where rules write 0 or 1, and is not vectorised.
   const u8 over = v.terminated | v.over, stays = idle;
   const u8 terminated = (u8)((over | (u8)-over) >> 7 & ~stays), truncated = (u8)(!idle & (t >= max_steps));
+  const u8 ended = terminated | truncated;
   unrolled<0, AGENTS>([&](int a) {
     const i64 k = i * AGENTS + a;
     const float reward = idle ? 0.f : v.reward[a];
     s.reward[k] = reward;
     if constexpr (READS_FIRST) {
-      s.episode_return[k] = old.episode_return[a] + reward;
+      s.episode_return[k] = old.episode_return[a] += reward;
       s.terminated[k] = (old.terminated[a] & stays) | terminated;
       s.truncated[k] = (old.truncated[a] & stays) | truncated;
     } else {
@@ -180,14 +182,20 @@ template <class Held> GZ Halfway advance_branchless(const Store &s, int max_step
       s.truncated[k] = (s.truncated[k] & stays) | truncated;
     }
   });
+  const u64 seed = seed_of_next(s, i, ended | stays);
   v = keep(idle, before, v);
   forget(e);
   if constexpr (!APART) observe_together(s, e, i, all);
   save(s, i, v);
-  const u8 ended = terminated | truncated;
   s.elapsed_steps[i] = t;
   s.ended[i] = ended;
-  return READS_FIRST ? Halfway{ended, (u8)idle, episode} : halfway(s, i);
+  if constexpr (!READS_FIRST) return halfway(s, i);
+  if (ended) unrolled<0, AGENTS>([&](int a) { leave(s, i * AGENTS + a, true, old.episode_return[a], t); });
+  if (SEES_LAST_AT_ONCE && finals & ended) {
+    see_last(s, e, i);
+    observe(e);
+  }
+  return {ended, stays, episode, seed};
 }
 
 // Any number of agents, some of whom may leave before the others.
@@ -198,13 +206,13 @@ GZ Halfway advance_general(const Store &s, bool finals, int max_steps, i64 i, co
   const u32 episode = s.episode[i];
   const Together active = of_them(all, !idle);
   barrier();
-  Held v = load(s, i);
+  Held v = load(s, i, Read());
   Env e = bind(s, v, i, episode, t, max_steps);
   if (idle) {
     lanes(e, AGENTS, [=](int a) { s.reward[i * AGENTS + a] = 0.f; });
     once(e, [=] { s.ended[i] = 0; });
     if (GZ_CHOOSES && seen) observe_alone(s, e, i);  // its last step may have been an earlier one of a rollout
-    return {0, 1, episode};
+    return {0, 1, episode, seed_of_next(s, i, true)};
   }
   clear(s, v, i);
   constexpr bool BY_AGENT = AGENTS == 1 || !GZ_TOGETHER;  // rules say of each agent whether it leaves
@@ -236,9 +244,10 @@ GZ Halfway advance_general(const Store &s, bool finals, int max_steps, i64 i, co
     s.truncated[k] = late;
     if (!acted) s.reward[k] = 0.f;
     s.episode_return[k] = (ALONE ? so_far : s.episode_return[k]) + s.reward[k];
-    leave(s, k, (bool)(left | late), t);
+    leave(s, k, (bool)(left | late), s.episode_return[k], t);
   });
   const bool ends = out_of_time | !(news & 1);
+  const u64 seed = seed_of_next(s, i, ends);
   if (finals)
     keep_last_seen(s, i, active, ends, news & 2, [=](int a) {
       const i64 k = i * AGENTS + a;
@@ -249,14 +258,14 @@ GZ Halfway advance_general(const Store &s, bool finals, int max_steps, i64 i, co
     s.ended[i] = (u8)ends;
   });
   save(s, i, v);
-  return {(u8)ends, 0, episode};
+  return {(u8)ends, 0, episode, seed};
 }
 
 // On a GPU the threads of `all` call it together, each for its env i.
 template <class Held = State>
 GZ Halfway advance(const Store &s, bool finals, int max_steps, i64 i, const Together &all = {}, bool seen = true) {
   if constexpr (GZ_BRANCHLESS)
-    return advance_branchless<Held>(s, max_steps, i, all);
+    return advance_branchless<Held>(s, finals, max_steps, i, all);
   else
     return advance_general<Held>(s, finals, max_steps, i, all, seen);
 }
@@ -267,13 +276,14 @@ GZ Halfway advance(const Store &s, bool finals, int max_steps, i64 i, const Toge
 enum Start { AFTER_STEP, SILENT, REFRESH };
 
 // The threads of `those` call it together.
-GZ_SELDOM void restart(const Store &s, i64 i, u32 episode, int max_steps, Start start, const Together &those = {},
-                       bool seen = true) {
+GZ_SELDOM void restart(const Store &s, i64 i, u32 episode, u64 seed, int max_steps, Start start,
+                       const Together &those = {}, bool seen = true) {
   const int t = start == REFRESH ? s.elapsed_steps[i] : 0;
   if (lane() == 0 && start != REFRESH) draw_parameters(s, i, true, episode);
   barrier();
   State v = load(s, i);
   Env e = bind(s, v, i, episode, t, max_steps);
+  e.seed = seed;
   if (start != REFRESH) {
     lanes(e, AGENTS, [=](int a) { join(s, i * AGENTS + a, true, start == SILENT); });
     once(e, [=] { begin(s, i, true, episode); });
@@ -295,12 +305,13 @@ GZ void settle(
   const Next now = next(mode, at.ended, at.waiting);
   const Together those = of_them(all, now.begins);
   barrier();
-  if constexpr (GZ_BRANCHLESS) {  // in other games those who leave have left in `advance`
-    for (int a = 0; ended && a < AGENTS; ++a) leave(s, i * AGENTS + a, true, s.elapsed_steps[i]);
+  for (int a = 0; !LEAVES_AT_ONCE && ended && a < AGENTS; ++a)
+    leave(s, i * AGENTS + a, true, s.episode_return[i * AGENTS + a], s.elapsed_steps[i]);
+  if constexpr (GZ_BRANCHLESS && !SEES_LAST_AT_ONCE)  // in other games it was kept in `advance`
     if (finals) keep_last_seen(s, i, all, ended, ended, [](int) { return true; });
-  }
   if (lane() == 0) put(ended | now.begins, s.waiting[i], now.waits);
-  if (now.begins) restart(s, i, at.episode + 1, max_steps, now.silent ? SILENT : AFTER_STEP, those, seen);
+  const Start start = now.silent ? SILENT : AFTER_STEP;
+  if (now.begins) restart(s, i, at.episode + 1, READS_FIRST ? at.seed : s.seed[i], max_steps, start, those, seen);
   barrier();
   meet(all);
 }
@@ -339,12 +350,13 @@ GZ void reset_env(const Store &s, int max_steps, i64 i, int reset, const Togethe
   const Together those = of_them(all, chosen);
   if (!chosen) return;
   const u32 episode = reset == NEW_SEED ? 0u : reset == NEXT_EPISODE ? s.episode[i] + 1u : s.episode[i];
+  const u64 seed = reset == NEW_SEED ? s.reset_seed[i] : s.seed[i];
   barrier();
   if (lane() == 0 && reset != NO_RESET) {
-    if (reset == NEW_SEED) s.seed[i] = s.reset_seed[i];
+    s.seed[i] = seed;
     s.ended[i] = s.waiting[i] = 0;
   }
-  restart(s, i, episode, max_steps, reset == NO_RESET ? REFRESH : SILENT, those);
+  restart(s, i, episode, seed, max_steps, reset == NO_RESET ? REFRESH : SILENT, those);
   show_state(s, max_steps, i);
 }
 

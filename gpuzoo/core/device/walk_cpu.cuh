@@ -6,11 +6,6 @@
 
 namespace gz {
 
-template <class S, class E> GZ void see_last(const S &s, E &e, i64 i) {
-  see(e, s.final_observation + i * row_size(s));
-  if constexpr (MASK_SIZE > 0) see_masks(e, s.final_action_mask + i * (AGENTS * MASK_SIZE));
-}
-
 // Writes what is seen of env i, where `advance` and `settle` leave that to a loop of its own; `last`: of an episode that
 // has ended.
 GZ void look(const Store &s, int max_steps, i64 i, bool last) {
@@ -37,7 +32,7 @@ template <class Held> GZ void settle_all(const Store &s, int mode, bool finals, 
     int t = length;
     put(begins, t, 0);
     s.waiting[i] = now.waits;
-    unrolled<0, AGENTS>([=](int a) { leave(s, i * AGENTS + a, ends, length); });
+    unrolled<0, AGENTS>([=](int a) { leave(s, i * AGENTS + a, ends, s.episode_return[i * AGENTS + a], length); });
     keep_last_seen(s, i, [=](int) { return kept; });
     unrolled<0, AGENTS>([=](int a) { join(s, i * AGENTS + a, begins, silent); });
     begin(s, i, begins, episode);

@@ -4,7 +4,7 @@
 namespace gz {
 
 // A small batch has blocks of fewer threads than BLOCK, so that more multiprocessors work on it.
-GZ i64 env_index() { return ((i64)blockIdx.x * blockDim.x + threadIdx.x) / LANES; }
+GZ int env_index() { return (int)(((i64)blockIdx.x * blockDim.x + threadIdx.x) / LANES); }
 
 GZ void act(const Store &s, i64 i) {
 #if GZ_CHOOSES_PARTS
@@ -41,9 +41,10 @@ GZ_KERNEL(1) gz_reset(GZ_STORE s, i64 reset, i64 count) {
 
 // `envs` is null, or as many indices of envs, all different: then these alone are stepped.
 GZ_KERNEL(GZ_BLOCKS_step) gz_step(GZ_STORE s, const i64 *envs, i64 count) {
-  const i64 k = env_index();
+  const int k = env_index();
   if (k >= count) return;
-  const i64 i = envs ? envs[k] : k;
+  const i64 chosen = envs ? envs[k] : k;
+  const i64 i = GZ_HELP ? anew((int)chosen) : chosen;  // from 32 bits an address is one instruction, and is not kept
   const Together all = rows::neighbours(envs, k, count);
   const int mode = s.control->mode, max_steps = s.control->max_steps;
   const bool finals = finals_after(mode, 0, 1);
@@ -54,7 +55,7 @@ GZ_KERNEL(GZ_BLOCKS_step) gz_step(GZ_STORE s, const i64 *envs, i64 count) {
 }
 
 GZ_KERNEL(GZ_BLOCKS_rollout) gz_rollout(GZ_STORE s, i64 steps, i64 count) {
-  const i64 i = env_index();
+  const i64 i = anew((i64)env_index());
   if (i >= count) return;
   const Together all = rows::neighbours(nullptr, i, count);
   const int mode = s.control->mode, max_steps = s.control->max_steps;

@@ -73,7 +73,7 @@ __attribute__((noinline)) static void advance(const Store &store, bool finals, i
       s.truncated[k] = (s.truncated[k] & (u8)(awakes ^ 1)) | (acted & late);
       s.reward[k] = number;
       s.episode_return[k] += number;
-      leave(s, k, Blend{leaves}, t[w]);
+      leave(s, k, Blend{leaves}, s.episode_return[k], t[w]);
       somebody |= acted ^ leaves;
     });
     s.elapsed_steps[i] = t[w];

@@ -55,10 +55,12 @@ def env_code(program: dict[str, Any]) -> Iterable[str]:
     if branchless:
         yield "  float reward[AGENTS];"
     yield "};"
-    yield "GZ State load(const Store &s, i64 i) {\n  (void)s; (void)i;\n  State v;"
-    yield from (f"  v.{part} = {place};" for part, place in parts.items())
+    yield "template <class Read> GZ State load(const Store &s, i64 i, Read read) {"
+    yield "  (void)s; (void)i; (void)read;\n  State v;"
+    yield from (f"  v.{part} = read({place});" for part, place in parts.items())
     yield from (f"  v.{name} = 0;" for name in extra)
     yield "  return v;\n}"
+    yield "GZ State load(const Store &s, i64 i) { return load(s, i, [](auto x) { return x; }); }"
     yield "GZ void save(const Store &s, i64 i, const State &v) {\n  (void)s; (void)i; (void)v;"
     yield from (f"  {place} = v.{part};" for part, place in parts.items())
     yield "}"
