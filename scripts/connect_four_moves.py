@@ -10,7 +10,6 @@ moves are worth the same, so the share among the others is said, too.
 
 from __future__ import annotations
 
-import argparse
 import ctypes
 import sys
 from pathlib import Path
@@ -20,12 +19,11 @@ from numpy.typing import NDArray
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from baselines.alphazero import evaluator, load
+from alphazero_players import parser, players
+
 from baselines.report.searchers import Player, interval, random_player, searcher
 from gpuzoo import Simulator, get
 from gpuzoo.core.backend_cpu import compile_host
-
-import torch  # isort: skip
 
 GAME = "ConnectFour-v0"
 SOLVER = Path(__file__).with_name("connect_four_solver.cpp")
@@ -92,26 +90,17 @@ def best_moves(envs: Simulator, values: NDArray[np.int8], player: Player) -> NDA
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("network", help="a checkpoint of baselines.alphazero")
-    parser.add_argument("--simulations", type=int, nargs="+", default=[32, 400], help="of AlphaZero's search, per move")
-    parser.add_argument("--playouts", type=int, default=1000, help="of UCT, for each move")
-    parser.add_argument("--positions", type=int, default=500, help="of each kind")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--bfloat16", action="store_true", help="twice as fast where the processor has it")
-    given = parser.parse_args()
-    torch.set_num_threads(1)
-    network, _ = load(given.network)
-    evaluate = evaluator(network, torch.bfloat16 if given.bfloat16 else torch.float32)
-    uct = searcher("uct", given.playouts, None, 1)
-    players = {f"AlphaZero, {n} simulations": searcher("puct", n, evaluate, 1) for n in given.simulations}
+    options = parser(__doc__)
+    options.add_argument("--positions", type=int, default=500, help="of each kind")
+    given = options.parse_args()
+    _, contestants, uct = players(given)
     sources = {"UCT with 100 playouts": searcher("uct", 100, None, 1), "random play": random_player}
     for source, plays in sources.items():
         envs = positions(plays, given.positions, given.seed)
         values = solved({name: np.asarray(envs.arrays[name]) for name in envs.program.fields})
         differ = values.max(1) > np.where(values == -2, 2, values).min(1)
         print(f"{given.positions} positions of {source}, moves differ in {differ.sum()}", flush=True)
-        for name, player in {**players, f"UCT, {given.playouts} playouts": uct, "random": random_player}.items():
+        for name, player in {**contestants, f"UCT, {given.playouts} playouts": uct, "random": random_player}.items():
             best = best_moves(envs, values, player)
             shares = [
                 (kind, part.mean(), len(part)) for kind, part in (("", best), (" where moves differ", best[differ]))

@@ -206,7 +206,7 @@ def cubin(case: tuple[str, str, str, int | None]) -> str:
 def urgent_first(cases: Iterable[bench.Case]) -> list[bench.Case]:
     """Headlines, then other games, then robots: one takes as long as many games, and the time may be over before."""
     headlines = {(env_id, name) for env_id, name, *_ in HEADLINES}
-    return sorted(cases, key=lambda c: ((c.env.id, c.name) not in headlines, "half_occupancy" in c.env.exempt))
+    return sorted(cases, key=lambda c: ((c.env.id, c.name) not in headlines, c.env.packed))
 
 
 def compile_all(args: argparse.Namespace) -> bool:

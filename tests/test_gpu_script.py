@@ -308,7 +308,7 @@ def test_what_is_compiled_first(monkeypatch):
     headlines = {(env_id, name) for env_id, name, *_ in work.HEADLINES}
     assert set(cases[: len(headlines)]) == headlines
     assert len(cases) == len(list(bench.cases()))
-    robots = [k for k, (env_id, _) in enumerate(cases) if "half_occupancy" in gpuzoo.get(env_id).exempt]
+    robots = [k for k, (env_id, _) in enumerate(cases) if gpuzoo.get(env_id).packed]
     assert robots == list(range(robots[0], len(cases)))
 
 
