@@ -108,6 +108,17 @@ def test_steps_are_vectorised(name):
     assert examine(registry.get(name)).vectorised is True
 
 
+@pytest.mark.rotates
+@pytest.mark.parametrize("name", registry.ids())
+def test_a_step_is_vectorised_or_known_not_to_be(name):
+    game = registry.get(name)
+    found = program(game, game.Config(), lanes=1).form
+    if found.branchless and not found.packed:
+        assert examine(game).vectorised is not False
+    else:
+        assert found.packed or found.obstacles
+
+
 @pytest.mark.one_case
 @pytest.mark.parametrize("name", ["Taxi-v4", "Blackjack-v1", "KuhnPoker-v0", "LeducHoldem-v0", "TicTacToe-v0"])
 def test_flags_of_0_or_1_are_vectorised(name):

@@ -8,7 +8,8 @@ GZ void step(Env e) {
   once(e, [=] {
     e.context = e.t == 1 ? e.action : e.context;
     const int chain = clamp(e.context, 0, 4);
-    e.reward = e.t == e.reward_timestep[chain] ? e.rewards[chain] : 0.f;
+    const float reward = e.rewards[chain];
+    e.reward = e.t == e.reward_timestep[chain] ? reward : 0.f;
     e.terminated = e.t >= LENGTH;
   });
 }

@@ -68,7 +68,8 @@ GZ void step(Env e) {
     }
     hit = hit & !lost;
     const bool from_above = hit & (vy > 0.f) & ((float)(y - top) < vy);
-    const bool from_below = hit & (vy < 0.f) & (y < top + height) & ((float)(y + BALL - top - height) > vy);
+    const int below_paddle = y - top - height;
+    const bool from_below = hit & (vy < 0.f) & (below_paddle < 0) & ((float)(below_paddle + BALL) > vy);
     x = hit ? to_x : x;
     y = from_above ? top - BALL : from_below ? top + height - 1 : y;
     const float away = at_left ? abs(vx) : -abs(vx);

@@ -18,12 +18,13 @@ GZ void step(Env e) {
       direction += u < fail_rate ? 3 : u < fail_rate + e.cfg.success_rate ? 0 : 1;
     }
     direction &= 3;
-    bool over = e.tiles[e.row * COLUMNS + e.column] != FROZEN;
+    int here = e.tiles[e.row * COLUMNS + e.column];
+    bool over = here != FROZEN;
     int row = clamp(e.row + (direction == DOWN) - (direction == UP), 0, ROWS - 1);
     int column = clamp(e.column + (direction == RIGHT) - (direction == LEFT), 0, COLUMNS - 1);
+    int there = e.tiles[row * COLUMNS + column], tile = over ? here : there;
     e.row = over ? e.row : row;
     e.column = over ? e.column : column;
-    int tile = e.tiles[e.row * COLUMNS + e.column];
     float reward = tile == GOAL ? e.cfg.reward_goal : tile == HOLE ? e.cfg.reward_hole : e.cfg.reward_frozen;
     e.reward = over ? 0.f : reward;
     e.terminated = tile != FROZEN;
