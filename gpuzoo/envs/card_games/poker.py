@@ -39,6 +39,9 @@ class Poker(EnvDef):
     turn = "to_move"
     interaction = "competitive"
     benchmarks: ClassVar[Mapping[str, Mapping[str, Any]]] = {"6 players": {"num_players": 6}}
+    exempt: ClassVar[Mapping[str, str]] = {
+        "half_occupancy": "Hands and pots take up to 72 registers: seven blocks of 128 threads on an SM.",
+    }
     moves: ClassVar[tuple[str, ...]]
     render_fps = 1
 
