@@ -28,7 +28,7 @@ demo: .venv/base  ## train agents and leave an animation and a learning curve in
 	$(BIN)/python -m baselines.demo --out out/demo
 
 # TEST_TURN=3 chooses which of the costly tests run, TEST_TURN=all takes all of them; without it the commit chooses.
-test: .venv/dev  ## run the tests; of the costly ones those of what changed lately, and by turns one in 78 of the rest
+test: .venv/dev  ## run the tests; of the costly ones those of what changed lately, and by turns one in 96 of the rest
 	$(BIN)/python -m pytest -n auto --dist worksteal $(PYTEST)
 
 test-integrations:  ## test the adapters of RLlib, TorchRL, ..., each in an environment of its own in .venvs

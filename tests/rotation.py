@@ -24,7 +24,7 @@ import subprocess
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-TURNS = 78
+TURNS = 96
 #: tests about a kind of games come more often; it divides TURNS
 KIND_TURNS = 3
 #: an environment of its own may find what none of the others does, so these come more often
