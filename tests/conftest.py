@@ -11,13 +11,13 @@ Four marks keep the cost of a further game small. A game that changed lately has
   of a file have the same turn, as they share what costs much. With ``long=True`` it takes long, as a learning run does:
   of those that run only because of what changed lately, not more than `LONG` do.
 - ``one_case``: its cases are much the same to the code under test. One of them runs each time, by turns.
-- ``by_kind``: is about the engine or an interface. One game of each kind has it in every third run, the others by
+- ``by_kind``: is about the engine or an interface. One game of each kind has it in every fourth run, the others by
   turns.
-- ``one_of_a_kind``: is about another library's wrappers. One game of each kind has it in every third run, the others
+- ``one_of_a_kind``: is about another library's wrappers. One game of each kind has it in every fourth run, the others
   never.
 
 Games are of one kind if their agents and spaces are of the same sort: to an interface they look alike. A run takes a
-third of the kinds. In a file that is marked ``by_kind`` or ``one_of_a_kind`` as a whole, tests without a
+fourth of the kinds. In a file that is marked ``by_kind`` or ``one_of_a_kind`` as a whole, tests without a
 game always run.
 
 A module may declare many games by one rules file: variants, maps, factorisations. The first of them stands for all in

@@ -1,7 +1,7 @@
 """Which of the costly tests run: those of what changed lately, and by turns a share of all others.
 
 A test marked ``rotates`` costs much and seldom finds anything. It runs if its game, or a module that its file names,
-changed lately, and in one of `TURNS` turns otherwise. Tests about a kind of games have every third turn. The commit
+changed lately, and in one of `TURNS` turns otherwise. Tests about a kind of games have every fourth turn. The commit
 chooses the turn, so a commit always runs the same tests. ``--turn 3`` or the variable ``TEST_TURN=3`` chooses another
 one, ``all`` runs everything.
 
@@ -26,7 +26,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 TURNS = 96
 #: tests about a kind of games come more often; it divides TURNS
-KIND_TURNS = 3
+KIND_TURNS = 4
 #: an environment of its own may find what none of the others does, so these come more often
 INTEGRATION_TURNS = 6
 COMMITS = 12
