@@ -1,4 +1,4 @@
-"""What scripts about a network of `baselines.alphazero` have in common: their options, and the players of them."""
+"""Options and players that scripts about a network of `baselines.alphazero` share."""
 
 from __future__ import annotations
 

@@ -37,7 +37,6 @@ from ptx.trace import TraceBackend, requests  # noqa: E402
 
 from gpuzoo.core import nvrtc, occupancy  # noqa: E402
 from gpuzoo.core.codegen import Program  # noqa: E402
-from gpuzoo.core.compiled import without_folders  # noqa: E402
 from gpuzoo.core.configuration import split_config  # noqa: E402
 from gpuzoo.core.files import replacing  # noqa: E402
 from gpuzoo.core.programs import program  # noqa: E402
@@ -72,9 +71,15 @@ def rules(path: str) -> str:
     return ast.unparse(tree)
 
 
+def program_text(code: str) -> str:
+    """A translation unit without comments, line marks and blank lines."""
+    lines = (re.sub(r"\s*//.*", "", line) for line in code.splitlines() if not line.startswith("#line"))
+    return "\n".join(filter(None, lines))
+
+
 def source(made: Program) -> str:
     """What its kernels depend on: the program, NVRTC and its options, and the rules by which bounds are chosen."""
-    parts = [without_folders(made.code), nvrtc.version(), *nvrtc.OPTIONS, rules(occupancy.__file__), str(COLUMNS)]
+    parts = [program_text(made.code), nvrtc.version(), *nvrtc.OPTIONS, rules(occupancy.__file__), str(COLUMNS)]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
 
 

@@ -126,6 +126,7 @@ def test_what_makes_a_row_old(kernel_report, tmp_path, monkeypatch):
     folder = str(Path(gpuzoo.__file__).parents[1])
     assert folder in made.code
     assert kernel_report.source(dataclasses.replace(made, code=made.code.replace(folder, "/elsewhere"))) == first
+    assert kernel_report.source(dataclasses.replace(made, code=f"// a comment\n{made.code} // one more")) == first
     changed = tmp_path / "occupancy.py"
     monkeypatch.setattr(occupancy, "__file__", str(changed))
     changed.write_text(rules.replace('"""Launch bounds', '"""Bounds') + "# a comment\n")

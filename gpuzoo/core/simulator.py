@@ -43,6 +43,7 @@ from gpuzoo.core.values import config_types
 
 _NEXT_EPISODE, _NEW_SEED, _NO_RESET = range(3)  # the enum Reset of episode.cuh
 _NO_LIMIT: Final = 2**31 - 1
+_MOST_ENVS: Final = 2**30  # kernels count envs in 32 bits
 #: what of the engine belongs to a game's state, as its author sees it
 _STATE: Final = ("elapsed_steps", "alive")
 #: arrays that carry nothing from one step to the next
@@ -66,15 +67,12 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forked)
 
 
-MOST_ENVS = 1 << 30  #: kernels count envs in 32 bits
-
-
 class Simulator:
     """``num_envs`` copies of a game on one device.
 
     Args:
         env: the game, an instance or a subclass of `EnvDef`.
-        num_envs: number of envs.
+        num_envs: number of envs, 2**30 at most.
         device: ``"cpu"``, ``"cuda"``, ``"cuda:k"``, ``"auto"``, or a ``torch.device``.
         autoreset_mode: when an env whose episode is over begins the next one (Gymnasium's three modes).
         max_episode_steps: time limit; ``"default"`` takes the game's own, None or -1 means no limit.
@@ -123,8 +121,8 @@ class Simulator:
             raise TypeError(f"num_envs must be an int, not {num_envs!r}.")
         if num_envs < 1:
             raise ValueError(f"num_envs must be at least 1, not {num_envs}.")
-        if num_envs > MOST_ENVS:
-            raise ValueError(f"num_envs must be at most {MOST_ENVS}, not {num_envs}: make several batches.")
+        if num_envs > _MOST_ENVS:
+            raise ValueError(f"num_envs must be at most {_MOST_ENVS}, not {num_envs}: make several batches.")
         if lanes is not None and (isinstance(lanes, bool) or not isinstance(lanes, (int, np.integer))):
             raise TypeError(f"lanes must be an int or None, not {lanes!r}.")
         self.num_envs = int(num_envs)

@@ -76,8 +76,8 @@ GZ float floor(float x) { return floorf(x); }
 GZ float rint(float x) { return rintf(x); }
 GZ u32 mulhi(u32 a, u32 b) { return __umulhi(a, b); }
 GZ int popcount(u64 x) { return __popcll(x); }
-// The same x, which the compiler knows nothing about: it is loaded ahead of this, and what follows from it is computed
-// behind.
+// Returns x. The compiler knows nothing of the result, so it loads x before this point, and computes what depends on it
+// after this point.
 template <class T> GZ T anew(T x) {
   if constexpr (sizeof(T) < 4)
     return (T)anew((u32)x);

@@ -130,10 +130,12 @@ struct Carried {
 // arrays do not overlap, and the thread would wait for memory once more at each load behind a store. g++ does not
 // vectorise that.
 constexpr bool READS_FIRST = GZ_THREADS && GZ_HELP;
+// How `load` reads then.
 struct Read {
   template <class T> GZ_MEMBER T operator()(T x) const { return READS_FIRST ? anew(x) : x; }
 };
-// Nor does it read what it has just written: agents leave in the first half of a step. Short rows are written twice.
+// Nor does it read what it has just written: agents leave in the first half of a step, and rules write short rows of last
+// observations once more.
 constexpr bool LEAVES_AT_ONCE = READS_FIRST || !GZ_BRANCHLESS;
 constexpr bool SEES_LAST_AT_ONCE =
     READS_FIRST && GZ_BRANCHLESS && AGENTS * (OBSERVATION_SIZE + MASK_SIZE) <= 8;

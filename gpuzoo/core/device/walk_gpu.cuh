@@ -44,7 +44,7 @@ GZ_KERNEL(GZ_BLOCKS_step) gz_step(GZ_STORE s, const i64 *envs, i64 count) {
   const int k = env_index();
   if (k >= count) return;
   const i64 chosen = envs ? envs[k] : k;
-  const i64 i = GZ_HELP ? anew((int)chosen) : chosen;  // from 32 bits an address is one instruction, and is not kept
+  const i64 i = GZ_HELP ? anew((int)chosen) : chosen;  // an address is one instruction, so none is kept
   const Together all = rows::neighbours(envs, k, count);
   const int mode = s.control->mode, max_steps = s.control->max_steps;
   const bool finals = finals_after(mode, 0, 1);

@@ -50,7 +50,7 @@ def actions_code(lay: Layout, single: bool, debug: bool, chooses: bool) -> Itera
         yield f"    if (!watch.admits(k, ACTION_SIZE, {number}, NUMBER_OF, agent.value)) return 0;"
         yield "    return legal((int)agent.value, (int)k.value);\n  }"
     yield f"  GZ_MEMBER Action {'legal' if debug else 'operator()'}(int agent, int k) const {{"
-    yield "#if GZ_BRANCHLESS && !GZ_THREADS  // not one of them by its index, which is vectorised on few machines"
+    yield "#if GZ_BRANCHLESS && !GZ_THREADS  // an index that depends on the state is a gather: slow, or not vectorised"
     yield "    Action raw = data[k];"
     yield "    unrolled<1, AGENTS>([&](int a) { put(Blend{(u8)(agent == a)}, raw, data[a * ACTION_SIZE + k]); });"
     yield "#else\n    const Action raw = data[agent * ACTION_SIZE + k];\n#endif"
