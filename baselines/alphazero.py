@@ -25,7 +25,7 @@ from torch import Tensor
 
 import gpuzoo
 from gpuzoo.core.snapshot import Snapshot
-from gpuzoo.search import Evaluate
+from gpuzoo.search import Cached, Evaluate
 
 from .report import checkpoint
 from .report.league import lines_of, standings
@@ -97,14 +97,14 @@ class Args:
 
 
 def evaluator(network: Network, dtype: torch.dtype = torch.float32) -> Evaluate:
-    """The evaluator of a search: the present network."""
+    """The evaluator of a search: the network as it is now. On a CPU it remembers positions."""
     frozen = copy.deepcopy(network).to(dtype).requires_grad_(False)
 
     def evaluate(observation: Tensor, legal: Tensor) -> tuple[Tensor, Tensor]:
         logits, value = frozen(observation)
         return logits.float(), value.float()
 
-    return evaluate
+    return Cached(evaluate) if next(frozen.parameters()).device.type == "cpu" else evaluate
 
 
 def learn(network: Network, optimizer: torch.optim.Optimizer, replay: Replay, args: Args) -> dict[str, float]:

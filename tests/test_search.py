@@ -17,7 +17,7 @@ torch = pytest.importorskip("torch")
 import gpuzoo  # noqa: E402
 from gpuzoo.core import nvrtc, occupancy  # noqa: E402
 from gpuzoo.core.backend_cpu import CpuBackend  # noqa: E402
-from gpuzoo.search import Search, Settings, Tree, result_of  # noqa: E402
+from gpuzoo.search import Cached, Search, Settings, Tree, result_of  # noqa: E402
 from gpuzoo.search.states import States  # noqa: E402
 from gpuzoo.search.tree import KERNELS, code, considered_visits  # noqa: E402
 
@@ -300,3 +300,75 @@ def test_values_of_random_play():
     many = envs_of("ConnectFour-v0", 4000, 60, seed=9)
     want, spread = many.arrays["final_return"][:, 0].mean(), math.sqrt(2 / 4000)
     assert abs(found - want) < 4 * spread
+
+
+# ---- evaluators that remember ----
+
+
+class Asked:
+    """A network that counts the rows it evaluates, and remembers each observation."""
+
+    def __init__(self, observed, actions):
+        generator = torch.Generator().manual_seed(1)
+        self.weights = torch.randn((observed, actions + 1), generator=generator) / 3
+        self.rows, self.sizes = [], []
+
+    def __call__(self, observation, legal):
+        self.sizes.append(len(observation))
+        self.rows += [row.numpy().tobytes() for row in observation]
+        out = (observation.flatten(1).float().unsqueeze(1) * self.weights.T).sum(2)  # a row's sum is that of any batch
+        return out[:, :-1], torch.tanh(out[:, -1])
+
+
+@pytest.mark.parametrize("rule", ["puct", "gumbel"])
+@pytest.mark.parametrize("capacity", [1, 64, 2**18])
+def test_a_cached_evaluator_changes_nothing(rule, capacity):
+    plain, asked = Asked(84, 7), Asked(84, 7)
+    cached = Cached(asked, capacity)
+    envs = envs_of("ConnectFour-v0", 96, 4)
+    one, other = (searcher("ConnectFour-v0", 96, rule, simulations=20) for _ in range(2))
+    for _ in range(4):
+        found, same = one.run(envs, plain), other.run(envs, cached)
+        for field in ("action", "policy", "value", "visits", "q"):
+            assert torch.equal(getattr(found, field), getattr(same, field)), field
+        assert torch.equal(one.tree.logits, other.tree.logits)
+        envs.arrays["action"][:, :, 0] = found.action.numpy()[:, None]
+        envs.step()
+    assert cached.asked == len(plain.rows) == 4 * 21 * 96
+    assert cached.evaluated < cached.asked
+    assert cached.evaluated <= len(asked.rows)
+    if capacity == 2**18:
+        positions = len(set(plain.rows))
+        assert positions == len(set(asked.rows))
+        assert positions <= cached.evaluated < 1.05 * positions  # a few share a slot
+        assert cached.evaluated < 0.75 * cached.asked
+    assert set(asked.sizes) <= {1, 2, 4, 8, 16, 32, 64, 96}
+
+
+def test_a_cached_evaluator_tells_positions_apart():
+    observation = torch.zeros((200, 3))
+    observation[:64, 1] = 1 + torch.arange(64) * 2.0**-23  # numbers that differ in their last bits
+    observation[64:100, 1] = 2.0 ** torch.arange(-18, 18)  # and in their exponents alone
+    observation[100:164, 2] = -torch.arange(1, 65) / 64
+    legal = torch.ones((200, 2), dtype=torch.bool)
+    legal[164:, 0] = False  # as observations these are one
+    legal[182:, 1] = False
+
+    def evaluate(observation, legal):
+        return observation[:, :2] + legal, observation.sum(1) - legal.float() @ torch.tensor([1.0, 4.0])
+
+    cached = Cached(evaluate)
+    for _ in range(2):
+        for got, want in zip(cached(observation, legal), evaluate(observation, legal), strict=True):
+            assert torch.equal(got, want)
+    different = len({(*map(float, seen), *map(bool, can)) for seen, can in zip(observation, legal, strict=True)})
+    assert cached.evaluated == different
+
+
+def test_a_cached_evaluator_refuses_what_it_cannot_use():
+    with pytest.raises(ValueError, match="capacity must be at least 1, not 0"):
+        Cached(uniform, 0)
+    cached = Cached(lambda observation, legal: (torch.zeros(len(legal), 5), torch.zeros(len(legal))))
+    envs = envs_of("ConnectFour-v0", 4, 2)
+    with pytest.raises(ValueError, match=r"logits and values of shapes \(\d, 7\)"):
+        searcher("ConnectFour-v0", 4, "puct", simulations=2).run(envs, cached)

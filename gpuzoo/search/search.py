@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -16,14 +15,12 @@ from gpuzoo.core.definition import EnvDef
 from gpuzoo.core.simulator import Simulator
 from gpuzoo.core.snapshot import Snapshot
 from gpuzoo.registry import get
+from gpuzoo.search.cached import Evaluate, evaluated
 from gpuzoo.search.results import Result, result_of
 from gpuzoo.search.settings import RULES, Rule, Settings
 from gpuzoo.search.states import States
 from gpuzoo.search.tree import Tree
 from gpuzoo.tensors import as_tensor
-
-#: ``evaluate(observation, legal) -> (logits, value)``; see `Search.run`
-Evaluate = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
 
 
 class Search:
@@ -207,15 +204,8 @@ class Search:
         if evaluate is None:
             return torch.zeros(legal.shape, device=mover.device).masked_fill(~legal, -math.inf), self._played(mover)
         observation = self._arrays["observation"][self._here, mover].view(-1, *self._observed)
-        with torch.no_grad():
-            logits, value = evaluate(observation, legal)
-        if logits.shape != legal.shape or value.shape != mover.shape:
-            want = f"{tuple(legal.shape)} and {tuple(mover.shape)}"
-            raise ValueError(
-                f"evaluate must return logits and values of shapes {want}, not {tuple(logits.shape)} and "
-                f"{tuple(value.shape)}."
-            )
-        return logits.float().masked_fill(~legal, -math.inf), value.float()
+        logits, value = evaluated(evaluate, observation, legal)
+        return logits.masked_fill(~legal, -math.inf), value
 
     # ---- random games ----
 
