@@ -345,22 +345,26 @@ def test_a_cached_evaluator_changes_nothing(rule, capacity):
     assert set(asked.sizes) <= {1, 2, 4, 8, 16, 32, 64, 96}
 
 
-def test_a_cached_evaluator_tells_positions_apart():
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.int32, torch.int8])
+def test_a_cached_evaluator_tells_positions_apart(dtype):
     observation = torch.zeros((200, 3))
     observation[:64, 1] = 1 + torch.arange(64) * 2.0**-23  # numbers that differ in their last bits
     observation[64:100, 1] = 2.0 ** torch.arange(-18, 18)  # and in their exponents alone
     observation[100:164, 2] = -torch.arange(1, 65) / 64
+    observation = observation.to(dtype)
     legal = torch.ones((200, 2), dtype=torch.bool)
     legal[164:, 0] = False  # as observations these are one
     legal[182:, 1] = False
 
     def evaluate(observation, legal):
-        return observation[:, :2] + legal, observation.sum(1) - legal.float() @ torch.tensor([1.0, 4.0])
+        return observation[:, :2] + legal, observation.double().sum(1).float() - legal.float() @ torch.tensor(
+            [1.0, 4.0]
+        )
 
     cached = Cached(evaluate)
     for _ in range(2):
         for got, want in zip(cached(observation, legal), evaluate(observation, legal), strict=True):
-            assert torch.equal(got, want)
+            assert torch.equal(got, want.float())  # what searches compute with
     different = len({(*map(float, seen), *map(bool, can)) for seen, can in zip(observation, legal, strict=True)})
     assert cached.evaluated == different
 
