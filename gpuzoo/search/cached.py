@@ -39,7 +39,7 @@ class Cached:
     with a probability below 2^-48: it is a sum of 16-bit integers with random weights of 64 bits.
 
     The evaluator must be a function of the position, such as a network that does not change: make a new `Cached` after
-    each phase of learning. Where a library rounds differently in batches of other sizes, results differ by that rounding.
+    each phase of learning. Where a library rounds differently in batches of other sizes, so do the results.
 
     Args:
         evaluate: see `gpuzoo.search.Search.run`. It gets batches of fewer rows, some of them twice.
