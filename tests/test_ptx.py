@@ -82,6 +82,12 @@ def test_widest_games(name, lanes):
 
 
 @pytest.mark.rotates
+@pytest.mark.parametrize(("name", "config"), [("Hanabi-v0", {"observation_type": "beliefs"})])
+def test_other_observations(name, config):
+    assert_ptx_equals_cpu(type(gpuzoo.get(name)), 9, "same_step", 12, 3, **config)
+
+
+@pytest.mark.rotates
 @pytest.mark.parametrize("lanes", [1, 2, 8, 64])
 def test_other_lanes(lanes):
     """More agents than lanes, and reductions over several groups of 32."""

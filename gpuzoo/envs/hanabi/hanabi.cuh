@@ -1,36 +1,8 @@
-// A hand is a byte for each card, the oldest first: with its color as one bit, with its rank as one bit, and with what
-// hints have left possible. An absent card's bytes are 0.
+#include "beliefs.cuh"
+#include "hands.cuh"
 
-constexpr u64 EACH = 0x0101010101010101ull;  // card of a hand
-constexpr int TOLD = 5, BITS = 8;            // a byte of knowledge: 5 bits of what is possible, whether it was told
-constexpr int COLOR_HINTS = 2 * HAND, RANK_HINTS = COLOR_HINTS + (PLAYERS - 1) * COLORS;
 constexpr int OTHERS_CARDS = (PLAYERS - 1) * HAND * CARDS, KNOWN = CARDS + COLORS + RANKS;
-constexpr int DEALT_LATER = DECK - PLAYERS * HAND;
 constexpr u64 HIGHEST_RANKS = ((1ull << CARDS) - 1) / ((1ull << RANKS) - 1) << (RANKS - 1);
-
-GZ int place_of(u64 bit) { return popcount(bit - 1); }
-GZ u64 first_bits(int n) { return (1ull << n) - 1; }
-
-GZ int rank_of_copy(int copy) { return max(copy - 1, 0) / 2; }
-GZ u64 copies_of(int color, int rank) {
-  const int copies = rank == 0 ? 3 : rank == RANKS - 1 ? 1 : 2;
-  return first_bits(copies) << (color * CARDS_PER_COLOR + (rank == 0 ? 0 : 2 * rank + 1));
-}
-
-GZ u64 without_card(u64 hand, int slot) {
-  const u64 older = first_bits(BITS * slot);
-  return (hand & older) | (hand >> BITS & ~older);
-}
-GZ u64 any_card(u64 hand) {
-  hand |= hand >> 32;
-  hand |= hand >> 16;
-  return (hand | hand >> BITS) & first_bits(BITS);
-}
-GZ u64 cards_with(u64 hand, int value) { return hand >> value & EACH; }
-GZ u64 after_hint(u64 knowledge, u64 told, int value) {
-  const u64 cards = told * first_bits(BITS);
-  return (knowledge & ~cards & ~(EACH << value)) | told << value | told << TOLD;
-}
 
 GZ void deal(Env e, int p, int slot, u32 bits) {
   const int card = chosen_bit(e.deck, bits), at = BITS * slot;
@@ -147,22 +119,6 @@ template <int N, class Out> GZ void put(Out out, int at, u64 bits) {
   for (int k = 0; k < N; ++k) out[at + k] = (i8)(bits >> k & 1);
 }
 
-GZ u64 card_bits(Env e, int p, int slot) {
-  const u64 color = e.color[p] >> BITS * slot & first_bits(COLORS), rank = e.rank[p] >> BITS * slot & first_bits(RANKS);
-  return color == 0 ? 0 : rank << RANKS * place_of(color);
-}
-
-// What is possible for a card, one bit for each color and rank, and the color and the rank that hints have told.
-GZ u64 knowledge_bits(Env e, int p, int slot) {
-  const int at = BITS * slot;
-  const u64 colors = e.known_color[p] >> at, ranks = e.known_rank[p] >> at & first_bits(RANKS);
-  u64 bits = 0;
-  for (int c = 0; c < COLORS; ++c) bits |= (colors >> c & 1) * ranks << RANKS * c;
-  const u64 color = colors >> TOLD & 1 ? colors & first_bits(COLORS) : 0;
-  const u64 rank = e.known_rank[p] >> (at + TOLD) & 1 ? ranks : 0;
-  return bits | color << CARDS | rank << (CARDS + COLORS);
-}
-
 GZ int append(Env e, int a, int at, int n, u64 bits) {
   const int word = at / 64, shift = at % 64;
   e.table(a, word) |= bits << shift;
@@ -207,15 +163,19 @@ template <class Out> GZ void put_table(Env e, Out out, int a, int part) {
 GZ void observe(Env e) {
   lanes(e, AGENTS, [=](int a) { make_table(e, a); });
   once(e, [=] { e.legal = legal_moves(e); });
-  lanes(e, AGENTS, Const<PLAYERS * HAND>(), [=](int a, int card) {
-    const int p = (a + card / HAND) % PLAYERS, slot = card % HAND;
-    if (card >= HAND) put<CARDS>(e.observation[a], (card - HAND) * CARDS, card_bits(e, p, slot));
-    if (Config::observation_type != OBSERVATION_TYPE_MINIMAL)
-      put<KNOWN>(e.observation[a], OTHERS_CARDS + TABLE + card * KNOWN, knowledge_bits(e, p, slot));
-  });
-  lanes(e, AGENTS, Const<(TABLE + 7) / 8>(), [=](int a, int part) {
-    put_table(e, e.observation[a] + OTHERS_CARDS, a, part);
-  });
+  if constexpr (Config::observation_type == OBSERVATION_TYPE_BELIEFS) {
+    observe_beliefs(e);
+  } else {
+    lanes(e, AGENTS, Const<PLAYERS * HAND>(), [=](int a, int card) {
+      const int p = (a + card / HAND) % PLAYERS, slot = card % HAND;
+      if (card >= HAND) put<CARDS>(e.observation[a], (card - HAND) * CARDS, card_bits(e, p, slot));
+      if (Config::observation_type != OBSERVATION_TYPE_MINIMAL)
+        put<KNOWN>(e.observation[a], OTHERS_CARDS + TABLE + card * KNOWN, knowledge_bits(e, p, slot));
+    });
+    lanes(e, AGENTS, Const<(TABLE + 7) / 8>(), [=](int a, int part) {
+      put_table(e, e.observation[a] + OTHERS_CARDS, a, part);
+    });
+  }
   lanes(e, AGENTS, MOVES, [=](int a, int move) { e.action_mask[a][move] = a == e.to_move && (e.legal >> move & 1); });
 }
 

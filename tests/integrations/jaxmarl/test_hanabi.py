@@ -2,7 +2,8 @@
 
 Its observations have probabilities in place of what is possible of a card. They follow from ours: what is possible,
 weighted by the copies that are neither discarded nor in a firework. They are compared within 1e-6, float32's rounding
-of a quotient. All else is equal.
+of a quotient. All else is equal. From the same probabilities follow those of our `beliefs` that a card of another
+player is playable, as its holder sees it.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from jaxmarl.environments.hanabi import Hanabi as Theirs
 
 import gpuzoo
 from gpuzoo.core.simulator import Simulator
+from gpuzoo.envs.hanabi.beliefs import CLASSES
 from gpuzoo.envs.hanabi.hanabi import GAMES, cards_per_color, hand_size
 
 VARIANTS = {
@@ -67,9 +69,31 @@ def with_probabilities(cfg, observations, discards, fireworks):
     return np.concatenate([out[..., : -known[0, 0].size], known.reshape(n, cfg.players, -1)], -1)
 
 
-def play(sim, rng):
-    """Random games, half of them without plays that do not fit; each step's actions, rewards, ends, observations and
-    masks, and the cards drawn."""
+def chances_of_playable(cfg, beliefs):
+    """Of the cards of the others, as their holders see them: (envs, players, cards)."""
+    cards, own, each = (
+        (cfg.players - 1) * hand_size(cfg),
+        len(CLASSES) + 7 + cfg.ranks,
+        2 * len(CLASSES) + cfg.ranks + 3,
+    )
+    rows = beliefs[..., hand_size(cfg) * own :][..., : cards * each]
+    return rows.reshape(*beliefs.shape[:2], cards, each)[..., len(CLASSES)]
+
+
+def playable_by(cfg, probabilities, fireworks):
+    """The same from observations with probabilities."""
+    n, kinds = len(fireworks), cfg.colors * cfg.ranks
+    each = kinds + cfg.colors + cfg.ranks
+    known = probabilities[..., -cfg.players * hand_size(cfg) * each :].reshape(n, cfg.players, -1, each)
+    played = fireworks[:, None] >> np.arange(kinds, dtype=np.uint32) & np.uint32(1)
+    height = played.reshape(n, cfg.colors, cfg.ranks).sum(-1)
+    fits = (height[..., None] == np.arange(cfg.ranks)).reshape(n, 1, 1, kinds)
+    return (known[:, :, hand_size(cfg) :, :kinds] * fits).sum(-1)
+
+
+def play(sim, believing, rng):
+    """Random games, half of them without plays that do not fit; each step's actions, rewards, ends, observations,
+    beliefs and masks, and the cards drawn."""
     s, cfg, n = sim.arrays, sim.cfg, sim.num_envs
     hand, every, careful = hand_size(cfg), np.arange(n), np.arange(n) % 2 == 0
     steps, drawn = [], np.zeros((n, int(np.bitwise_count(s["deck"][0])), 2), int)
@@ -83,13 +107,15 @@ def play(sim, rng):
         weights = rng.random(masks.shape) * masks + masks
         weights[:, hand : 2 * hand] += np.where(careful[:, None] & ~fits, -0.99, 0.0) * masks[:, hand : 2 * hand]
         actions = weights.argmax(1)
-        s["action"][every, mover, 0] = actions
-        sim.step()
+        for one in (sim, believing):
+            one.arrays["action"][every, mover, 0] = actions
+            one.step()
         draws = (np.bitwise_count(s["deck"]) < before) & going
         drawn[draws, taken[draws]] = newest(sim, mover)[draws]
         taken += draws
         ended = s["terminated"][:, 0].astype(bool)
-        steps.append((going, mover, actions, s["reward"][:, 0].copy(), ended, shown_by(sim), s["action_mask"].copy()))
+        shown, beliefs = shown_by(sim), believing.arrays["observation"].copy()
+        steps.append((going, mover, actions, s["reward"][:, 0].copy(), ended, shown, beliefs, s["action_mask"].copy()))
         going = going & ~ended
     return steps, drawn
 
@@ -97,11 +123,15 @@ def play(sim, rng):
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_whole_episodes(variant):
     n, rng = 1000 if variant in ("full", "small") else 250, np.random.default_rng(0)
-    sim = Simulator(gpuzoo.get("Hanabi-v0"), n, device="cpu", autoreset_mode="disabled", **VARIANTS[variant])
+    sim, believing = (
+        Simulator(gpuzoo.get("Hanabi-v0"), n, device="cpu", autoreset_mode="disabled", **VARIANTS[variant] | option)
+        for option in ({}, {"observation_type": "beliefs"})
+    )
     sim.reset(seed=0)
+    believing.reset(seed=0)
     cfg = sim.cfg
     first, hands = with_probabilities(cfg, *shown_by(sim)), decks(sim, np.zeros((n, 0, 2), int))
-    steps, drawn = play(sim, rng)
+    steps, drawn = play(sim, believing, rng)
     env = Theirs(
         num_agents=cfg.players, num_colors=cfg.colors, hand_size=hand_size(cfg),
         max_info_tokens=cfg.max_information_tokens, max_life_tokens=cfg.max_life_tokens,
@@ -111,13 +141,15 @@ def test_whole_episodes(variant):
     legal = jax.jit(jax.vmap(env.get_legal_moves))
     np.testing.assert_allclose(first, np.stack([observations[a] for a in env.agents], 1), atol=1e-6)
     wait = env.num_moves - 1
-    for going, mover, actions, rewards, ended, shown, masks in steps:
+    for going, mover, actions, rewards, ended, shown, beliefs, masks in steps:
         chosen = {a: jnp.where(mover == k, actions, wait) for k, a in enumerate(env.agents)}
         observations, state, theirs, done, _ = advance(jax.random.key(0), state, chosen)
         np.testing.assert_array_equal(rewards[going], np.asarray(theirs[env.agents[0]])[going])
         np.testing.assert_array_equal(ended[going], np.asarray(done["__all__"])[going])
         seen = np.stack([observations[a] for a in env.agents], 1)
         np.testing.assert_allclose(with_probabilities(cfg, *shown)[going], seen[going], atol=1e-6)
+        fits = playable_by(cfg, seen, shown[2])
+        np.testing.assert_allclose(chances_of_playable(cfg, beliefs)[going], fits[going], atol=1e-6)
         allowed = legal(state)
         allowed = np.stack([allowed[a][:, :wait] for a in env.agents], 1)
         np.testing.assert_array_equal(masks[going], allowed[going])
