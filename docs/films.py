@@ -22,6 +22,7 @@ from gpuzoo.core.codegen import program
 from gpuzoo.core.definition import EnvDef
 
 SECONDS, PIXELS, STILL = 4, 600, 360
+LEAST = 24  #: pictures of a film of trained agents: games that are played in turns show one or two a second
 MOMENT = 20  #: the step that a still shows
 RANDOM_SECONDS, RANDOM_FPS = 3, 12  #: of a film of a game that nobody has trained
 
@@ -91,7 +92,7 @@ def _trained(env: EnvDef) -> tuple[list[Any], float]:
     fps = video.rate(env.id)[0]
     shown = video.pictures(env.id, arranged.players, arranged.config, envs=1, size=PIXELS)
     with contextlib.closing(shown), contextlib.suppress(NotImplementedError):
-        return [*itertools.islice(shown, round(SECONDS * fps))], fps
+        return [*itertools.islice(shown, max(LEAST, round(SECONDS * fps)))], fps
     return [], fps
 
 

@@ -147,7 +147,7 @@ class Hanabi(EnvDef):
     exempt: ClassVar[Mapping[str, str]] = {
         "rows_are_stored_in_few_sectors": "The masks of an env are 40 bytes, which begin and end inside of sectors.",
     }
-    render_fps = 1
+    render_fps = 2
 
     @staticmethod
     def config_of(name: str) -> dict[str, Any]:
