@@ -144,16 +144,16 @@ class Run:
             plots.sweep_plot(values, final_returns(self.members), self.folder / "sweep.png")
 
     def evaluate(self) -> dict[str, np.ndarray[Any, Any]]:
-        """Mean returns of each member in episodes on seeds that training does not use."""
-        args, found = self.args, {}
-        for group in self.trainer.policies:
-            found[f"eval/{group}"] = np.zeros(args.population)
+        """Mean returns of each member, and rates of outcomes, in episodes on seeds that training does not use."""
+        args = self.args
+        found: dict[str, np.ndarray[Any, Any]] = {}
         for k in range(args.population):
             players: dict[str, Policy | None] = dict(self.trainer.policies)
             seen = evaluate(args.game, players, args.eval_episodes, args.seed + k, args.config,
                             str(self.trainer.device), member=k)  # fmt: skip
-            for group, returns in seen.returns.items():
-                found[f"eval/{group}"][k] = returns.mean()
+            means = {group: float(returns.mean()) for group, returns in seen.returns.items()}
+            for name, mean in (means | seen.rates).items():
+                found.setdefault(f"eval/{name}", np.zeros(args.population))[k] = mean
         return found
 
 

@@ -6,7 +6,7 @@ import csv
 import dataclasses
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -101,8 +101,13 @@ def goal_of(name: str, game: str) -> dict[str, Any]:
 
 def parameters(game: str) -> dict[str, Any]:
     """The parameters with which the game's agents are trained, where they are not its defaults."""
+    return _of_game(game, about_game(game).get("config", {}))
+
+
+def _of_game(game: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """What a game's configuration takes of the parameters that are given; a time limit, for one, is not in it."""
     names = {field.name for field in dataclasses.fields(gpuzoo.get(game).Config)}
-    return {name: given for name, given in about_game(game).get("config", {}).items() if name in names}
+    return {name: value for name, value in given.items() if name in names}
 
 
 def value(found: dict[str, Any]) -> str:
@@ -131,11 +136,16 @@ def lines(game: str, found: dict[str, Any], name: str = "") -> list[tuple[str, s
     goal = goal_of(name, game)
     wanted = goal.get("scenario"), goal.get("measure")
     scored = sorted(_scored(found["scores"]), key=lambda line: line[:2] != wanted)
-    return [(_title(scenario, measure), base, score) for scenario, measure, base, score in scored]
+    env, given = gpuzoo.get(game), found["hyperparameters"]["config"]
+    groups = set(env.agents(env.Config(**_of_game(game, given))))
+    return [(_title(scenario, measure, groups), base, score) for scenario, measure, base, score in scored]
 
 
-def _title(scenario: str, measure: str) -> str:
-    name = measure if measure in ("score", "return") else f"return of {article(measure)}"
+def _title(scenario: str, measure: str, groups: Collection[str]) -> str:
+    if measure in ("score", "return"):
+        name = measure
+    else:
+        name = f"return of {article(measure)}" if measure in groups else f"share of episodes {measure}"
     return name if scenario == "trained" else f"{scenario}: {name}"
 
 
@@ -148,9 +158,9 @@ def _scored(scores: dict[str, Any]) -> Iterator[tuple[str, str, str, str]]:
                 base = short(scores[f"random {scenario}"][measure]["mean"])
                 yield scenario, measure, base, value(measures[measure])
             continue
-        groups = [g for g in measures if scenario == f"{g} trained, others random"] or list(measures)
-        for group in groups:
-            yield scenario, group, value(scores["random play"][group]), value(measures[group])
+        mine = [g for g in measures if scenario == f"{g} trained, others random"] or list(measures)
+        for measure in mine:
+            yield scenario, measure, value(scores["random play"][measure]), value(measures[measure])
 
 
 # ---- the page with all games ----
@@ -325,21 +335,25 @@ def draw(games: Iterable[str], folder: Path) -> dict[str, str]:
         if all(np.nanmin(x) == np.nanmax(x) for x in returns.values()):
             del files[name]
         elif not (folder / file).exists():
-            write(folder / file, charts.learning_curves(steps, returns, f"Learning curves of {name}", _levels(name)))
+            levels = _levels(name, returns)
+            write(folder / file, charts.learning_curves(steps, returns, f"Learning curves of {name}", levels))
     for path in folder.iterdir():
         if path.name not in files.values():
             path.unlink()
     return {name: f"{folder.name}/{file}" for name, file in files.items()}
 
 
-def _levels(name: str) -> dict[str, float]:
-    """Lines in a learning curve: random play, and the goal where it is about what the curve shows."""
+def _levels(name: str, groups: Collection[str]) -> dict[str, float]:
+    """Lines in the learning curves of groups: random play, and the goal, where they are about the one that is shown."""
     found = json.loads((RESULTS / f"{name}.json").read_text())
-    game, scores = found["game"], found["scores"]
-    random = scores.get("random play", {})
-    levels = {"random play": next(iter(random.values()))["mean"]} if len(random) == 1 else {}
-    goal = {"scenario": "trained", "at_least": gpuzoo.get(game).reward_threshold} | goal_of(name, game)
-    if len(random) == 1 and goal["scenario"] == "trained" and goal["at_least"] is not None:
+    random = found["scores"].get("random play", {})
+    if len(groups) != 1 or not random:
+        return {}
+    (group,) = groups
+    levels = {"random play": random[group]["mean"]}
+    goal = {"scenario": "trained", "measure": group, "at_least": gpuzoo.get(found["game"]).reward_threshold}
+    goal |= goal_of(name, found["game"])
+    if (goal["scenario"], goal["measure"]) == ("trained", group) and goal["at_least"] is not None:
         levels["solved at"] = goal["at_least"]
     return levels
 

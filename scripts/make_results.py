@@ -42,7 +42,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from baselines import run
 from baselines.ppo import PPO, Args
 from baselines.report import curves, match
-from baselines.report.evaluation import evaluate
+from baselines.report.evaluation import Evaluation, evaluate
 from baselines.train.config_files import RESULTS_ONLY
 from baselines.train.networks import Policy
 from gpuzoo import registry
@@ -243,31 +243,36 @@ def score(args: Args, policies: Mapping[str, Policy], episodes: int, seed: int) 
     chance comes in by the opponent.
 
     Returns:
-        By scenario: the mean return of an agent of each group; in turn-based games of rivals instead how often each
-        seat wins against random players, and its score, where a draw is half a win; and its mean return, if games are
-        worth more or less than 1. What is called ``random ...`` is the same with nobody trained.
+        By scenario: the mean return of an agent of each group, and the share of episodes with each of the game's
+        outcomes, such as ``won``; in turn-based games of rivals instead how often each seat wins against random
+        players, and its score, where a draw is half a win; and its mean return, if games are worth more or less than 1.
+        What is called ``random ...`` is the same with nobody trained.
     """
     env, out = registry.get(args.game), {}
 
-    def returns(players: Mapping[str, Policy]) -> dict[str, NDArray[np.float32]]:
-        return evaluate(
-            args.game, players, episodes, seed, args.config, device=args.device, greedy=env.turn is not None
-        ).returns
+    def seen(players: Mapping[str, Policy]) -> Evaluation:
+        greedy = env.turn is not None
+        return evaluate(args.game, players, episodes, seed, args.config, device=args.device, greedy=greedy)
 
     if env.turn is None or env.interaction == "cooperative":
         for name, players in scenarios(policies).items():
-            out[name] = {group: float(x.mean(dtype=np.float64)) for group, x in returns(players).items()}
+            out[name] = measured(seen(players))
         return out
     ((group, policy),) = policies.items()
-    nobody = returns({})[group]
+    nobody = seen({}).returns[group]
     counts = bool(np.isin(nobody, (-1, 0, 1)).all())  # all that is won or lost is a game
     for seat in range(nobody.shape[1]):
         name = f"{group}_{seat}"
-        for title, x in ((name, returns({name: policy})[group]), (f"random {name}", nobody)):
+        for title, x in ((name, seen({name: policy}).returns[group]), (f"random {name}", nobody)):
             points = points_of(x, seat)
             worth = {} if counts else {"return": float(x[:, seat].mean(dtype=np.float64))}
             out[f"{title} against random play"] = worth | results_of_games(points)
     return out
+
+
+def measured(seen: Evaluation) -> dict[str, float]:
+    """The mean return of an agent of each group, and the rates of the game's outcomes."""
+    return {group: float(x.mean(dtype=np.float64)) for group, x in seen.returns.items()} | seen.rates
 
 
 def points_of(returns: NDArray[Any], seat: int) -> NDArray[Any]:
@@ -285,16 +290,14 @@ def points_of(returns: NDArray[Any], seat: int) -> NDArray[Any]:
 
 
 def past_selves(args: Args, policies: Mapping[str, Policy], episodes: int, **options: Any) -> Scores:
-    """The mean return of each group while one plays as it does in the end, and the others as after a lesson."""
+    """The measures while one group plays as it does in the end, and the others as after a lesson."""
     out: Scores = {}
     for k, lesson in enumerate(before(args, **options), 1):
         then = match.arrange(args.game, {}, f"{lesson.out}/{run.CHECKPOINT}", args.config).players
         for group in policies:
             players = {**then, group: policies[group]}
             seen = evaluate(args.game, players, episodes, args.seed, args.config, device=args.device)
-            out[f"{group} trained, others as after lesson {k}"] = {
-                name: float(x.mean(dtype=np.float64)) for name, x in seen.returns.items()
-            }
+            out[f"{group} trained, others as after lesson {k}"] = measured(seen)
     return out
 
 

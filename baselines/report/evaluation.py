@@ -13,6 +13,7 @@ from torch import Tensor
 from gpuzoo.core.definition import EnvDef
 from gpuzoo.core.suggestions import unknown
 from gpuzoo.interfaces.batch import BatchEnv
+from gpuzoo.interfaces.infos import own_infos
 from gpuzoo.tensors import as_tensor
 
 from ..train.networks import Policy
@@ -90,11 +91,19 @@ class Evaluation:
         returns: of each agent.
         lengths: steps until the agent was terminated or time ran out.
         terminated: whether it was terminated.
+        outcomes: by name, (episodes,): the game's infos that are true or false, in each episode's last step. SMAX has
+            ``won`` and ``lost``.
     """
 
     returns: dict[str, np.ndarray[Any, Any]]
     lengths: dict[str, np.ndarray[Any, Any]]
     terminated: dict[str, np.ndarray[Any, Any]]
+    outcomes: dict[str, np.ndarray[Any, Any]]
+
+    @property
+    def rates(self) -> dict[str, float]:
+        """The share of episodes in which each outcome was true, such as the win rate."""
+        return {name: float(x.mean()) for name, x in self.outcomes.items()}
 
 
 def evaluate(
@@ -123,9 +132,11 @@ def evaluate(
         member: who of a population plays.
         max_steps: an episode that is longer counts as it then stands.
     """
-    env = BatchEnv(game, episodes, device=device, output="torch", **(config or {}))
+    # In the mode next_step an env still shows its last state, and so its outcomes, in the step that ends an episode.
+    env = BatchEnv(game, episodes, device=device, output="torch", autoreset_mode="next_step", **(config or {}))
     sim = env.simulator
     first: dict[str, list[Tensor]] = {}
+    outcomes: dict[str, Tensor] = {}
     over = torch.zeros(episodes, dtype=torch.bool, device=sim.device)
     for step, (terminations, truncations, infos) in enumerate(
         play(env, players, (seed << 32) + 2**31, greedy, member), start=1
@@ -142,9 +153,13 @@ def evaluate(
             news = (done | (last & infos["alive"][group])) & ~over.unsqueeze(-1)
             for old, new in zip(kept, now, strict=True):
                 old.copy_(torch.where(news, new, old))
+        for name, x in own_infos(sim, as_tensor)[1].items():
+            if x.dtype == torch.bool and x.ndim == 1:
+                kept_so_far = outcomes.setdefault(name, torch.zeros_like(x))
+                outcomes[name] = torch.where((infos["ended"] | last) & ~over, x, kept_so_far)
         over |= infos["ended"]
         if last or ((step % 8 == 0 or device == "cpu") and bool(over.all())):
             break
     returns, lengths, terminated = ({g: x[k].cpu().numpy() for g, x in first.items()} for k in range(3))
     env.close()
-    return Evaluation(returns, lengths, terminated)
+    return Evaluation(returns, lengths, terminated, {name: x.cpu().numpy() for name, x in outcomes.items()})

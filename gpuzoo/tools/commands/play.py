@@ -153,7 +153,7 @@ def play(
         sides = matches.summary(match, seen)
     if as_json:
         about = {"game": match.game, "config": match.config, "device": device, **options}
-        print(json.dumps({**about, "sides": sides}, indent=2))
+        print(json.dumps({**about, "sides": sides, "outcomes": seen.rates}, indent=2))
     else:
         table = common.table("", "played by", ">agents", ">mean return", ">standard error", ">mean length")
         for name, side in sides.items():
@@ -165,6 +165,9 @@ def play(
         how = "the likeliest actions" if greedy else "drawn actions"
         count = "1 episode" if episodes == 1 else f"{episodes} episodes"
         common.console().print(table)
+        if seen.rates:
+            told = ", ".join(f"{name} {rate:.1%}" for name, rate in seen.rates.items())
+            common.console().print(f"Share of the episodes: {told}.")
         common.console().print(
             f"{match.game}, {count} with {how}; an agent's return, its length until it left.", style="dim"
         )
