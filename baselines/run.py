@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import gc
-import os
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -13,6 +12,8 @@ from typing import Any
 
 import numpy as np
 import torch
+
+from gpuzoo.core.backend_cpu import available_threads
 
 from .executors import choose
 from .report import plots
@@ -212,7 +213,7 @@ def train(
     before = torch.get_num_threads()
     rows = args.population * args.num_envs * args.num_steps * max(lay.groups.values())
     small = rows < 1024 * args.minibatch_count()
-    torch.set_num_threads(args.threads or (1 if small else os.cpu_count() or 1))
+    torch.set_num_threads(args.threads or (1 if small else available_threads()))
     trainer = make(args, choose(args.executor, args.device))
     gc.freeze()  # what is there by now is not looked through again and again
     try:

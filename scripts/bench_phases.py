@@ -9,7 +9,6 @@ without its policies: the kernels, and moving what they write. Prints a row of J
 from __future__ import annotations
 
 import json
-import os
 import sys
 import time
 from collections.abc import Callable
@@ -20,6 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from baselines import ppo, run
 from baselines.executors import choose
+from gpuzoo.core.backend_cpu import available_threads
 
 import torch  # isort: skip
 
@@ -45,7 +45,7 @@ def best(function: Callable[[], Any], device: torch.device, seconds: float = 2.0
 
 def main() -> None:
     args = run.parse(ppo.Args, sys.argv[1:], __doc__ or "")
-    torch.set_num_threads(args.threads or os.cpu_count() or 1)
+    torch.set_num_threads(args.threads or available_threads())
     trainer = ppo.PPO(args, choose(args.executor, args.device))
     rollout, device, capture = trainer.rollout, trainer.device, trainer.executor.capture
 

@@ -524,6 +524,14 @@ def test_what_a_run_leaves(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "run.json").read_text())["game"] == "CartPole-v1"
 
 
+def test_a_run_takes_no_more_threads_than_it_may_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 3, 4}, raising=False)
+    seen: list[int] = []
+    wide = small("CartPole-v1", num_envs=1024, total_steps=1024 * 16, threads=0)
+    train(PPO, wide, quiet=True, on_iteration=lambda _: seen.append(torch.get_num_threads()))
+    assert set(seen) == {3}
+
+
 def test_policies_are_loaded(tmp_path: Path) -> None:
     result = train(PPO, small("CartPole-v1", out=str(tmp_path), normalize_observations=True, hidden=(8,)), quiet=True)
     path = str(result.checkpoint)
