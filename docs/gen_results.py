@@ -145,7 +145,7 @@ def _title(scenario: str, measure: str, groups: Collection[str]) -> str:
     if measure in ("score", "return"):
         name = measure
     else:
-        name = f"return of {article(measure)}" if measure in groups else f"share of episodes {measure}"
+        name = f"return of {article(measure)}" if measure in groups else f"share {measure.replace('_', ' ')}"
     return name if scenario == "trained" else f"{scenario}: {name}"
 
 

@@ -49,6 +49,18 @@ def test_outcomes_are_the_infos_of_the_vector_env() -> None:
     assert abs(first.mean() - many) < 4 * 0.0625
 
 
+@pytest.mark.parametrize("evaporating", [False, True])
+def test_outcomes_of_agents_are_those_of_their_last_steps(evaporating: bool) -> None:
+    field = {"num_agents": 3, "evaporating": evaporating, "max_episode_steps": 100, "lidar_num_beams": 8}
+    seen = evaluate("JaxNav-v0", {}, episodes=200, config=field)
+    reached, crashed = seen.outcomes["goal_reached"], seen.outcomes["crashed"]
+    assert reached.shape == crashed.shape == (200, 3)
+    done = seen.terminated["robot"] if evaporating else seen.terminated["robot"].all(1)
+    np.testing.assert_array_equal(reached | crashed if evaporating else (reached | crashed).all(1), done)
+    assert 0 < seen.rates["goal_reached"] < seen.rates["crashed"] < 1
+    assert seen.returns["robot"][reached & ~crashed].mean() > seen.returns["robot"][crashed].mean()
+
+
 def test_a_game_without_such_infos_has_no_outcomes() -> None:
     assert evaluate("Overcooked-v0", {}, episodes=2, config={"max_episode_steps": 5}).outcomes == {}  # numbers only
     assert evaluate("CartPole-v1", {}, episodes=2).rates == {}
@@ -73,4 +85,4 @@ def test_play_tells_the_shares() -> None:
     told, table = (CliRunner().invoke(cli.app, [*words, *more], env={"NO_COLOR": "1"}) for more in (["--json"], []))
     rates = json.loads(told.stdout)["outcomes"]
     assert rates == evaluate("SMAX-v0", {}, 40, config=FIGHT).rates
-    assert f"Share of the episodes: won {rates['won']:.1%}, lost {rates['lost']:.1%}." in table.stdout
+    assert f"Shares: won {rates['won']:.1%}, lost {rates['lost']:.1%}." in table.stdout

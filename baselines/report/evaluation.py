@@ -91,8 +91,8 @@ class Evaluation:
         returns: of each agent.
         lengths: steps until the agent was terminated or time ran out.
         terminated: whether it was terminated.
-        outcomes: by name, (episodes,): the game's infos that are true or false, in each episode's last step. SMAX has
-            ``won`` and ``lost``.
+        outcomes: by name, the game's infos that are true or false, such as ``won`` and ``lost`` in SMAX: in each
+            episode's last step, (episodes,), or in each agent's, (episodes, agents of all groups).
     """
 
     returns: dict[str, np.ndarray[Any, Any]]
@@ -102,7 +102,7 @@ class Evaluation:
 
     @property
     def rates(self) -> dict[str, float]:
-        """The share of episodes in which each outcome was true, such as the win rate."""
+        """The share of episodes, or of agents, for which each outcome was true: the win rate, for instance."""
         return {name: float(x.mean()) for name, x in self.outcomes.items()}
 
 
@@ -153,10 +153,13 @@ def evaluate(
             news = (done | (last & infos["alive"][group])) & ~over.unsqueeze(-1)
             for old, new in zip(kept, now, strict=True):
                 old.copy_(torch.where(news, new, old))
+        left = torch.cat(
+            [terminations[group] | truncations[group] | (last & infos["alive"][group]) for group in env.groups], 1
+        )
         for name, x in own_infos(sim, as_tensor)[1].items():
-            if x.dtype == torch.bool and x.ndim == 1:
-                kept_so_far = outcomes.setdefault(name, torch.zeros_like(x))
-                outcomes[name] = torch.where((infos["ended"] | last) & ~over, x, kept_so_far)
+            if x.dtype == torch.bool and (x.ndim == 1 or x.shape == left.shape):
+                news = (infos["ended"] | last) & ~over if x.ndim == 1 else left & ~over.unsqueeze(-1)
+                outcomes[name] = torch.where(news, x, outcomes.get(name, torch.zeros_like(x)))
         over |= infos["ended"]
         if last or ((step % 8 == 0 or device == "cpu") and bool(over.all())):
             break

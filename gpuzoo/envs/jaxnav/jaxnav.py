@@ -118,7 +118,7 @@ class JaxNav(EnvDef):
     time.
 
     **End.** Each robot has reached its goal or crashed. With `evaporating`, a robot leaves at that moment, and waits in
-    the corner (0, 0). Time limit: 500 steps.
+    the corner (0, 0). Time limit: 500 steps. Infos: `goal_reached` and `crashed`, for each robot.
 
     These are the rules of JaxMARL 0.2.0 with the map `Grid-Rand-Poly`, or `Grid-Rand-Poly-Single` for one layout.
     JaxMARL's time limit is a termination. With `fixed_lambda=False`, JaxMARL draws and shows a number, but still mixes
@@ -217,6 +217,9 @@ class JaxNav(EnvDef):
             "region": Field("int32", ("FIELD",), "a cell of the same region, or -1", scratch=True),
             "queue": Field("int32", ("FIELD",), "cells of a region", scratch=True),
         }
+
+    def step_infos(self, cfg: JaxNavConfig, state: Mapping[str, Any]) -> dict[str, Any]:
+        return {name: state[name] != 0 for name in ("goal_reached", "crashed")}
 
     def render(self, cfg: JaxNavConfig, state: Mapping[str, NDArray[Any]], canvas: Canvas) -> None:
         width, height = cfg.map_width, cfg.map_height

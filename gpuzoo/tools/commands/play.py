@@ -166,8 +166,8 @@ def play(
         count = "1 episode" if episodes == 1 else f"{episodes} episodes"
         common.console().print(table)
         if seen.rates:
-            told = ", ".join(f"{name} {rate:.1%}" for name, rate in seen.rates.items())
-            common.console().print(f"Share of the episodes: {told}.")
+            told = ", ".join(f"{name.replace('_', ' ')} {rate:.1%}" for name, rate in seen.rates.items())
+            common.console().print(f"Shares: {told}.")
         common.console().print(
             f"{match.game}, {count} with {how}; an agent's return, its length until it left.", style="dim"
         )
