@@ -251,11 +251,9 @@ def test_one_step(name: str) -> None:
     assert (deaths > 0) != (name == "deathless")
 
 
-@pytest.mark.parametrize("name", CONFIGS)
-def test_whole_episodes(name: str) -> None:
-    """Some episodes of each configuration, by agents that mostly walk and attack."""
-    count, limit = (1, 60) if name == "many" else (3, 150)
-    pair, rng = Pair(count, limit, **CONFIGS[name]), np.random.default_rng(1)
+def follow(name: str, count: int, limit: int, seed: int) -> float:
+    """Plays whole episodes beside the original, by agents that mostly walk and attack, and returns all rewards."""
+    pair, rng = Pair(count, limit, **CONFIGS[name]), np.random.default_rng(seed)
     envs = [pair.original() for _ in range(count)]
     for k, env in enumerate(envs):
         first = [env.unwrapped.observe(agent) for agent in env.possible_agents]
@@ -277,7 +275,21 @@ def test_whole_episodes(name: str) -> None:
             assert bool(pair.sim.arrays["ended"][k]) == (not env.agents)
             running[k] = bool(env.agents)
         points += float(pair.sim.arrays["reward"].sum())
+    return points
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_whole_episodes(name: str) -> None:
+    """Some long episodes of each configuration."""
+    points = follow(name, *((1, 60) if name == "many" else (3, 150)), seed=1)
     assert points > 0 or name in ("default", "one")
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("name", CONFIGS)
+def test_many_episodes(name: str) -> None:
+    """1,010 short episodes, all configurations together."""
+    follow(name, 20 if name == "many" else 110, limit=40, seed=2)
 
 
 def test_bodies_are_those_of_turned_pictures() -> None:
