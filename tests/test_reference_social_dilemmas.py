@@ -2,7 +2,7 @@
 
 `tests/reference/record_social_dilemmas.py` made them; the original got our draws. Maps, places, orientations, beams,
 what each agent sees and the rewards are equal. Those of inequity aversion are of float64 there, and are within 4 units
-of the last place of the largest number in the sum.
+of the last place of the largest number in the sum. Of 1,000 whole episodes of each game there are digests.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from reference.digests import ACTIONS, EPISODES, LENGTH, Digests
 
 import gpuzoo
 from gpuzoo import Simulator
@@ -22,7 +23,7 @@ pytestmark = pytest.mark.rotates
 with np.load(Path(__file__).parent / "reference" / "social_dilemmas.npz") as file:
     RECORDS = {name: file[name] for name in file.files}
 HARVEST = gpuzoo.get("Harvest-v0")
-CASES = sorted({name.rpartition("/")[0] for name in RECORDS})
+CASES = sorted({case for name in RECORDS if not (case := name.rpartition("/")[0]).endswith("/episodes")})
 MAP = """
 @@@@@@@
 @PAAP @
@@ -44,15 +45,15 @@ def square(sim: Simulator, grid: np.ndarray, place: int) -> np.ndarray:
 
 
 def colours(sim: Simulator, view: np.ndarray) -> np.ndarray:
-    """What the original shows of a view: 0 black, 1 wall, 2 apple, 3 waste, 4 water, 5 an agent."""
-    shown = np.zeros(view.shape[:2], np.uint8)
+    """The colours in which the original shows views: 0 black, 1 wall, 2 apple, 3 waste, 4 water, 5 an agent."""
+    shown = np.zeros(view.shape[:-1], np.uint8)
     names = list(sim.env.planes)
     for name, colour in (("wall", 1), ("apple", 2), ("waste", 3), ("river", 4), ("stream", 4)):
         if name in names:
             shown[view[..., names.index(name)] == 1] = colour
     others = [k for k, name in enumerate(names) if name.startswith("another agent")]
-    shown[view[..., others].any(2)] = 5
-    shown[sim.cfg.view_len, sim.cfg.view_len] = 5  # the agent itself
+    shown[view[..., others].any(-1)] = 5
+    shown[..., sim.cfg.view_len, sim.cfg.view_len] = 5  # the agent itself
     return shown
 
 
@@ -78,10 +79,35 @@ def test_record(case: str) -> None:
         else:
             np.testing.assert_array_equal(ours, theirs)
         views = sim.arrays["observation"].reshape(envs, agents, side, side, len(names))
-        for k in range(envs):
-            for a in range(agents):
-                np.testing.assert_array_equal(colours(sim, views[k, a]), record["views"][t, k, a])
+        np.testing.assert_array_equal(colours(sim, views), record["views"][t])
     assert not sim.arrays["terminated"].any()
+
+
+@pytest.mark.parametrize(("env_id", "case"), [(game, case) for game, cases in EPISODES.items() for case in cases])
+def test_whole_episodes(env_id: str, case: str) -> None:
+    """1,000 episodes of each game: digests of all that `test_record` compares are the original's."""
+    config, envs = EPISODES[env_id][case]
+    sim = Simulator(
+        gpuzoo.get(env_id), envs, device="cpu", autoreset_mode="disabled", max_episode_steps=LENGTH, **config
+    )
+    sim.reset(seed=0)
+    number = list(EPISODES[env_id]).index(case)
+    rng, digests, side = np.random.default_rng(number), Digests(envs), 2 * sim.cfg.view_len + 1
+    paid = 0.0
+    for _ in range(LENGTH):
+        sim.arrays["action"][..., 0] = rng.choice(sim.env.actions, (envs, sim.cfg.num_agents), p=ACTIONS[env_id])
+        sim.step()
+        paid += float(np.abs(sim.arrays["reward"]).sum())
+        views = colours(sim, sim.arrays["observation"].reshape(envs, sim.cfg.num_agents, side, side, -1))
+        fields = {f"next_{name}": sim.arrays[name] for name in ("cells", "beams", "place", "facing")}
+        for k in range(envs):
+            step = {name: field[k] for name, field in fields.items()}
+            digests.add(k, step | {"rewards": sim.arrays["reward"][k], "views": views[k]})
+    assert sim.arrays["truncated"].all()
+    assert paid > envs
+    theirs = RECORDS[f"{env_id}/episodes/{case}"]
+    differ = np.flatnonzero((digests.done() != theirs).any(1))
+    assert not len(differ), f"episodes {differ.tolist()} differ from the original's"
 
 
 @pytest.mark.parametrize("upright", [False, True])

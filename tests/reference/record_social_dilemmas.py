@@ -23,6 +23,9 @@ Keys are ``<game>/<case>/<array>``. ``config`` is JSON: the parameters of our ga
 ``views``                              uint8 (T, K, N, side, side), from colours: 0 black, 1 wall, 2 apple, 3 waste,
                                        4 river or stream, 5 an agent
 =====================================  ============================================================
+
+Of 1,000 whole episodes of each game, which begin by a reset of ours, there are only digests: ``<game>/episodes/<case>``
+is uint8 (K, 8), of all that is above but actions, by ``digests.py``.
 """
 
 from __future__ import annotations
@@ -40,6 +43,7 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))
 
 from draws import bits, integers, units  # noqa: E402
+from reference.digests import ACTIONS, EPISODES, LENGTH, Digests  # noqa: E402
 
 import gpuzoo  # noqa: E402
 from gpuzoo import Simulator  # noqa: E402
@@ -119,6 +123,25 @@ def stand_in(checkout: str) -> None:
     sys.path.insert(0, checkout)
 
 
+class Draws:
+    """What ours draws in the next step, for all envs: (numbers, envs) each."""
+
+    def __init__(self, sim: Simulator, apples: int, waste: int) -> None:
+        n = sim.cfg.num_agents
+        self.move_order, self.beam_order = (
+            np.stack([bits(sim, draw, agent=a) for a in range(n)]) for draw in (MOVE_ORDER, BEAM_ORDER)
+        )
+        self.growth = np.stack([units(sim, GROW, agent=n + i) for i in range(apples)])
+        if sim.env.id == "Cleanup-v0":
+            self.spoils = units(sim, SPOIL)
+            self.where = np.stack([integers(sim, WHERE, m) for m in range(1, waste + 1)])
+
+
+def draws_for(twins: list[Twin]) -> Draws:
+    env = twins[0].env
+    return Draws(twins[0].sim, len(env.apple_points), len(getattr(env, "waste_points", ())))
+
+
 class Twin:
     """One env of the original beside env k of ours."""
 
@@ -153,18 +176,13 @@ class Twin:
         for agent in self.env.agents.values():
             agent.full_map = self.env.get_map_with_agents()
 
-    def keys(self, draw: int) -> list[int]:
-        return [int(bits(self.sim, draw, agent=a)[self.k]) for a in range(self.cfg.num_agents)]
-
-    def prepare(self) -> None:
+    def prepare(self, draws: Draws) -> None:
         """Takes our draws of the next step."""
-        n, k = self.cfg.num_agents, self.k
-        self.move_order, self.beam_order = self.keys(MOVE_ORDER), self.keys(BEAM_ORDER)
-        self.growth = [float(units(self.sim, GROW, agent=n + i)[k]) for i in range(len(self.env.apple_points))]
-        if self.sim.env.id != "Cleanup-v0":
-            return
-        self.spoils = float(units(self.sim, SPOIL)[k])
-        self.where = {m: int(integers(self.sim, WHERE, m)[k]) for m in range(1, len(self.env.waste_points) + 1)}
+        self.move_order, self.beam_order, self.growth = (
+            x[:, self.k].tolist() for x in (draws.move_order, draws.beam_order, draws.growth)
+        )
+        if self.sim.env.id == "Cleanup-v0":
+            self.spoils, self.where = float(draws.spoils[self.k]), draws.where[:, self.k].tolist()
 
     def clean_points(self) -> list[list[int]]:
         return sorted(point for point in self.env.waste_points if self.env.world_map[tuple(point)] != b"H")
@@ -189,7 +207,7 @@ class Twin:
         elif isinstance(items[0], tuple):
             items.sort(key=lambda item: (self.move_order[int(item[0][6:])], int(item[0][6:])))
         elif clean := self.clean_points():
-            chosen = clean[self.where[len(clean)]]
+            chosen = clean[self.where[len(clean) - 1]]
             items.remove(chosen)
             items.insert(0, chosen)
 
@@ -261,8 +279,9 @@ def record() -> dict[str, np.ndarray]:
             rows: list[list[dict[str, np.ndarray]]] = []
             actions = rng.choice(sim.env.actions, (steps, envs, sim.cfg.num_agents), p=weights / weights.sum())
             for t in range(steps):
+                drawn = draws_for(twins)
                 for twin in twins:
-                    twin.prepare()
+                    twin.prepare(drawn)
                 rows.append([twin.step(actions[t, twin.k]) for twin in twins])
                 sim.arrays["action"][..., 0] = actions[t]
                 sim.step()
@@ -279,6 +298,28 @@ def record() -> dict[str, np.ndarray]:
     return arrays
 
 
+def record_episodes() -> dict[str, np.ndarray]:
+    found: dict[str, np.ndarray] = {}
+    for game, cases in EPISODES.items():
+        for number, (case, (config, envs)) in enumerate(cases.items()):
+            sim = Simulator(gpuzoo.get(game), envs, device="cpu", autoreset_mode="disabled", **config)
+            sim.reset(seed=0)
+            rng = np.random.default_rng(number)
+            twins = [Twin(sim, k) for k in range(envs)]
+            digests = Digests(envs)
+            for _ in range(LENGTH):
+                drawn = draws_for(twins)
+                actions = rng.choice(sim.env.actions, (envs, sim.cfg.num_agents), p=ACTIONS[game])
+                for twin in twins:
+                    twin.prepare(drawn)
+                    digests.add(twin.k, twin.step(actions[twin.k]))
+                sim.arrays["action"][..., 0] = actions
+                sim.step()
+            found[f"{game}/episodes/{case}"] = digests.done()
+            print(game, case, f"{envs} episodes", flush=True)
+    return found
+
+
 if __name__ == "__main__":
     stand_in(sys.argv[1])
-    np.savez_compressed(HERE / "social_dilemmas.npz", **record())
+    np.savez_compressed(HERE / "social_dilemmas.npz", **record(), **record_episodes())
