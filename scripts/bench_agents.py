@@ -59,7 +59,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--clock", choices=("wall", "cpu"), default="cpu")
     parser.add_argument("--json", metavar="FILE", help="for all that was measured")
-    chosen = parser.parse_args(namespace=argparse.Namespace(threads=1))
+    chosen = parser.parse_args(namespace=argparse.Namespace(threads=1, device="cpu"))
     here = provenance.describe(make_backend("cpu", chosen.threads))
     print(f"{here['cpu']}, {here['cores']} cores, commit {here['commit']}\n")
     print("| map | agents | gpuzoo, steps/s | envs | one agent | MAgent2, steps/s | one agent | ratio |")

@@ -261,13 +261,19 @@ GZ void aim(Env e, int a) {
   for (int k = 0; k < MOST_FEATURES; ++k) e.told(a, k) = k < e.features[g] && e.life[a] != GONE ? feature(e, a, k) : 0.f;
 }
 
+// Not inlined on a host: there g++ would keep a pointer for every few numbers of a row, without registers for them.
+GZ_SELDOM void look_through(Env e, Row out, int from, int mask, int numbers) {
+  GZ_INDEPENDENT
+  GZ_ROLLED
+  for (int k = 0; k < numbers; ++k) out[k] = e.painted[from + k] * e.visible[mask + k];
+}
+
 GZ void observe_row(Env e, int a, int row) {
   const int g = e.group[a], rows = rows_of(e, g), features = HAS_FEATURES ? (int)e.features[g] : 0;
   const int from = e.corner[a] + row * STRIDE * CHANNELS, mask = e.mask[a] + row * MASK_ROW;
   Row out = e.observation[a] + row * rows * (CHANNELS + features);
   if constexpr (!HAS_FEATURES) {
-    GZ_ROLLED
-    for (int k = 0; k < rows * CHANNELS; ++k) out[k] = e.painted[from + k] * e.visible[mask + k];
+    look_through(e, out, from, mask, rows * CHANNELS);
   } else {
     const int minimap = Config::minimap_mode ? e.minimap[a] + row * rows * CHANNELS : 0;
     for (int col = 0; col < rows; ++col) {
