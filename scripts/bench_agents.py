@@ -14,7 +14,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from bench_games import Pair, compare, number
+from bench_games import Pair, Timing, compare, number
 
 import gpuzoo
 from gpuzoo.core.backend import make_backend
@@ -31,14 +31,14 @@ def agents_on(side: int) -> int:
     return layout(env, env.Config(map_size=side)).agents
 
 
-def measure(side: int, python: str, chosen: argparse.Namespace) -> dict[str, Any]:
+def measure(side: int, python: str, timing: Timing) -> dict[str, Any]:
     """A row of the table.
 
     Raises:
         RuntimeError: one of the two did not run.
     """
     pair = Pair(GAME, {"map_size": side}, {"magent2": ["battle_v4", {"map_size": side}]})
-    rows = compare(pair, {"magent2": python}, chosen)
+    rows = compare(pair, {"magent2": python}, timing)
     if not rows:
         raise RuntimeError(f"nothing was measured on a map of {side} x {side} cells; see the messages above.")
     return {"side": side, "agents": agents_on(side), **rows[0]}
@@ -59,14 +59,15 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--clock", choices=("wall", "cpu"), default="cpu")
     parser.add_argument("--json", metavar="FILE", help="for all that was measured")
-    chosen = parser.parse_args(namespace=argparse.Namespace(threads=1, device="cpu"))
-    here = provenance.describe(make_backend("cpu", chosen.threads))
+    chosen = parser.parse_args()
+    timing = Timing(1, chosen.seconds, chosen.rounds, chosen.clock)
+    here = provenance.describe(make_backend("cpu", timing.threads))
     print(f"{here['cpu']}, {here['cores']} cores, commit {here['commit']}\n")
     print("| map | agents | gpuzoo, steps/s | envs | one agent | MAgent2, steps/s | one agent | ratio |")
     print("|:--|--:|--:|--:|--:|--:|--:|--:|", flush=True)
     rows = []
     for side in SIDES:
-        rows.append(measure(side, chosen.originals, chosen))
+        rows.append(measure(side, chosen.originals, timing))
         print(line(rows[-1]), flush=True)
     if chosen.json:
         Path(chosen.json).write_text(json.dumps({"machine": here, "rows": rows}, indent=1))

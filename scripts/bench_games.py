@@ -224,6 +224,25 @@ PAIRS = (
 )
 
 
+@dataclasses.dataclass(frozen=True)
+class Timing:
+    """How the contestants are timed.
+
+    Attributes:
+        threads: cores for each.
+        seconds: of a turn.
+        rounds: turns of each.
+        clock: ``"wall"``, or ``"cpu"`` for CPU seconds.
+        device: ``"cpu"`` or ``"cuda"``.
+    """
+
+    threads: int
+    seconds: float
+    rounds: int
+    clock: str
+    device: str = "cpu"
+
+
 class ContestantError(Exception):
     """A contestant that ended early."""
 
@@ -306,16 +325,16 @@ class Contestant:
             process.close()
 
 
-def compare(pair: Pair, pythons: dict[str, str], chosen: argparse.Namespace) -> list[dict[str, Any]]:
+def compare(pair: Pair, pythons: dict[str, str], timing: Timing) -> list[dict[str, Any]]:
     """A row for each peer that plays the game."""
     wanted = {name: (x if isinstance(x, list) else [x, {}]) for name, x in pair.peers.items() if name in pythons}
     if not wanted:
         return []
-    short = chosen.seconds / 4
+    short = timing.seconds / 4
     contestants: dict[str, Contestant] = {}
     for name, (peer_id, config, *most) in {"gpuzoo": (pair.game, pair.config), **wanted}.items():
-        game = {"id": peer_id, "config": config, "threads": chosen.threads, "clock": chosen.clock}
-        game["device"] = chosen.device
+        game = {"id": peer_id, "config": config, "threads": timing.threads, "clock": timing.clock}
+        game["device"] = timing.device
         if most:
             game["most_envs"] = most[0]
         python = sys.executable if name == "gpuzoo" else pythons[name]
@@ -333,9 +352,9 @@ def compare(pair: Pair, pythons: dict[str, str], chosen: argparse.Namespace) -> 
             if name == "gpuzoo":
                 return []
     ours = contestants["gpuzoo"]
-    for _ in range(chosen.rounds):
+    for _ in range(timing.rounds):
         for contestant in contestants.values():
-            contestant.turn(chosen.seconds)
+            contestant.turn(timing.seconds)
     rows = []
     for name, contestant in contestants.items():
         if name == "gpuzoo":
@@ -407,6 +426,7 @@ def main() -> None:
     unit = {"wall": "steps/s", "cpu": "steps/CPU s"}[chosen.clock]
     print(f"| game | gpuzoo, {unit} | envs | library | its {unit} | envs | ratio |")
     print("|:--|--:|--:|:--|--:|--:|--:|", flush=True)
+    timing = Timing(chosen.threads, chosen.seconds, chosen.rounds, chosen.clock, chosen.device)
     rows, missing = [], []
     for pair in PAIRS:
         if not re.search(chosen.only, " ".join([pair.game, *map(str, pair.config.values())])):
@@ -414,7 +434,7 @@ def main() -> None:
         if pair.game not in gpuzoo.ids():
             missing.append(pair.game)
             continue
-        for row in compare(pair, pythons, chosen):
+        for row in compare(pair, pythons, timing):
             print(line(row), flush=True)
             rows.append(row)
     if missing:
