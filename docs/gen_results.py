@@ -285,7 +285,8 @@ def _pretrained(game: str) -> list[str]:
 
 def _one(game: str, name: str, found: dict[str, Any], pictures: Mapping[str, str]) -> str:
     machine, reference = found["machine"], found["reference"]
-    where = machine["gpu"] or f"{machine['cores']} cores of {machine['cpu']}"
+    cores = "1 core" if machine["cores"] == 1 else f"{machine['cores']} cores"
+    where = machine["gpu"] or f"{cores} of {machine['cpu']}"
     parts = []
     if name in ways(game):
         settings = ", ".join(f"`{key}={x!r}`" for key, x in ways(game)[name].get("config", {}).items())
