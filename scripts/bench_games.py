@@ -17,8 +17,9 @@ all agents of one env; finished episodes start anew in all. JAX's libraries draw
 compiled loop (`lax.scan`), so ours is `Simulator.rollout`, which does the same; the others get actions that were drawn
 before, one call for each step, so ours is `Simulator.step`. Where other programs use the machine, `--clock cpu
 --threads 1` gives steps for each second of CPU time that a process took, all of its threads together. `--device cuda`
-takes one GPU for gpuzoo and for JAX's libraries. One file: nearly a third of it is the table of which game is compared with
-which.
+takes one GPU for gpuzoo and for JAX's libraries.
+
+One file: nearly a third of it is the table of which game is compared with which.
 """
 
 from __future__ import annotations
