@@ -54,5 +54,5 @@ def peer(game: Game) -> Peer:
     few = Simulator(env, 64, **options)
     batches = [fewest, *(batch for batch in more if few.nbytes / 64 * batch < largest)]
     if device == "cpu" and few.nbytes > largest / 4:  # so large that a batch had better fit into the cache
-        batches = [2, 8, *batches]
+        batches = [2, 4, 8, *batches]
     return [[mode, batch] for mode in ("step", "rollout") for batch in batches], start

@@ -25,7 +25,7 @@ VARIANTS = {
     "5 players": {"players": 5},
     "small": dict(GAMES["Small"]),
 }
-pytestmark = pytest.mark.timeout(900)
+pytestmark = pytest.mark.rotates
 COPIES = np.array([3, 2, 2, 2, 1])
 
 

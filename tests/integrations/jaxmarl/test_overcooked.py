@@ -20,7 +20,7 @@ from gpuzoo.envs.overcooked.overcooked import Overcooked
 LIMIT, SOUP = 400, 19
 OBJECTS = {0: "empty", 1: "onion", 3: "plate", SOUP: "dish"}  # in hands; on counters nothing is "wall"
 AGENTS = ("agent_0", "agent_1")
-pytestmark = pytest.mark.filterwarnings("ignore:OvercookedV2 is now released")
+pytestmark = [pytest.mark.rotates, pytest.mark.filterwarnings("ignore:OvercookedV2 is now released")]
 
 
 class Both:

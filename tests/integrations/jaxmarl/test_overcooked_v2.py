@@ -16,6 +16,8 @@ from gpuzoo import Simulator
 from gpuzoo.envs.overcooked.kitchen_v2 import BUTTON, COUNTER, FLOOR, POT, code, kitchen, layouts
 from gpuzoo.envs.overcooked.overcooked_v2 import OvercookedV2 as Ours
 
+pytestmark = pytest.mark.rotates
+
 LIMIT, COOK_TIME, LIT = 400, 20, 10
 STAY, INTERACT = 4, 5
 PLATE, COOKED = 1, 2

@@ -14,6 +14,8 @@ import pytest
 from gpuzoo import Simulator
 from gpuzoo.envs.storm.storm_2p import COINS, SIDE, STARTS, Storm2P
 
+pytestmark = pytest.mark.rotates
+
 PAYOFFS = [f"{player}_payoff_{kinds}" for player in ("red", "blue") for kinds in ("rr", "rb", "br", "bb")]
 OPTIONS = [
     {},

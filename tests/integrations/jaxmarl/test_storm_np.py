@@ -18,7 +18,7 @@ from storm_chance import branching
 from gpuzoo import Simulator
 from gpuzoo.envs.storm.storm_np import BEAM, BLUE_COIN, RED_COIN, StormNP
 
-pytestmark = pytest.mark.timeout(900)  # JAX compiles for long
+pytestmark = pytest.mark.rotates  # JAX compiles for long
 
 PAYOFFS = [f"{player}_payoff_{kinds}" for player in ("first", "second") for kinds in ("rr", "rb", "br", "bb")]
 OTHERS = dict(zip(PAYOFFS, (1.5, 0.25, -3.0, 2.0, 0.5, -0.75, 4.0, 0.125), strict=True))

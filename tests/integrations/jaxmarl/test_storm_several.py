@@ -19,8 +19,8 @@ from gpuzoo import Simulator
 from gpuzoo.envs.storm.storm import BEAM, BLUE_COIN, COINS, RED_COIN, SIDE, STARTS, Storm
 
 pytestmark = [
+    pytest.mark.rotates,  # JAX compiles for long
     pytest.mark.filterwarnings("ignore:scatter inputs have incompatible types"),  # in JaxMARL's rules
-    pytest.mark.timeout(900),  # JAX compiles for long
 ]
 
 PAYOFFS = [f"{player}_payoff_{kinds}" for player in ("first", "second") for kinds in ("rr", "rb", "br", "bb")]

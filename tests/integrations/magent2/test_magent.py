@@ -207,6 +207,7 @@ def test_drawn_starts(name, options):
     assert (deeds >= least).all(), deeds
 
 
+@pytest.mark.rotates
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("name", GAMES)
 def test_whole_episodes(name):
@@ -271,6 +272,7 @@ def engine_fight(pair, rng, steps):
     return np.concatenate([total, left])
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("name", ["MAgentBattle-v0", "MAgentCombinedArms-v0", "MAgentGather-v0", "MAgentTigerDeer-v0"])
 def test_fights_in_distribution(name):
     """Attacks in any number and order: 1,000 fights of each have the same mean returns and losses, within 5 errors."""
