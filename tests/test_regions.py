@@ -6,6 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
+from conftest import ALIKE, GAMES
 from draws import bits
 from toys.bitboard import Bitboard, ByteBitboard
 from toys.orchard import Orchard
@@ -167,3 +168,33 @@ def test_scratch_takes_no_memory_per_env_on_a_cpu():
 
     cpu, simt = grows(device="cpu"), grows(backend=backend("simt"))
     assert simt - cpu == 4 * (3 * 128 + 4 * 6), "three arrays of 128 cells, and four of the order of 6 pickers"
+
+
+KEEP_ZEROS = [
+    (game, name)
+    for game in GAMES
+    for name, field in game().fields(game.Config()).items()
+    if field.scratch == "zeros" and game not in ALIKE
+]
+
+
+@pytest.mark.one_case
+@pytest.mark.parametrize("field", KEEP_ZEROS, ids=[f"{game.id}-{name}" for game, name in KEEP_ZEROS])
+def test_scratch_of_zeros_is_left_with_zeros(field):
+    game, name = field
+    sim = Simulator(game, 2, backend=backend("simt"), autoreset_mode="same_step", max_episode_steps=3)
+
+    def scratch():
+        (shapes,) = sim.program.shapes.values()
+        return sim._owned[shapes.names.index(f"field_{name}")]
+
+    assert scratch().size > 0
+    sim.reset(seed=0)
+    first = sim.arrays["observation"].copy()
+    for _ in range(5):
+        sim.random_actions()
+        sim.step()
+        assert not scratch().any()
+    scratch()[...] = 1
+    sim.reset(seed=0)
+    assert (sim.arrays["observation"] != first).any(), "what it holds makes no difference"

@@ -49,13 +49,14 @@ class Field:
             value per env.
         doc: one line for the documentation.
         scratch: not part of the state. Its contents are undefined whenever `reset`, `step` or `observe` begins.
-            Snapshots leave it out, and on a CPU it takes no memory per env.
+            Snapshots leave it out, and on a CPU it takes no memory per env. ``"zeros"``: it holds zeros whenever one of
+            them begins, because each of them puts zeros back where it wrote.
     """
 
     dtype: str
     shape: tuple[int | str, ...] = ()
     doc: str = ""
-    scratch: bool = False
+    scratch: bool | Literal["zeros"] = False
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -65,6 +66,10 @@ class Field:
     def __post_init__(self) -> None:
         if self.dtype not in C_TYPES:
             raise ValueError(f"Field dtype {self.dtype!r} is not supported: use one of {', '.join(C_TYPES)}.")
+        if self.scratch not in (False, True, "zeros"):
+            raise ValueError(f"Field scratch {self.scratch!r} is not known: use True, False or 'zeros'.")
+        if self.scratch == "zeros" and not self.shape:
+            raise ValueError("A Field with scratch='zeros' is an array: give it a shape, or use scratch=True.")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -28,6 +28,8 @@ def forget_code(fields: Mapping[str, Field]) -> Iterable[str]:
     """Fills scratch with garbage before rules are called, in tests and with debug=True: nothing may depend on it."""
     yield "GZ void forget(const Env &e) {\n  (void)e;\n#if defined(GZ_LANE_ORDER) || defined(GZ_DEBUG)"
     for name, field in fields.items():
+        if field.scratch == "zeros":
+            continue
         c_type, size = C_TYPES[field.dtype], int(np.prod(field.sizes))
         place = f"e.{name}" if field.shape == () else f"e.{name}.data[element_offset(k, e.{name}.num_envs)]"
         yield f"  lanes(e, {size}, [=](int k) {{ (void)k, {place} = garbage<{c_type}>(); }});"

@@ -193,17 +193,26 @@ GZ void step(Env e) {
 // Where a viewer of group `own` sees those of group g.
 GZ int channel_of(int own, int g) { return FIRST_GROUP_CHANNEL + GROUP_CHANNELS * ((g - own + GROUPS) % GROUPS); }
 
-GZ void paint_wall(Env e, int v, int cell) { e.painted[(v * CELLS + cell) * CHANNELS + BLOCKED_VIEW] = 1.f; }
+GZ void paint_wall(Env e, int v, int cell, float colour) {
+  e.painted[(v * CELLS + cell) * CHANNELS + BLOCKED_VIEW] = colour;
+}
 
-GZ void paint(Env e, int v, int b) {
+GZ void paint_body(Env e, int v, int b, float colour) {
   const int g = e.group[b], side = side_of(e, g), channel = channel_of(FIRST_VIEWER + v, g);
   if (e.life[b] != LIVES) return;
   for (int row = 0; row < side; ++row)
     for (int col = 0; col < side; ++col) {
       const int k = (v * CELLS + e.cell[b] + row * STRIDE + col) * CHANNELS + channel;
-      e.painted[k] = 1.f;
-      e.painted[k + 1] = e.hp[b] / e.full_hp[g];
+      e.painted[k] = colour;
+      e.painted[k + 1] = colour * (e.hp[b] / e.full_hp[g]);
     }
+}
+
+// Paints all that each group sees; with the colour 0, wipes it off.
+GZ void paint(Env e, float colour) {
+  lanes(e, VIEWERS, BUILT, [=](int v, int w) { paint_wall(e, v, e.wall[w], colour); });
+  lanes(e, VIEWERS, WALLS, [=](int v, int w) { paint_wall(e, v, e.cell[BODIES + w], colour); });
+  lanes(e, VIEWERS, BODIES, [=](int v, int b) { paint_body(e, v, b, colour); });
 }
 
 // Part of the map that a body is in.
@@ -295,10 +304,7 @@ GZ void observe_row(Env e, int a, int row) {
 }
 
 GZ void observe(Env e) {
-  lanes(e, PAINTED, [=](int k) { e.painted[k] = 0.f; });
-  lanes(e, VIEWERS, BUILT, [=](int v, int w) { paint_wall(e, v, e.wall[w]); });
-  lanes(e, VIEWERS, WALLS, [=](int v, int w) { paint_wall(e, v, e.cell[BODIES + w]); });
-  lanes(e, VIEWERS, BODIES, [=](int v, int b) { paint(e, v, b); });
+  paint(e, 1.f);
   if constexpr (Config::minimap_mode) {
     count_bodies(e);
     draw_minimaps(e);
@@ -307,6 +313,7 @@ GZ void observe(Env e) {
   lanes(e, AGENTS, ROWS, [=](int a, int row) {
     if (SAME_ROWS || row < e.rows[e.group[a]]) observe_row(e, a, row);
   });
+  paint(e, 0.f);
 }
 
 GZ float state_feature(Env e, int a, int k) {

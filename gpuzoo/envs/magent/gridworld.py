@@ -306,7 +306,7 @@ class GridWorld(EnvDef):
             "late": Field("bool", ("agents",), "whether it moves after the others", scratch=True),
             "corner": Field("int32", ("agents",), "where the painted map begins that it sees", scratch=True),
             "mask": Field("int32", ("agents",), "where the mask of its view begins", scratch=True),
-            "painted": Field("float32", ("PAINTED",), "the whole map as each group sees it", scratch=True),
+            "painted": Field("float32", ("PAINTED",), "the whole map as each group sees it", scratch="zeros"),
             "count": Field("int32", ("COUNTS",), "minimap: bodies of each group in each part of the map", scratch=True),
             "part": Field("int32", ("agents",), "minimap: part of the map that it is in", scratch=True),
             "share": Field("float32", ("SHARES",), "minimap: what share of each group that is", scratch=True),
