@@ -8,6 +8,7 @@ from . import DRAWN, About, Case, Game, Peer, Work
 
 ABOUT = About("gpuzoo")
 LARGEST = {"cpu": 2**27, "cuda": 2**32}  # bytes of a batch
+CACHE = 2**22  # bytes; of larger batches than this, small ones are tried, too
 BATCHES = {"cpu": (64, 512, 4096, 32768), "cuda": (4096, 32768, 262144, 2097152)}
 
 
@@ -53,6 +54,6 @@ def peer(game: Game) -> Peer:
 
     few = Simulator(env, 64, **options)
     batches = [fewest, *(batch for batch in more if few.nbytes / 64 * batch < largest)]
-    if device == "cpu" and few.nbytes > largest / 4:  # so large that a batch had better fit into the cache
-        batches = [2, 4, 8, *batches]
+    if device == "cpu" and few.nbytes > CACHE:
+        batches = [game["threads"] * envs for envs in (1, 2, 4, 8)] + batches
     return [[mode, batch] for mode in ("step", "rollout") for batch in batches], start
