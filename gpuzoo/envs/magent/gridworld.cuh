@@ -200,11 +200,12 @@ GZ void paint_wall(Env e, int v, int cell, float colour) {
 GZ void paint_body(Env e, int v, int b, float colour) {
   const int g = e.group[b], side = side_of(e, g), channel = channel_of(FIRST_VIEWER + v, g);
   if (e.life[b] != LIVES) return;
+  const float health = colour > 0.f ? e.hp[b] / e.full_hp[g] : 0.f;
   for (int row = 0; row < side; ++row)
     for (int col = 0; col < side; ++col) {
       const int k = (v * CELLS + e.cell[b] + row * STRIDE + col) * CHANNELS + channel;
       e.painted[k] = colour;
-      e.painted[k + 1] = colour * (e.hp[b] / e.full_hp[g]);
+      e.painted[k + 1] = health;
     }
 }
 
