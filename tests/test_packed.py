@@ -290,7 +290,7 @@ def test_a_float_never_becomes_an_integer_pack(tmp_path):
         ),
         (
             {"fields": lambda self, cfg: {"n": Field("float32", (2,), scratch="zeros")}},
-            "field n has scratch='zeros', but packed rules have new scratch in each call",
+            "field n has scratch='zeros'; packed rules have new scratch in each call",
         ),
         ({"lanes": lambda self, cfg: 4}, "one lane per env"),
         ({"action_mask": True}, "action masks"),

@@ -26,28 +26,27 @@ def check_packed(env: EnvDef, lay: Layout, fields: Mapping[str, Field], lanes: i
     Raises:
         ValueError: what it declares beyond that.
     """
-    refused = (
-        {
-            f"field {name} is {field.dtype}; packed rules have fields of {', '.join(PACKS)}": field.dtype not in PACKS
-            for name, field in fields.items()
-        }
-        | {
-            f"field {name} has scratch='zeros', but packed rules have new scratch in each call": field.scratch
-            == "zeros"
-            for name, field in fields.items()
-        }
-        | {
-            "packed rules have one lane per env": lanes > 1,
-            "packed rules have no action masks": env.action_mask,
-            "agents of packed rules do not take turns": env.turn is not None,
-            f"observations are {lay.observation_dtype}; those of packed rules are float32": (
-                lay.observation_dtype != "float32"
-            ),
-            "the state_space of packed rules is float32": (
-                lay.state_space is not None and lay.state_space.dtype != np.float32
-            ),
-        }
-    )
+    dtypes = {
+        f"field {name} is {field.dtype}; packed rules have fields of {', '.join(PACKS)}": field.dtype not in PACKS
+        for name, field in fields.items()
+    }
+    kept = {
+        f"field {name} has scratch='zeros'; packed rules have new scratch in each call": field.scratch == "zeros"
+        for name, field in fields.items()
+    }
+    refused = {
+        **dtypes,
+        **kept,
+        "packed rules have one lane per env": lanes > 1,
+        "packed rules have no action masks": env.action_mask,
+        "agents of packed rules do not take turns": env.turn is not None,
+        f"observations are {lay.observation_dtype}; those of packed rules are float32": (
+            lay.observation_dtype != "float32"
+        ),
+        "the state_space of packed rules is float32": (
+            lay.state_space is not None and lay.state_space.dtype != np.float32
+        ),
+    }
     for sentence, wrong in refused.items():
         if wrong:
             raise ValueError(f"{env.id}: {sentence}.")

@@ -17,10 +17,9 @@ from gpuzoo import Simulator
 from gpuzoo.envs.jaxnav.jaxnav import JaxNav
 
 pytestmark = [
-    pytest.mark.rotates,
+    pytest.mark.rotates,  # JAX compiles for long
     pytest.mark.filterwarnings("ignore:max_dist_to_goal"),  # of the map's defaults
     pytest.mark.filterwarnings("ignore:scatter inputs have incompatible types"),  # in JaxMARL's rules
-    pytest.mark.timeout(900),  # JAX compiles for long
 ]
 
 ROUNDING = 1e-5
