@@ -67,7 +67,7 @@ class Field:
         if self.dtype not in C_TYPES:
             raise ValueError(f"Field dtype {self.dtype!r} is not supported: use one of {', '.join(C_TYPES)}.")
         if self.scratch not in (False, True, "zeros"):
-            raise ValueError(f"Field scratch {self.scratch!r} is not known: use True, False or 'zeros'.")
+            raise ValueError(f"Field scratch {self.scratch!r} is not supported: use one of False, True, 'zeros'.")
         if self.scratch == "zeros" and not self.shape:
             raise ValueError("A Field with scratch='zeros' is an array: give it a shape, or use scratch=True.")
 
