@@ -32,10 +32,8 @@ pytestmark = [
 
 Arrays = dict[str, np.ndarray]
 NOOP, FORWARD, LEFT, RIGHT, TOGGLE_LOAD = range(5)
-SHELF, REQUESTED, ROBOT, DIRECTION, HIGHWAY, GOAL, WALL = 1, 2, 4, 8, 32, 64, 128
-STATE = (
-    "cells", "x", "y", "direction", "carrying", "has_delivered", "message", "inactive_steps", "seed", "episode",
-)  # fmt: skip
+SHELF, REQUESTED, ROBOT, DIRECTION, LOADED, HIGHWAY, WALL, GOAL = 1, 2, 4, 8, 32, 64, 128, 64 | 128
+STATE = ("cells", "cell", "has_delivered", "message", "inactive_steps", "seed", "episode")
 
 HALL = ".....\n.xxx.\n.xgx.\n.....\n.xxx.\n"
 ROOM = "x.g\n..x\nxx."
@@ -161,7 +159,20 @@ def simulator(num_envs: int, max_steps: int = 500, **config: Any) -> Simulator:
 
 
 def snapshot(s: Simulator) -> Arrays:
-    return {name: s.arrays[name].copy() for name in STATE}
+    """The state, and where robots are, where they look, and whether they are loaded, of shape (envs, robots)."""
+    state = {name: s.arrays[name].copy() for name in STATE}
+    y, x = np.divmod(state["cell"], state["cells"].shape[-1])
+    codes = inside(s, state["cells"])[np.arange(s.num_envs)[:, None], y, x]
+    return state | {"x": x, "y": y, "direction": codes >> 3 & 3, "carrying": (codes & LOADED > 0).astype(np.int8)}
+
+
+def set_state(s: Simulator, state: Arrays, **more: np.ndarray) -> None:
+    """`cells` have the robots' directions already."""
+    cells, here = state["cells"].copy(), (np.arange(s.num_envs)[:, None], state["y"], state["x"])
+    inside(s, cells)[here] |= (LOADED * state["carrying"]).astype(np.uint8)
+    names = ("has_delivered", "message", "inactive_steps")
+    cell = state["y"] * cells.shape[-1] + state["x"]
+    s.set_state({"cells": cells, "cell": cell} | {name: state[name] for name in names} | more)
 
 
 def inside(s: Simulator, cells: np.ndarray) -> np.ndarray:
@@ -196,7 +207,7 @@ def equal(left: Any, right: Any) -> None:
 
 
 def assert_same_state(s: Simulator, k: int, env: Warehouse) -> None:
-    cells = np.where(env.highways, HIGHWAY, 0)
+    cells, state = np.where(env.highways, HIGHWAY, 0), snapshot(s)
     for x, y in env.goals:
         cells[y, x] |= GOAL
     for shelf in env.shelfs:
@@ -207,8 +218,9 @@ def assert_same_state(s: Simulator, k: int, env: Warehouse) -> None:
         cells[agent.y, agent.x] |= ROBOT | DIRECTION * agent.dir.value
         shelf = agent.carrying_shelf
         assert shelf is None or (shelf.x, shelf.y) == (agent.x, agent.y)
-        got = [s.arrays[name][k, a] for name in ("x", "y", "direction", "carrying", "has_delivered")]
+        got = [state[name][k, a] for name in ("x", "y", "direction", "carrying", "has_delivered")]
         assert got == [agent.x, agent.y, agent.dir.value, shelf is not None, agent.has_delivered], a
+        cells[agent.y, agent.x] |= LOADED if shelf else 0
         equal(s.arrays["message"][k, a, : env.msg_bits], agent.message)
     equal(s.arrays["cells"][k], np.pad(cells, max(1, env.sensor_range), constant_values=WALL))
     assert s.arrays["inactive_steps"][k] == env._cur_inactive_steps
@@ -245,7 +257,7 @@ def wide_states(rng: np.random.Generator, s: Simulator) -> Arrays:
     (rows, cols), n = plan.shape, cfg.n_agents
     state = {name: np.zeros_like(array) for name, array in snapshot(s).items() if name not in ("seed", "episode")}
     y, x = np.indices(plan.shape).reshape(2, -1)
-    places, goals = np.flatnonzero(plan & SHELF), np.flatnonzero(plan & GOAL)
+    places, goals = np.flatnonzero(plan & SHELF), np.flatnonzero(plan == GOAL)
     for k in range(s.num_envs):
         centre = [rng.integers(rows * cols), rng.choice(goals)][rng.integers(2)]
         far = np.abs(y - y[centre]) + np.abs(x - x[centre]) + rng.random(rows * cols)
@@ -280,7 +292,7 @@ def wide_states(rng: np.random.Generator, s: Simulator) -> Arrays:
 def busy_actions(rng: np.random.Generator, s: Simulator, state: Arrays, random: float = 0.3) -> np.ndarray:
     """Robots head for requested shelves, with them for goals, with others for free places; or do anything."""
     plan = floor_plan(s.cfg).astype(int)
-    cells, goals, width = inside(s, state["cells"]), np.argwhere(plan & GOAL), s.layout.action_size
+    cells, goals, width = inside(s, state["cells"]), np.argwhere(plan == GOAL), s.layout.action_size
     actions = rng.integers(0, [5] + [2] * (width - 1), (*state["x"].shape, width))
     for k, a in np.argwhere(rng.random(state["x"].shape) >= random):
         here = np.array([state["y"][k, a], state["x"][k, a]])
@@ -312,7 +324,7 @@ def test_one_step(name: str) -> None:
     s, env = simulator(count, **config), original(**config)
     before = wide_states(rng, s)
     elapsed = np.where(np.arange(count) % 5 == 0, 499, 7).astype(np.int32)
-    s.set_state(before | {"elapsed_steps": elapsed})
+    set_state(s, before, elapsed_steps=elapsed)
     actions = busy_actions(rng, s, before, random=1.0)
     likely = rng.choice([FORWARD, TOGGLE_LOAD], actions.shape[:2], p=[0.7, 0.3])
     actions[..., 0] = np.where(rng.random(actions.shape[:2]) < 0.8, likely, actions[..., 0])
@@ -321,15 +333,21 @@ def test_one_step(name: str) -> None:
     for k in range(count):
         inject(env, s, before, k, int(elapsed[k]))
         step_both(s, k, env, actions[k])
-    after = s.arrays
+    after, forward = snapshot(s) | {"reward": s.arrays["reward"]}, actions[..., 0] == FORWARD
     assert (after["carrying"] > before["carrying"]).any()
     assert (after["carrying"] < before["carrying"]).any()
     assert (after["reward"] > 0).any()
     if s.cfg.n_agents > 2:
         moved = (after["x"] != before["x"]) | (after["y"] != before["y"])
-        refused = (actions[..., 0] == FORWARD) & ~moved
-        assert (moved & (after["queue"] > 0)).any()
-        assert (refused & (after["ahead"] < 0)).any()
+        step_x, step_y = np.array([[0, 0, -1, 1], [-1, 1, 0, 0]])[:, before["direction"]]
+        wanted, here = (
+            s_y * 1000 + s_x for s_y, s_x in ((before["y"] + step_y, before["x"] + step_x), (before["y"], before["x"]))
+        )
+        behind = (forward[:, :, None] & (wanted[:, :, None] == here[:, None])).any(1)
+        taken = (wanted[:, :, None] == here[:, None]).any(2)
+        rival = (forward[:, None] & (wanted[:, :, None] == wanted[:, None])).sum(2) > 1
+        assert (moved & behind).any(), "a robot with another one in its queue"
+        assert (forward & ~moved & ~taken & rival).any(), "a robot that lets another one pass to a free cell"
     if s.cfg.reward_type == "two_stage":
         assert ((after["has_delivered"] < before["has_delivered"]) & (after["reward"] == 0.5)).any()
 
@@ -409,7 +427,7 @@ def test_meetings(robots: list[tuple[int, int]], plan: str) -> None:
     rng = np.random.default_rng(len(robots))
     s, env = simulator(count, **config), original(**config)
     before, actions = meetings(rng, s, robots)
-    s.set_state(before)
+    set_state(s, before)
     s.arrays["action"][:] = actions
     s.step()
     for k in range(count):
@@ -425,10 +443,11 @@ def after_a_step_forward(s: Simulator, robots: list[tuple[int, int, int]]) -> li
     for a, (x, y, direction) in enumerate([*robots, *parked]):
         state["x"][0, a], state["y"][0, a], state["direction"][0, a] = x, y, direction
         inside(s, state["cells"])[0, y, x] |= ROBOT + DIRECTION * direction
-    s.set_state(state)
+    set_state(s, state)
     s.arrays["action"][0, :, 0] = [FORWARD] * len(robots) + [NOOP] * len(parked)
     s.step()
-    return [(int(s.arrays["x"][0, a]), int(s.arrays["y"][0, a])) for a in range(len(robots))]
+    after = snapshot(s)
+    return [(int(after["x"][0, a]), int(after["y"][0, a])) for a in range(len(robots))]
 
 
 def test_circles_turn_but_two_do_not_swap() -> None:
@@ -451,17 +470,15 @@ def test_ties(robots: int) -> None:
     s, env = simulator(count, **config), original(**config)
     before = wide_states(rng, s)
     actions = np.where(rng.random((count, robots, 1)) < 0.8, FORWARD, NOOP).astype(np.int32)
-    s.set_state(before)
+    set_state(s, before)
     s.arrays["action"][:] = actions
     s.step()
-    others = 0
+    others, after = 0, snapshot(s)
     for k in range(count):
         inject(env, s, before, k)
         env._np_random = Draws(s, k, 0)
         env.step(actions[k, :, 0].tolist())
-        same = all(
-            (agent.x, agent.y) == (s.arrays["x"][k, a], s.arrays["y"][k, a]) for a, agent in enumerate(env.agents)
-        )
+        same = all((agent.x, agent.y) == (after["x"][k, a], after["y"][k, a]) for a, agent in enumerate(env.agents))
         others += not same
     assert others == 0 if robots <= 3 else 0 < others < 0.25 * count
 
@@ -473,13 +490,13 @@ def test_starts_are_distributed_alike() -> None:
     config, count = CONFIGS["room"], 1500
     s, env = simulator(count, **config), original(**config)
     env.seed(1)
-    ours, theirs = np.zeros((2, count, 8), int)
+    state, (ours, theirs) = snapshot(s), np.zeros((2, count, 8), int)
     for k in range(count):
         env.reset()
         requested = sorted(3 * shelf.y + shelf.x for shelf in env.request_queue)
         theirs[k] = [x for agent in env.agents[:2] for x in (agent.x, agent.y, agent.dir.value)] + requested
         requested = np.flatnonzero(inside(s, s.arrays["cells"][k]) & REQUESTED)
-        robots = [s.arrays[name][k, :2] for name in ("x", "y", "direction")]
+        robots = [state[name][k, :2] for name in ("x", "y", "direction")]
         ours[k] = [*np.stack(robots, axis=1).ravel(), *requested]
     for columns in ([0, 1, 3, 4], [2, 5], [6, 7], [0, 1, 6]):
         assert_same_distribution(ours[:, columns], theirs[:, columns])
@@ -500,8 +517,10 @@ def test_starts_follow_the_rules(name: str) -> None:
     equal(cells & (SHELF | HIGHWAY | GOAL), np.broadcast_to(plan, cells.shape))
     equal(((cells & REQUESTED) > 0).sum((1, 2)), np.full(50, s.cfg.request_queue_size))
     assert ((cells & REQUESTED == 0) | (cells & SHELF > 0)).all()
-    env = np.arange(50)[:, None]
-    equal(cells[env, s.arrays["y"], s.arrays["x"]] >> 2 & 7, 1 + 2 * s.arrays["direction"])
+    codes = cells.reshape(50, -1)
+    assert (codes & LOADED == 0).all()
+    y, x = np.divmod(s.arrays["cell"], s.arrays["cells"].shape[-1])
+    assert (cells[np.arange(50)[:, None], y, x] & ROBOT > 0).all()
     equal(((cells & ROBOT) > 0).sum((1, 2)), np.full(50, s.cfg.n_agents))
 
 
@@ -527,7 +546,7 @@ def test_dictionaries_flatten_to_the_same(name: str) -> None:
     config = CONFIGS[name]
     s = simulator(30, **config)
     state = wide_states(np.random.default_rng(0), s)
-    s.set_state(state)
+    set_state(s, state)
     env = original(names=True, **config)
     for k in range(30):
         inject(env, s, state, k)
@@ -551,7 +570,7 @@ def test_floor_plans(config: dict[str, int]) -> None:
     plan = floor_plan(RobotWarehouse.Config(**config))
     env = original(**config, request_queue_size=1)
     equal((plan & HIGHWAY) > 0, env.highways > 0)
-    equal([(x, y) for y, x in np.argwhere(plan & GOAL).tolist()], env.goals)
+    equal([(x, y) for y, x in np.argwhere(plan == GOAL).tolist()], env.goals)
 
 
 def test_a_layout_in_one_line() -> None:

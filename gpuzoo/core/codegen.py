@@ -23,7 +23,7 @@ from gpuzoo.core.generated.actions import actions_code, chosen_action_code
 from gpuzoo.core.generated.config import config_code, constants_code
 from gpuzoo.core.generated.env import INDEXED, env_code
 from gpuzoo.core.generated.expressions import by_width
-from gpuzoo.core.generated.scratch import random_order, scratch_code
+from gpuzoo.core.generated.scratch import random_order
 from gpuzoo.core.generated.store import store_members
 from gpuzoo.core.headers import check_names, header
 from gpuzoo.core.layout import Layout, Shapes, resolve_fields
@@ -129,12 +129,14 @@ def program(
         if form.branchless or form.packed
         else next((tile - tile % n for n in (64, 16) if tile > n), tile)
     )
+    in_memory = {n: f for n, f in scratch.items() if f.shape or lanes > 1}
     facts: dict[str, Any] = {
         "env": env,
         "cfg": cfg,
         "layout": lay,
         "fields": fields,
         "scratch": scratch,
+        "in_memory": in_memory,
         "tables": tables,
         "lanes": lanes,
         "single": type(env).single(),
@@ -145,7 +147,6 @@ def program(
         "windowed": windowed is not None,
         "indexed": (*INDEXED, *fields, *scratch, *tables, "state"),
     }
-    in_memory = {n: f for n, f in scratch.items() if f.shape or lanes > 1}
     drawn = {name: x for name, x in per_env.items() if isinstance(x, Uniform)}
     store = store_members(env, lay, fields | in_memory, params, drawn, tables, debug)
     types = {name: C_TYPES[str(table.dtype)] for name, table in tables.items()}
@@ -167,7 +168,6 @@ def program(
         "};",
         load_config,
         *actions_code(lay, facts["single"], debug, env.chooses),
-        *scratch_code(in_memory),
         *((by_width(env_code(facts), packs),) if env.packed else env_code(facts)),
         *chosen_action_code(lay, env.chooses),
         "}  // namespace gz",

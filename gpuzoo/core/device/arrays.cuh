@@ -6,7 +6,7 @@ namespace gz {
 template <class T, int COLUMNS> struct Array {
   T *data;
   i64 num_envs;
-  GZ_MEMBER T &operator[](int k) const { return data[element_offset(k, num_envs)]; }
+  GZ_MEMBER T &operator[](Index k) const { return data[element_offset(k, num_envs)]; }
   GZ_MEMBER T &operator()(int row, int column) const { return (*this)[row * COLUMNS + column]; }
 };
 

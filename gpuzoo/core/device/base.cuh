@@ -65,6 +65,13 @@ using u32 = unsigned int;
 using i64 = long long;
 using u64 = unsigned long long;
 
+// An index with which the machine computes addresses without further ado.
+#if GZ_THREADS
+using Index = int;
+#else
+using Index = i64;
+#endif
+
 constexpr int INT_LIMIT = 0x7fffffff;
 
 #ifdef GZ_CUDA

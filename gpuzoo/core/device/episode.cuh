@@ -200,6 +200,17 @@ template <class Held> GZ Halfway advance_branchless(const Store &s, bool finals,
   return {ended, stays, episode, seed};
 }
 
+// Step t is over for the agents of env i, who end together. One kind of number after the other, so that compilers write
+// those of several agents at once.
+GZ void count_together(const Store &s, i64 i, u8 left, u8 late, int t) {
+  const i64 first = i * AGENTS;
+  for (int a = 0; a < AGENTS; ++a) s.terminated[first + a] = left;
+  for (int a = 0; a < AGENTS; ++a) s.truncated[first + a] = late;
+  GZ_INDEPENDENT
+  for (int a = 0; a < AGENTS; ++a) s.episode_return[first + a] += s.reward[first + a];
+  for (int a = 0; left | late && a < AGENTS; ++a) leave(s, first + a, true, s.episode_return[first + a], t);
+}
+
 // Any number of agents, some of whom may leave before the others.
 template <class Held>
 GZ Halfway advance_general(const Store &s, bool finals, int max_steps, i64 i, const Together &all, bool seen) {
@@ -238,16 +249,19 @@ GZ Halfway advance_general(const Store &s, bool finals, int max_steps, i64 i, co
       const i64 k = i * AGENTS + a;
       return !s.alive[k] ? 0 : gone(k) ? 2 : out_of_time ? 3 : 1;
     });
-  lanes(e, AGENTS, [=](int a) {
-    const i64 k = i * AGENTS + a;
-    const bool acted = s.alive[k];
-    const u8 left = (u8)(acted & gone(k)), late = (u8)(acted & out_of_time);
-    s.terminated[k] = left;
-    s.truncated[k] = late;
-    if (!acted) s.reward[k] = 0.f;
-    s.episode_return[k] = (ALONE ? so_far : s.episode_return[k]) + s.reward[k];
-    leave(s, k, (bool)(left | late), s.episode_return[k], t);
-  });
+  if constexpr (!BY_AGENT && !GZ_THREADS)
+    count_together(s, i, e.over, out_of_time, t);
+  else
+    lanes(e, AGENTS, [=](int a) {
+      const i64 k = i * AGENTS + a;
+      const bool acted = s.alive[k];
+      const u8 left = (u8)(acted & gone(k)), late = (u8)(acted & out_of_time);
+      s.terminated[k] = left;
+      s.truncated[k] = late;
+      if (!acted) s.reward[k] = 0.f;
+      s.episode_return[k] = (ALONE ? so_far : s.episode_return[k]) + s.reward[k];
+      leave(s, k, (bool)(left | late), s.episode_return[k], t);
+    });
   const bool ends = out_of_time | !(news & 1);
   const u64 seed = seed_of_next(s, i, ends);
   if (finals)

@@ -454,7 +454,7 @@ GZ i64 field_offset(i64 env, int) { return env; }
 GZ i64 element_offset(int k, i64 num_envs) { return k * num_envs; }
 #else
 GZ i64 field_offset(i64 env, int size) { return env * size; }
-GZ i64 element_offset(int k, i64) { return k; }
+GZ i64 element_offset(Index k, i64) { return k; }
 #endif
 
 }  // namespace gz

@@ -31,12 +31,12 @@
 
 namespace gz {
 
-struct Index {
+struct ThreadIndex {
   unsigned x, y, z;
 };
-GZ_PER_LANE Index threadIdx, blockIdx;
+GZ_PER_LANE ThreadIndex threadIdx, blockIdx;
 static int block_size;
-#define blockDim (Index{(unsigned)block_size, 1, 1})
+#define blockDim (ThreadIndex{(unsigned)block_size, 1, 1})
 
 constexpr int SIMT_WIDTH = LANES < 32 ? LANES : 32;
 

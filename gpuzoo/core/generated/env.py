@@ -9,7 +9,7 @@ import numpy as np
 
 from gpuzoo.core.definition import C_TYPES, Field
 from gpuzoo.core.generated.expressions import pick
-from gpuzoo.core.generated.scratch import forget_code
+from gpuzoo.core.generated.scratch import forget_code, is_near, scratch_code
 from gpuzoo.core.layout import Layout, choices, flat_size
 
 #: what rules reach by an index, beside fields and tables
@@ -54,7 +54,11 @@ def env_code(program: dict[str, Any]) -> Iterable[str]:
     yield from (f"  {C_TYPES[fields[name].dtype]} {name}[{size}];" for name, size in few.items())
     if branchless:
         yield "  float reward[AGENTS];"
-    yield "};"
+    near = {n: f for n, f in program["in_memory"].items() if n not in few and is_near(f)}
+    yield "#if !GZ_THREADS"
+    yield from (f"  alignas(64) {C_TYPES[f.dtype]} {name}[{int(np.prod(f.sizes))}];" for name, f in near.items())
+    yield "#endif\n};"
+    yield from scratch_code(program["in_memory"])
     yield "template <class Read> GZ State load(const Store &s, i64 i, Read read) {"
     yield "  (void)s; (void)i; (void)read;\n  State v;"
     yield from (f"  v.{part} = read({place});" for part, place in parts.items())
@@ -85,11 +89,11 @@ def env_code(program: dict[str, Any]) -> Iterable[str]:
     members: list[tuple[str, str, str]] = []  # declaration, name, value
     watch = ", watch" if debug else ""
     for name, c_type in scalars.items():
-        place = f"*scratch_{name}(s, i)" if fields[name].scratch else f"s.field_{name}[i]"
+        place = f"*scratch_{name}(s, v, i)" if fields[name].scratch else f"s.field_{name}[i]"
         members.append((f"{c_type} &", name, f"v.{name}" if one_lane else place))
     for name, field in arrays.items():
         size, columns = int(np.prod(field.sizes)), field.sizes[-1]
-        place = f"scratch_{name}(s, i)" if field.scratch else f"s.field_{name} + field_offset(i, {size})"
+        place = f"scratch_{name}(s, v, i)" if field.scratch else f"s.field_{name} + field_offset(i, {size})"
         checked = f"{watch}, {indexed.index(name)}, {size}" if debug else ""
         stride = "scratch_stride(s)" if field.scratch else "s.num_envs"
         if name in few:

@@ -12,16 +12,25 @@ from gpuzoo.core.layout import Layout, resolve_constants
 from gpuzoo.core.tokens import DialectError, Piece
 from gpuzoo.core.values import config_types
 
+#: bytes up to which a CPU has a scratch array among its local variables, where the compiler knows all who write to it
+_NEAR = 1024
+
+
+def is_near(field: Field) -> bool:
+    """Whether a CPU has this array in `State`."""
+    return field.scratch is True and int(np.prod(field.sizes)) * np.dtype(field.dtype).itemsize <= _NEAR
+
 
 def scratch_code(fields: Mapping[str, Field]) -> Iterable[str]:
     """Where the scratch arrays of an env begin: a GPU's envs run side by side, a CPU's thread runs one at a time."""
     yield "GZ i64 scratch_stride(const Store &s) { return GZ_THREADS ? s.num_envs : 1; }"
     for name, field in fields.items():
-        c_type, size = C_TYPES[field.dtype], int(np.prod(field.sizes))
-        yield f"#if defined(GZ_CUDA) || defined(GZ_SIMT)\nGZ {c_type} *scratch_{name}(const Store &s, i64 i) {{"
-        yield f"  return s.field_{name} + field_offset(i, {size});\n}}\n#elif GZ_PACK_WIDTH == 1"
-        yield f"alignas(64) static thread_local {c_type} {name}_of_thread[{size}];"
-        yield f"GZ {c_type} *scratch_{name}(const Store &, i64) {{ return found_once({name}_of_thread); }}\n#endif"
+        c_type, size, near = C_TYPES[field.dtype], int(np.prod(field.sizes)), is_near(field)
+        if not near:
+            yield f"#if !GZ_THREADS\nalignas(64) static thread_local {c_type} {name}_of_thread[{size}];\n#endif"
+        yield f"GZ {c_type} *scratch_{name}(const Store &s, State &v, i64 i) {{\n  (void)s; (void)v; (void)i;"
+        yield f"#if GZ_THREADS\n  return s.field_{name} + field_offset(i, {size});\n#else"
+        yield f"  return {f'v.{name}' if near else f'found_once({name}_of_thread)'};\n#endif\n}}"
 
 
 def forget_code(fields: Mapping[str, Field]) -> Iterable[str]:

@@ -17,7 +17,10 @@ from gpuzoo.render import CYCLE, Canvas, fade, mix
 
 SIZES = {"tiny": (1, 3), "small": (2, 3), "medium": (2, 5), "large": (3, 5)}
 LAYERS = ("shelves", "requests", "agents", "agent_direction", "agent_load", "goals", "accessible")
-SHELF, REQUESTED, HIGHWAY, GOAL, WALL = 1, 2, 32, 64, 128
+SHELF, REQUESTED, ROBOT, DIRECTION, LOADED, HIGHWAY, WALL, GOAL = 1, 2, 4, 8 | 16, 32, 64, 128, 64 | 128
+TOGGLE_LOAD = 4
+# where a robot looks after each action, by where it looked: 0 up, 1 down, 2 left, 3 right
+TURNS = np.array([[0, 1, 2, 3], [0, 1, 2, 3], [2, 3, 1, 0], [3, 2, 0, 1], [0, 1, 2, 3]])
 COLOURS = [colour for colour in CYCLE if colour != "red"]
 
 _NAME = re.compile(
@@ -62,13 +65,13 @@ def blocks(shelf_rows: int, shelf_columns: int, column_height: int) -> NDArray[n
     queue = middle & (y > rows - column_height - 3)
     highway = (x % 3 == 0) | (y % (column_height + 1) == 0) | (y == rows - 1) | queue
     plan = np.where(highway, HIGHWAY, SHELF).astype(np.uint8)
-    plan[(y == rows - 1) & middle] |= GOAL
+    plan[(y == rows - 1) & middle] = GOAL
     return plan
 
 
 @functools.cache
 def floor_plan(cfg: RobotWarehouseConfig) -> NDArray[np.uint8]:
-    """What stands where at the beginning: SHELF or HIGHWAY, the latter with GOAL or not, of shape (rows, columns).
+    """What stands where at the beginning: SHELF, HIGHWAY or GOAL, of shape (rows, columns).
 
     Raises:
         ValueError: a layout that is no rectangle, has other characters, no goal or more than 127 rows or columns.
@@ -81,7 +84,7 @@ def floor_plan(cfg: RobotWarehouseConfig) -> NDArray[np.uint8]:
             raise ValueError("RobotWarehouse: a layout consists of x (shelf), . (corridor) and g (goal).")
         if not any("g" in line for line in lines):
             raise ValueError("RobotWarehouse: the layout must have a goal.")
-        code = {"x": SHELF, ".": HIGHWAY, "g": HIGHWAY | GOAL}
+        code = {"x": SHELF, ".": HIGHWAY, "g": GOAL}
         plan = np.array([[code[c] for c in line] for line in lines], np.uint8)
     else:
         plan = blocks(cfg.shelf_rows, cfg.shelf_columns, cfg.column_height)
@@ -258,21 +261,37 @@ class RobotWarehouse(EnvDef):
             "PADDED_ROWS": rows + 2 * margin,
             "PADDED_COLS": cols + 2 * margin,
             "SHELVES": int((plan == SHELF).sum()),
-            "GOALS": int(((plan & GOAL) > 0).sum()),
+            "GOALS": int((plan == GOAL).sum()),
             "MESSAGE": max(1, cfg.msg_bits),
             "LAYERS": len(names),
             "LAYER_CODES": sum(LAYERS.index(name) << 3 * k for k, name in enumerate(names)),
         }
 
     def tables(self, cfg: RobotWarehouseConfig) -> dict[str, NDArray[Any]]:
-        floor = np.pad(floor_plan(cfg), max(1, cfg.sensor_range), constant_values=WALL)
-        code = np.arange(32)
-        direction = np.eye(4)[code >> 3]
-        look = np.column_stack([code >> 2 & 1, direction, code & 1, code >> 1 & 1, 0 * code])
+        plan, margin = floor_plan(cfg), max(1, cfg.sensor_range)
+        floor = np.pad(plan, margin, constant_values=WALL)
+        code = np.arange(256)
+        direction, shelf, loaded, highway = code >> 3 & 3, code & SHELF > 0, code & LOADED > 0, code & HIGHWAY > 0
+        after = code & ~DIRECTION | TURNS[:, direction] << 3
+        after[TOGGLE_LOAD] ^= np.where(loaded, ~highway, shelf) * LOADED
+        load = np.where(loaded, LOADED | SHELF | REQUESTED, 0)
+        stops = np.where(code & GOAL == WALL, ROBOT | LOADED, np.where(shelf & ~loaded, LOADED, 0))
+        facing, nothing = np.eye(4)[direction], 0 * code
+        look = np.column_stack([code & ROBOT > 0, facing, shelf, code & REQUESTED > 0, nothing])
+        own = np.column_stack([loaded, facing, highway, nothing, nothing])
+        y, x = np.indices((plan.shape[0], floor.shape[1]), np.float32)
+        if cfg.normalised_coordinates:
+            y, x = y / np.float32(plan.shape[0] - 1), x / np.float32(plan.shape[1] - 1)
         return {
             "floor": floor.ravel(),
-            "goals": np.flatnonzero(floor & GOAL).astype(np.int32),
+            "goals": np.flatnonzero(floor == GOAL).astype(np.int32) - margin * (floor.shape[1] + 1),
+            "forward": np.array([-floor.shape[1], floor.shape[1], -1, 1], np.int32)[direction],
+            "stops": stops.astype(np.uint8),
+            "after": after.astype(np.uint8).ravel(),
+            "lifts": (code & (ROBOT | DIRECTION | load)).astype(np.uint8),
             "look": look.astype(np.float32).ravel(),
+            "own": own.astype(np.float32).ravel(),
+            "coordinates": np.stack([x, y], axis=-1).ravel(),
         }
 
     def observation_space(self, cfg: RobotWarehouseConfig, group: str) -> spaces.Box:
@@ -316,28 +335,29 @@ class RobotWarehouse(EnvDef):
             "cells": Field(
                 "uint8",
                 ("PADDED_ROWS", "PADDED_COLS"),
-                "the warehouse in a margin of walls; bits 1 shelf, 2 requested shelf, 4 robot, 8 and 16 its direction, "
-                "32 corridor or goal, 64 goal, 128 wall",
+                "the warehouse in a margin of walls; bits 1 shelf, 2 requested shelf, 4 robot, 8 and 16 its direction "
+                "(0 up, 1 down, 2 left, 3 right), 32 whether it carries the shelf, 64 corridor, 128 wall, both goal",
             ),
-            "x": Field("int8", ("agents",), "column of each robot"),
-            "y": Field("int8", ("agents",), "row of each robot"),
-            "direction": Field("int8", ("agents",), "0 up, 1 down, 2 left, 3 right"),
-            "carrying": Field("bool", ("agents",), "whether the robot carries the shelf that is on its cell"),
+            "cell": Field("int32", ("agents",), "cell of each robot: row * (columns + 2 margins) + column"),
             "has_delivered": Field("bool", ("agents",), "two stages: delivered since it last unloaded"),
             "message": Field("int8", ("agents", "MESSAGE"), "bits that each robot shows"),
             "inactive_steps": Field("int32", doc="steps since the last delivery"),
-            "target": Field("int32", ("agents",), "cell where each wanted to be in the last step"),
-            "ahead": Field("int8", ("agents",), "robot that was on that cell, or -1"),
-            "queue": Field("int32", ("agents",), "how many robots queued behind it in the last step, if any met"),
-            "lifted": Field("uint8", ("agents",), "what moved in the last step, as bits of a cell"),
-            "here": Field("int32", ("agents",), "cell of each robot", scratch=True),
+            "here": Field("int32", ("agents",), "cell of each robot before the step", scratch=True),
+            "target": Field("int32", ("agents",), "cell where each wants to be", scratch=True),
+            "ahead": Field("int32", ("agents",), "robot that is on that cell, or -1", scratch=True),
+            "queue": Field("int32", ("agents",), "how many robots queue behind it, if any meet", scratch=True),
+            "advances": Field("bool", ("agents",), "whether it gets there, if any meet", scratch=True),
+            "lifted": Field("uint8", ("agents",), "what moves, as bits of a cell", scratch=True),
         }
 
     def render(self, cfg: RobotWarehouseConfig, state: Mapping[str, NDArray[Any]], canvas: Canvas) -> None:
         margin = max(1, cfg.sensor_range)
-        cells = np.asarray(state["cells"])[margin:-margin, margin:-margin]
-        x, y, direction, carrying = (np.asarray(state[name]).tolist() for name in ("x", "y", "direction", "carrying"))
-        robots = list(zip(x, y, direction, map(bool, carrying), strict=True))
+        cells = np.asarray(state["cells"])
+        y, x = np.divmod(np.asarray(state["cell"]), cells.shape[1])
+        cells = cells[margin:-margin, margin:-margin]
+        codes = cells[y, x]
+        columns = x, y, codes >> 3 & 3, codes & LOADED > 0
+        robots = list(zip(*(column.tolist() for column in columns), strict=True))
         draw_warehouse(canvas, floor_plan(cfg), cells, robots, int(state["elapsed_steps"]))
 
 
@@ -363,7 +383,7 @@ def draw_warehouse(
         canvas.line(0, row, cols, row, colour="line", width=0.6)
     for col in range(cols + 1):
         canvas.line(col, 0, col, rows, colour="line", width=0.6)
-    for row, col in np.argwhere(plan & GOAL):
+    for row, col in np.argwhere(plan == GOAL):
         canvas.rect(col + 0.04, row + 0.04, col + 0.96, row + 0.96, fill=fade("green", 0.3), radius=0.15)
         for radius in (0.36, 0.2):
             canvas.circle(col + 0.5, row + 0.5, radius, outline="green", width=1.4)
