@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -17,6 +18,19 @@ KERNELS = ("reset", "step", "rollout", "act", "state")
 
 #: ``launch(store, argument, count, threads)``; see `Kernels`
 Launch = Callable[[Any, int, int, int], None]
+
+
+def prepared(launch: Launch, *arguments: Any) -> Callable[[], None]:
+    """A launch with its arguments, for many calls: those of a ctypes function are converted once.
+
+    Args:
+        launch: one of `Kernels.launches`.
+        arguments: as it takes them.
+    """
+    kinds = getattr(launch, "argtypes", None)
+    if kinds is not None:
+        arguments = tuple(kind(argument) for kind, argument in zip(kinds, arguments, strict=True))
+    return functools.partial(launch, *arguments)
 
 
 class Kernels(Protocol):

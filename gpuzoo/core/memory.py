@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
@@ -36,11 +37,13 @@ class Outputs:
         arrays: by name.
         members: of the struct `Store`, uint64, in host memory.
         store: what a launch takes as that.
+        step: a step of all envs that writes there.
     """
 
     arrays: dict[str, Any]
     members: np.ndarray[Any, Any]
     store: Any
+    step: Callable[[], None]
 
 
 def batch_shapes(program: Program, num_envs: int, per_env: PerEnv, envs_last: bool, scratch: bool) -> Shapes:

@@ -9,7 +9,7 @@ import dataclasses
 import functools
 import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -25,7 +25,7 @@ from gpuzoo.core.arguments import (
     parse_autoreset_mode,
     seeds_of,
 )
-from gpuzoo.core.backend import Backend, Device, Kernels, make_backend
+from gpuzoo.core.backend import Backend, Device, Kernels, make_backend, prepared
 from gpuzoo.core.configuration import split_config
 from gpuzoo.core.definition import EnvDef, check_class
 from gpuzoo.core.faults import CheckedKernels
@@ -146,6 +146,7 @@ class Simulator:
         self._kernels: Kernels = kernels
         if debug:
             self._kernels = CheckedKernels(kernels, self.program, self.backend, self._faults)
+        self._step = self._prepared_step(self._store)
         self._seeded = False
         self._closed = False
         self.autoreset_mode = mode
@@ -200,7 +201,8 @@ class Simulator:
         members = self._members.copy()
         for name, array in arrays.items():
             members[self.program.store.index(name)] = self.backend.address(array)
-        return Outputs(dict(arrays), members, self.backend.store(members))
+        store = self.backend.store(members)
+        return Outputs(dict(arrays), members, store, self._prepared_step(store))
 
     def use_outputs(self, outputs: Outputs) -> None:
         """From now on the kernels write these outputs here, in full at each step: no copy is needed to keep them.
@@ -209,7 +211,7 @@ class Simulator:
         ``terminated``, ``truncated``; and ``action``, which a step reads. A game's own global state is written at every
         step where ``state`` has a place, and in same-step mode that of an episode's end where ``final_state`` has one.
         """
-        self._members, self._store = outputs.members, outputs.store
+        self._members, self._store, self._step = outputs.members, outputs.store, outputs.step
         self.arrays.update(outputs.arrays)
 
     @property
@@ -347,6 +349,9 @@ class Simulator:
         for recording in self.recordings:
             recording.interrupt()
 
+    def _prepared_step(self, store: Any) -> Callable[[], None]:
+        return prepared(self._kernels.launches["step"], store, 0, self.num_envs, self._kernels.threads)
+
     def _launch(self, kernel: str, count: int, argument: int = 0) -> None:
         with self.in_use:
             if self._closed:  # by another thread, since it was looked at
@@ -416,7 +421,10 @@ class Simulator:
                 self._check_actions()
             for recording in self.recordings:
                 recording.before_steps(self)
-            self._launch("step", self.num_envs)
+            with self.in_use:
+                if self._closed:  # by another thread, since it was looked at
+                    self.check_usable()
+                self._step()
             return
         chosen = different_envs(self.env.id, envs, self.num_envs)
         if self.debug:

@@ -200,15 +200,39 @@ template <class Held> GZ Halfway advance_branchless(const Store &s, bool finals,
   return {ended, stays, episode, seed};
 }
 
-// Step t is over for the agents of env i, who end together. One kind of number after the other, so that compilers write
-// those of several agents at once.
-GZ void count_together(const Store &s, i64 i, u8 left, u8 late, int t) {
-  const i64 first = i * AGENTS;
-  for (int a = 0; a < AGENTS; ++a) s.terminated[first + a] = left;
-  for (int a = 0; a < AGENTS; ++a) s.truncated[first + a] = late;
-  GZ_INDEPENDENT
-  for (int a = 0; a < AGENTS; ++a) s.episode_return[first + a] += s.reward[first + a];
-  for (int a = 0; left | late && a < AGENTS; ++a) leave(s, first + a, true, s.episode_return[first + a], t);
+// Agents who end together, on a CPU: `play` runs the rules of env i, and `count` does what follows from that without
+// branches, so that a loop over envs can be vectorised.
+constexpr bool COUNTS_APART = GZ_TOGETHER && !GZ_BRANCHLESS && !GZ_THREADS && AGENTS > 1;
+
+template <class Held> GZ void play(const Store &s, int max_steps, i64 i, bool seen) {
+  const bool idle = s.waiting[i];
+  Held v = load(s, i);
+  Env e = bind(s, v, i, s.episode[i], s.elapsed_steps[i] + 1, max_steps);
+  clear(s, v, i);
+  for (int a = 0; a < AGENTS; ++a) s.reward[i * AGENTS + a] = 0.f;
+  forget(e);
+  if (!idle) step(e);
+  forget(e);
+  if (seen && (!idle || GZ_CHOOSES)) observe(e);  // GZ_CHOOSES: its last step may have been an earlier one of a rollout
+  if (!idle) save(s, i, v);
+  s.ended[i] = idle ? (u8)0 : e.over;
+}
+
+GZ void count(const Store &s, int max_steps, i64 i) {
+  const u8 stays = s.waiting[i], plays = !stays, over = s.ended[i];
+  const int t = s.elapsed_steps[i] + plays;
+  const u8 late = plays & (u8)(t >= max_steps);
+  s.elapsed_steps[i] = t;
+  s.ended[i] = over | late;
+  const auto of_all = [](auto f) {
+    if constexpr (AGENTS <= 4)
+      unrolled<0, AGENTS>(f);
+    else
+      for (int a = 0; a < AGENTS; ++a) f(a);
+  };
+  of_all([=](int a) { s.episode_return[i * AGENTS + a] += s.reward[i * AGENTS + a]; });
+  of_all([=](int a) { s.terminated[i * AGENTS + a] = (s.terminated[i * AGENTS + a] & stays) | over; });
+  of_all([=](int a) { s.truncated[i * AGENTS + a] = (s.truncated[i * AGENTS + a] & stays) | late; });
 }
 
 // Any number of agents, some of whom may leave before the others.
@@ -249,19 +273,16 @@ GZ Halfway advance_general(const Store &s, bool finals, int max_steps, i64 i, co
       const i64 k = i * AGENTS + a;
       return !s.alive[k] ? 0 : gone(k) ? 2 : out_of_time ? 3 : 1;
     });
-  if constexpr (!BY_AGENT && !GZ_THREADS)
-    count_together(s, i, e.over, out_of_time, t);
-  else
-    lanes(e, AGENTS, [=](int a) {
-      const i64 k = i * AGENTS + a;
-      const bool acted = s.alive[k];
-      const u8 left = (u8)(acted & gone(k)), late = (u8)(acted & out_of_time);
-      s.terminated[k] = left;
-      s.truncated[k] = late;
-      if (!acted) s.reward[k] = 0.f;
-      s.episode_return[k] = (ALONE ? so_far : s.episode_return[k]) + s.reward[k];
-      leave(s, k, (bool)(left | late), s.episode_return[k], t);
-    });
+  lanes(e, AGENTS, [=](int a) {
+    const i64 k = i * AGENTS + a;
+    const bool acted = s.alive[k];
+    const u8 left = (u8)(acted & gone(k)), late = (u8)(acted & out_of_time);
+    s.terminated[k] = left;
+    s.truncated[k] = late;
+    if (!acted) s.reward[k] = 0.f;
+    s.episode_return[k] = (ALONE ? so_far : s.episode_return[k]) + s.reward[k];
+    leave(s, k, (bool)(left | late), s.episode_return[k], t);
+  });
   const bool ends = out_of_time | !(news & 1);
   const u64 seed = seed_of_next(s, i, ends);
   if (finals)

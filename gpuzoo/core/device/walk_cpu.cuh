@@ -49,6 +49,16 @@ template <class Held> GZ void settle_all(const Store &s, int mode, bool finals, 
   }
 }
 
+// The end of a step for an env that ends an episode or waits for the next one, where `count` did what comes before.
+GZ_SELDOM void conclude(const Store &s, int mode, bool finals, int max_steps, i64 i, bool seen) {
+  const bool ended = s.ended[i];
+  for (int a = 0; ended && a < AGENTS; ++a)
+    leave(s, i * AGENTS + a, true, s.episode_return[i * AGENTS + a], s.elapsed_steps[i]);
+  if (finals && ended) keep_last_seen(s, i, [](int) { return true; });
+  keep_last_state(s, finals, max_steps, i);
+  settle(s, halfway(s, i), mode, finals, max_steps, i, {}, seen);
+}
+
 template <class Held>
 GZ void step_tile(const Call &call, const Store &s, int mode, bool finals, bool seen, int max_steps, i64 low, i64 high) {
   if constexpr (GZ_BRANCHLESS) {
@@ -66,6 +76,18 @@ GZ void step_tile(const Call &call, const Store &s, int mode, bool finals, bool 
         if (s.ended[i] | s.waiting[i]) settle(*call.store, halfway(s, i), mode, finals, max_steps, i, {}, seen && !APART);
     }
     for (i64 i = low; seen && i < high; ++i) look(s, max_steps, i, false);  // loop over envs: observations
+  } else if constexpr (COUNTS_APART) {
+    const auto env = [&](i64 k) { return call.envs ? call.envs[k] : k; };
+    for (i64 k = low; k < high; ++k) play<Held>(s, max_steps, env(k), seen);
+    if (call.envs)
+      for (i64 k = low; k < high; ++k) count(s, max_steps, call.envs[k]);
+    else
+      GZ_INDEPENDENT
+      for (i64 i = low; i < high; ++i) count(s, max_steps, i);
+    int news = call.envs != nullptr;
+    for (i64 i = low; !call.envs && i < high; ++i) news += s.ended[i] | s.waiting[i];
+    for (i64 k = low; news && k < high; ++k)
+      if (s.ended[env(k)] | s.waiting[env(k)]) conclude(*call.store, mode, finals, max_steps, env(k), seen);
   } else {
     for (i64 k = low; k < high; ++k) {
       const i64 i = call.envs ? call.envs[k] : k;

@@ -7,9 +7,8 @@ enum Direction { FACING_UP, FACING_DOWN, FACING_LEFT, FACING_RIGHT };
 enum Layer { SHELVES_LAYER, REQUESTS_LAYER, AGENTS_LAYER, DIRECTION_LAYER, LOAD_LAYER, GOALS_LAYER, ACCESSIBLE_LAYER };
 
 constexpr int SHELF = 1, REQUESTED = 2, ROBOT = 4, DIRECTION = 8 | 16, LOADED = 32;
-constexpr int PLACE = 64 | 128, STORAGE = 0, HIGHWAY = 64, WALL = 128, GOAL = 64 | 128;  // a goal is a highway, too
-constexpr int DIRECTION_BIT = 3;
-constexpr int CODES = 256, NOBODY = -1;
+constexpr int PLACE = 64 | 128, HIGHWAY = 64, WALL = 128, GOAL = 64 | 128;  // a goal is a highway, too
+constexpr int DIRECTION_BIT = 3, CODES = 256, NOBODY = -1;
 
 constexpr Const<PADDED_ROWS * PADDED_COLS> CELLS;
 constexpr int SIGHT = Config::sensor_range, VIEW = 2 * SIGHT + 1;
@@ -72,13 +71,18 @@ GZ void choose_target(Env e, int a) {
   const int code = code_at(e, here), step = e.forward[code], there = code_at(e, here + step);
   const bool stopped = (e.stops[there] & (ROBOT | (code & LOADED))) != 0;
   const bool moves = (e.action(a, 0) == FORWARD) & !stopped;
-  e.here[a] = (int)here;
   e.target[a] = (int)here + moves * step;
-  e.ahead[a] = moves & ((there & ROBOT) != 0) ? robot_on(e, e.target[a]) : NOBODY;
+  e.behind[a] = moves & ((there & ROBOT) != 0);
+}
+
+// Whether a robot stands on the cell that this one wants, or an earlier one wants it, too.
+GZ bool meets(Env e, int a) {
+  bool meets = e.behind[a];
+  for (int b = 0; b < a; ++b) meets |= e.target[b] == e.target[a];
+  return meets;
 }
 
 GZ void measure_queues(Env e) {
-  lanes(e, AGENTS, [=](int a) { e.queue[a] = 0; });
   lanes(e, AGENTS, [=](int a) {
     int robot = e.ahead[a];
     for (int length = 1; length < AGENTS && robot >= 0 && robot != a; ++length) {
@@ -98,25 +102,18 @@ GZ int rank(Env e, int a) {
 GZ bool is_first(Env e, int a) {
   bool first = true;
   for (int b = 0; b < AGENTS; ++b) {
-    if (b == a || e.target[b] != e.target[a]) continue;
+    if (b == a || e.wanted[b] != e.wanted[a]) continue;
     const int longer = e.queue[a] - e.queue[b];
     first = first && (longer > 0 || (longer == 0 && rank(e, a) < rank(e, b)));
   }
   return first;
 }
 
-// Whether a robot stands on the cell that this one wants, or an earlier one wants it, too.
-GZ bool meets(Env e, int a) {
-  bool meets = e.ahead[a] != NOBODY;
-  for (int b = 0; b < a; ++b) meets |= e.target[b] == e.target[a];
-  return meets;
-}
-
 GZ bool advances(Env e, int a) {
   bool first = true;
   int robot = a;
   for (int length = 1; length <= AGENTS; ++length) {
-    if (e.target[robot] == e.here[robot]) return false;
+    if (e.wanted[robot] == e.here[robot]) return false;
     first = first && is_first(e, robot);
     robot = e.ahead[robot];
     if (robot == NOBODY) return first;
@@ -127,16 +124,21 @@ GZ bool advances(Env e, int a) {
 
 // Those who do not advance stay where they are.
 GZ void resolve(Env e) {
+  lanes(e, AGENTS, [=](int a) {
+    e.here[a] = (int)place(e, a);
+    e.wanted[a] = e.target[a];
+    e.ahead[a] = e.behind[a] ? robot_on(e, e.target[a]) : NOBODY;
+    e.queue[a] = 0;
+  });
   measure_queues(e);
-  lanes(e, AGENTS, [=](int a) { e.advances[a] = advances(e, a); });
-  lanes(e, AGENTS, [=](int a) { e.target[a] = e.advances[a] ? e.target[a] : e.here[a]; });
+  lanes(e, AGENTS, [=](int a) { e.target[a] = advances(e, a) ? e.wanted[a] : e.here[a]; });
 }
 
 // Lifts what moves off its cell: the robot and its load.
 GZ void act(Env e, int a) {
-  const Index here = e.here[a];
+  const Index here = place(e, a);
   const int code = code_at(e, here), after = e.after[e.action(a, 0) * CODES + code];
-  const int lifted = (e.target[a] != e.here[a]) * e.lifts[code];
+  const int lifted = (e.target[a] != (int)here) * e.lifts[code];
   code_at(e, here) = (u8)(after ^ lifted);
   e.lifted[a] = (u8)lifted;
   if constexpr (Config::reward_type == REWARD_TYPE_TWO_STAGE) {

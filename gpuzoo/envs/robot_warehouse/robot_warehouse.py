@@ -342,11 +342,12 @@ class RobotWarehouse(EnvDef):
             "has_delivered": Field("bool", ("agents",), "two stages: delivered since it last unloaded"),
             "message": Field("int8", ("agents", "MESSAGE"), "bits that each robot shows"),
             "inactive_steps": Field("int32", doc="steps since the last delivery"),
-            "here": Field("int32", ("agents",), "cell of each robot before the step", scratch=True),
-            "target": Field("int32", ("agents",), "cell where each wants to be", scratch=True),
-            "ahead": Field("int32", ("agents",), "robot that is on that cell, or -1", scratch=True),
+            "target": Field("int32", ("agents",), "cell where each wants to be, then where it will be", scratch=True),
+            "behind": Field("bool", ("agents",), "whether a robot is on the cell that it wants", scratch=True),
+            "here": Field("int32", ("agents",), "cell of each robot", scratch=True),
+            "wanted": Field("int32", ("agents",), "cell where each wants to be, if any meet", scratch=True),
+            "ahead": Field("int32", ("agents",), "robot on the cell that it wants, or -1, if any meet", scratch=True),
             "queue": Field("int32", ("agents",), "how many robots queue behind it, if any meet", scratch=True),
-            "advances": Field("bool", ("agents",), "whether it gets there, if any meet", scratch=True),
             "lifted": Field("uint8", ("agents",), "what moves, as bits of a cell", scratch=True),
         }
 
