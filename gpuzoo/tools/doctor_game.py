@@ -10,14 +10,14 @@ import re
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from gpuzoo.core import nvrtc
-from gpuzoo.core.backend import Kernels
+from gpuzoo.core.backend import KERNELS, Kernels, Launch
 from gpuzoo.core.backend_cpu import CpuBackend, find_compiler
 from gpuzoo.core.codegen import Program, program
 from gpuzoo.core.definition import EnvDef
@@ -135,11 +135,17 @@ def empty_cache() -> Iterator[Path]:
                 os.environ["GPUZOO_CACHE_DIR"] = usual
 
 
+class _NoKernels:
+    def __init__(self) -> None:
+        self.launches: Mapping[str, Launch] = dict.fromkeys(KERNELS, lambda *_: None)
+        self.threads = 1
+
+
 class _Uncompiled(CpuBackend):
     """Arrays without kernels."""
 
     def compile(self, program: Program) -> Kernels:
-        return None  # type: ignore[return-value]
+        return _NoKernels()
 
 
 def _bytes(env: EnvDef, config: dict[str, Any]) -> tuple[Program, dict[str, int]]:

@@ -17,8 +17,20 @@ enum Mode { NEXT_STEP = 0, SAME_STEP = 1, DISABLED = 2 };
 struct Together {};
 GZ Together of_them(Together all, bool) { return all; }
 GZ void meet(Together) {}
-template <class E> GZ void observe_together(const Store &, E &e, i64, Together) { observe(e); }
-template <class E> GZ void observe_alone(const Store &, E &e, i64) { observe(e); }
+// What is seen of a game with lanes is a function of its own: it is long, and compiled once for steps and resets.
+#if LANES > 1
+GZ_SELDOM void show(const Store &s, i64 i, u32 episode, int t, int max_steps) {
+  State v = load(s, i);
+  Env e = bind(s, v, i, episode, t, max_steps);
+  forget(e);
+  observe(e);
+}
+template <class E> GZ void show(const Store &s, E &e, i64 i) { show(s, i, e.episode, e.t, e.max_steps); }
+#else
+template <class E> GZ void show(const Store &, E &e, i64) { observe(e); }
+#endif
+template <class E> GZ void observe_together(const Store &s, E &e, i64 i, Together) { show(s, e, i); }
+template <class E> GZ void observe_alone(const Store &s, E &e, i64 i) { show(s, e, i); }
 constexpr bool KEEPS_TOGETHER = false;
 template <class S> GZ void keep_together(const S &, Together, bool) {}
 #endif
@@ -213,7 +225,7 @@ template <class Held> GZ void play(const Store &s, int max_steps, i64 i, bool se
   forget(e);
   if (!idle) step(e);
   forget(e);
-  if (seen && (!idle || GZ_CHOOSES)) observe(e);  // GZ_CHOOSES: its last step may have been an earlier one of a rollout
+  if (seen && (!idle || GZ_CHOOSES)) observe_alone(s, e, i);  // GZ_CHOOSES: its last step may have been an earlier one of a rollout
   if (!idle) save(s, i, v);
   s.ended[i] = idle ? (u8)0 : e.over;
 }
