@@ -225,7 +225,8 @@ template <class Held> GZ void play(const Store &s, int max_steps, i64 i, bool se
   forget(e);
   if (!idle) step(e);
   forget(e);
-  if (seen && (!idle || GZ_CHOOSES)) observe_alone(s, e, i);  // GZ_CHOOSES: its last step may have been an earlier one of a rollout
+  // Where rules choose, an idle env's last step may have been an earlier one of a rollout.
+  if (seen && (!idle || GZ_CHOOSES)) observe_alone(s, e, i);
   if (!idle) save(s, i, v);
   s.ended[i] = idle ? (u8)0 : e.over;
 }

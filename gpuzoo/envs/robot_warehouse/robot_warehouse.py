@@ -275,6 +275,7 @@ class RobotWarehouse(EnvDef):
         after = code & ~DIRECTION | TURNS[:, direction] << 3
         after[TOGGLE_LOAD] ^= np.where(loaded, ~highway, shelf) * LOADED
         load = np.where(loaded, LOADED | SHELF | REQUESTED, 0)
+        # ROBOT where nobody may go, LOADED where nobody may go with a shelf
         stops = np.where(code & GOAL == WALL, ROBOT | LOADED, np.where(shelf & ~loaded, LOADED, 0))
         facing, nothing = np.eye(4)[direction], 0 * code
         look = np.column_stack([code & ROBOT > 0, facing, shelf, code & REQUESTED > 0, nothing])
