@@ -65,7 +65,7 @@ using u32 = unsigned int;
 using i64 = long long;
 using u64 = unsigned long long;
 
-// An index with which the machine computes addresses without further ado.
+// The type of index from which the machine computes addresses fastest.
 #if GZ_THREADS
 using Index = int;
 #else

@@ -12,7 +12,7 @@ from gpuzoo.core.layout import Layout, resolve_constants
 from gpuzoo.core.tokens import DialectError, Piece
 from gpuzoo.core.values import config_types
 
-#: bytes up to which a CPU has a scratch array among its local variables, where the compiler knows all who write to it
+#: a CPU keeps scratch arrays of up to so many bytes in local variables, as no unknown pointer can lead to them
 _NEAR = 1024
 
 
