@@ -9,7 +9,7 @@ from . import DRAWN, About, Case, Game, Peer, Work
 ABOUT = About("gpuzoo")
 LARGEST = {"cpu": 2**27, "cuda": 2**32}  # bytes of a batch
 CACHE = 2**22  # bytes; where 64 envs take more, smaller batches are tried as well
-BATCHES = {"cpu": (64, 512, 4096, 32768), "cuda": (4096, 32768, 262144, 2097152)}
+BATCHES = {"cpu": (64, 512, 2048, 4096, 32768), "cuda": (4096, 32768, 262144, 2097152)}
 
 
 def peer(game: Game) -> Peer:

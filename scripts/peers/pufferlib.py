@@ -37,4 +37,4 @@ def peer(game: Game) -> Peer:
 
         return work
 
-    return [["step", batch] for batch in (64, 512, 4096)], start
+    return [["step", batch] for batch in (64, 512, 2048, 4096)], start
