@@ -43,6 +43,7 @@ bench: .venv/base  ## steps per second of every game
 	$(BIN)/gpuzoo bench
 
 # GAMES=turn: films and pages only of games that changed lately or whose turn it is, so that more games cost no more.
+# GAMES=Go-v0,SMAX-v0: only of these.
 docs: .venv/dev  ## build the documentation into docs/_build/html
 	GPUZOO_DOCS=$(GAMES) $(BIN)/python -m sphinx -W --keep-going -j auto -b html docs docs/_build/html
 

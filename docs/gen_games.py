@@ -339,16 +339,18 @@ def _page(env: EnvDef, shot: films.Shots, results: str) -> str:
 
 
 def chosen() -> list[str]:
-    """The games of this build: all, or with ``GPUZOO_DOCS=turn`` those that changed lately or whose turn it is.
+    """The games of this build, which ``GPUZOO_DOCS`` names: all of them, unless told.
+
+    With ``turn`` those that changed lately or whose turn it is, and with ids, separated by commas, these.
 
     Raises:
-        ValueError: the variable says something else.
+        ValueError: an unknown id.
     """
     which = os.environ.get("GPUZOO_DOCS") or "all"
     if which == "all":
         return gpuzoo.ids()
     if which != "turn":
-        raise ValueError(f"GPUZOO_DOCS is all or turn, not {which!r}.")
+        return [gpuzoo.get(name).id for name in which.split(",")]
     now = rotation.rotation()
     return [name for name in gpuzoo.ids() if name in now.names or now.comes(f"page of {name}")]
 

@@ -237,8 +237,10 @@ def test_a_build_by_turns_has_pages_of_some_games(tmp_path: Path, monkeypatch: p
     assert full == {*now}
     monkeypatch.setenv("GPUZOO_DOCS", "")  # as make gives it, unless told
     assert gen_games.chosen() == gpuzoo.ids()
-    monkeypatch.setenv("GPUZOO_DOCS", "some")
-    with pytest.raises(ValueError, match="GPUZOO_DOCS is all or turn, not 'some'"):
+    monkeypatch.setenv("GPUZOO_DOCS", "Go-v0,SMAX-v0")
+    assert gen_games.chosen() == ["Go-v0", "SMAX-v0"]
+    monkeypatch.setenv("GPUZOO_DOCS", "SMACS-v0")
+    with pytest.raises(ValueError, match="there is no game 'SMACS-v0'; did you mean 'SMAX-v0'"):
         gen_games.chosen()
 
 
