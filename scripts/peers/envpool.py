@@ -73,4 +73,4 @@ def peer(game: Game) -> Peer:
 
         return work
 
-    return [[mode, envs] for mode in ("sync", "async") for envs in (64, 512, 4096)], start
+    return [[mode, envs] for mode in ("sync", "async") for envs in (64, 512, 2048, 4096)], start
