@@ -183,6 +183,19 @@ template <int COUNT> GZ void write_bytes_of_bits(u8 *to, u64 x, int value) {
   }
 #endif
 }
+// Of 4 or 8 numbers those are `value` where x has a bit, from its bit `first` on, and the others are 0.
+template <int COUNT> GZ void write_floats_of_bits(float *to, u64 x, int first, int value) {
+  typedef u32 Words __attribute__((vector_size(4 * COUNT)));
+  const u32 single[8] = {1, 2, 4, 8, 16, 32, 64, 128};
+  Words bit;
+  __builtin_memcpy(&bit, single, sizeof(bit));
+  // Neighbours share this word, so that it is broadcast once for all of them.
+  const int begin = first % 32 + COUNT <= 32 ? first / 32 * 32 : first;
+  const Words word = Words{} + (u32)(x >> begin), number = Words{} + as_u32((float)value);
+  bit <<= first - begin;
+  const Words numbers = (Words)((word & bit) == bit) & number;
+  __builtin_memcpy(to, &numbers, sizeof(numbers));
+}
 // The place of a thread's own array, in whole cache lines. Compilers would look it up at each use, by a call.
 template <class T> GZ T *found_once(T *array) {
   __asm__("" : "+r"(array));

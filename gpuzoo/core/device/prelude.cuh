@@ -323,6 +323,26 @@ GZ void write_bits(u8 *row, int n, u64 word, int value = 1) {
   write_pieces<64>(row, n, [=](int) { return word; }, value);
 }
 GZ void write_bits(i8 *row, int n, u64 word, int value = 1) { write_bits((u8 *)row, n, word, value); }
+// Floats in the same way.
+template <int COUNT> GZ void write_floats(float *row, int n, u64 word, int value) {
+  if (n >= COUNT) {
+    GZ_UNROLL
+    for (int end = COUNT; end < n + COUNT; end += COUNT) {
+      const int first = (end < n ? end : n) - COUNT;
+      write_floats_of_bits<COUNT>(row + first, word, first, value);
+    }
+  } else if constexpr (COUNT > 4) {
+    write_floats<COUNT / 2>(row, n, word, value);
+  } else {
+    for (int k = 0; k < n; ++k) row[k] = word >> k & 1 ? (float)value : 0.f;
+  }
+}
+#ifdef __AVX__
+constexpr int FLOATS_AT_ONCE = 8;
+#else
+constexpr int FLOATS_AT_ONCE = 4;
+#endif
+GZ void write_bits(float *row, int n, u64 word, int value = 1) { write_floats<FLOATS_AT_ONCE>(row, n, word, value); }
 template <class E, class N, class M, class R, class W, class V>
 GZ void lanes_of_bits(const E &, N n, M m, R row, W word, V value) {
   each(n, [&](int a) { write_words(row(a), m, [&](int k) { return (u64)word(a, k); }, value(a)); });

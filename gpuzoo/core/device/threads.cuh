@@ -94,7 +94,11 @@ static void *pool_worker(void *number) {
 
 static void parallel(Task task, const void *arguments, i64 n, i64 tile, int threads) {
   Pool &p = pool;
-  const i64 tiles = (n + tile - 1) / tile;
+  i64 tiles = (n + tile - 1) / tile;
+  if (tiles >= 32 * threads) {  // several at once, as each call of a task costs as much as a few envs
+    tile *= tiles / (16 * threads);
+    tiles = (n + tile - 1) / tile;
+  }
   if (threads > tiles) threads = (int)tiles;
   if (threads > MAX_THREADS) threads = MAX_THREADS;
   if (threads <= 1) return task(arguments, 0, n);

@@ -189,31 +189,33 @@ GZ void step(Env e) {
   });
 }
 
-GZ void observe_message(Env e, int cell, Row out) {
-  const int robot = code_at(e, cell) & ROBOT ? robot_on(e, cell) : NOBODY;
+GZ void observe_message(Env e, Index cell, Row out) {
+  const int robot = code_at(e, cell) & ROBOT ? robot_on(e, (int)cell) : NOBODY;
   for (int k = 0; k < Config::msg_bits; ++k) out[k] = robot >= 0 ? (float)e.message(robot, k) : 0.f;
 }
 
-// What a robot says of itself, and what is seen of a cell, are rows of tables: one for each byte that a cell may hold.
+// What a robot says of itself, and what is seen of a cell, are bits: tables have them for each byte that a cell may hold.
 GZ void observe_numbers(Env e) {
-  constexpr int BITS = Config::msg_bits, ROBOT_NUMBERS = 5, SHELF_NUMBERS = 2, NUMBERS = 7;
-  constexpr u32 STRIDE = 8;
-  lanes(e, AGENTS, [=](int a) {
-    Row out = e.observation[a];
-    const Index here = place(e, a);
-    e.here[a] = (int)here;
-    copy<2>(out, e.coordinates + 2 * here);
-    copy<6>(out + 2, e.own + code_at(e, here) * STRIDE);
-  });
-  lanes(e, AGENTS, Const<VIEW>(), [=](int a, int row) {
-    const Index first = (Index)e.here[a] + (row - SIGHT) * PADDED_COLS - SIGHT;
-    const auto table = e.look;
-    Row out = e.observation[a] + 8 + row * VIEW * (NUMBERS + BITS);
-    for (int k = 0; k < VIEW; ++k, out += NUMBERS + BITS) {
-      const auto look = table + code_at(e, first + k) * STRIDE;
-      copy<BITS ? ROBOT_NUMBERS : NUMBERS>(out, look);
-      if (BITS) observe_message(e, (int)first + k, out + ROBOT_NUMBERS);
-      if (BITS) copy<SHELF_NUMBERS>(out + ROBOT_NUMBERS + BITS, look + ROBOT_NUMBERS);
+  constexpr int ROBOT_BITS = 5, SHELF_BITS = 2, BITS = ROBOT_BITS + SHELF_BITS;
+  constexpr int OWN_NUMBERS = 8, NUMBERS = BITS + Config::msg_bits;
+  constexpr Const<SEEN / CELLS_AT_ONCE> PARTS;
+  lanes(e, AGENTS, PARTS, [=](int a, int part) {
+    const Index here = place(e, a), start = part * CELLS_AT_ONCE;
+    const Index first = here + (start / VIEW - SIGHT) * PADDED_COLS + start % VIEW - SIGHT;
+    u64 bits = 0;
+    for (int k = 0; k < CELLS_AT_ONCE; ++k)
+      bits |= (u64)e.look[code_at(e, first + (k / VIEW * PADDED_COLS + k % VIEW))] << BITS * k;
+    if (part == 0) {
+      write_bits(e.observation[a], OWN_NUMBERS, e.own[code_at(e, here)]);
+      copy<2>(e.observation[a], e.coordinates + 2 * here);
+    }
+    Row out = e.observation[a] + OWN_NUMBERS + (int)start * NUMBERS;
+    if (Config::msg_bits == 0) {
+      write_bits(out, BITS * CELLS_AT_ONCE, bits);
+    } else {
+      write_bits(out, ROBOT_BITS, bits);
+      observe_message(e, first, out + ROBOT_BITS);
+      write_bits(out + NUMBERS - SHELF_BITS, SHELF_BITS, bits >> ROBOT_BITS);
     }
   });
 }

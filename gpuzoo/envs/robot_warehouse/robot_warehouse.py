@@ -253,7 +253,7 @@ class RobotWarehouse(EnvDef):
 
     def constants(self, cfg: RobotWarehouseConfig) -> dict[str, int]:
         plan, margin = floor_plan(cfg), max(1, cfg.sensor_range)
-        (rows, cols), names = plan.shape, layers(cfg)
+        (rows, cols), names, side = plan.shape, layers(cfg), 2 * cfg.sensor_range + 1
         return {
             "ROWS": rows,
             "COLS": cols,
@@ -263,6 +263,8 @@ class RobotWarehouse(EnvDef):
             "SHELVES": int((plan == SHELF).sum()),
             "GOALS": int((plan == GOAL).sum()),
             "MESSAGE": max(1, cfg.msg_bits),
+            # Bits of cells are written together, up to a word of 64: of all, or of a row where lanes share the rows.
+            "CELLS_AT_ONCE": 1 if cfg.msg_bits or side > 9 else side**2 if self.lanes(cfg) == 1 else side,
             "LAYERS": len(names),
             "LAYER_CODES": sum(LAYERS.index(name) << 3 * k for k, name in enumerate(names)),
         }
@@ -277,9 +279,9 @@ class RobotWarehouse(EnvDef):
         load = np.where(loaded, LOADED | SHELF | REQUESTED, 0)
         # ROBOT where nobody may go, LOADED where nobody may go with a shelf
         stops = np.where(code & GOAL == WALL, ROBOT | LOADED, np.where(shelf & ~loaded, LOADED, 0))
-        facing, nothing = np.eye(4)[direction], 0 * code
-        look = np.column_stack([code & ROBOT > 0, facing, shelf, code & REQUESTED > 0, nothing])
-        own = np.column_stack([loaded, facing, highway, nothing, nothing])
+        facing, robot, requested = 1 << direction, code & ROBOT > 0, code & REQUESTED > 0
+        look = robot | facing << 1 | shelf << 5 | requested << 6
+        own = (loaded | facing << 1 | highway << 5) << 2
         y, x = np.indices((plan.shape[0], floor.shape[1]), np.float32)
         if cfg.normalised_coordinates:
             y, x = y / np.float32(plan.shape[0] - 1), x / np.float32(plan.shape[1] - 1)
@@ -290,8 +292,8 @@ class RobotWarehouse(EnvDef):
             "stops": stops.astype(np.uint8),
             "after": after.astype(np.uint8).ravel(),
             "lifts": (code & (ROBOT | DIRECTION | load)).astype(np.uint8),
-            "look": look.astype(np.float32).ravel(),
-            "own": own.astype(np.float32).ravel(),
+            "look": look.astype(np.uint8),
+            "own": own.astype(np.uint8),
             "coordinates": np.stack([x, y], axis=-1).ravel(),
         }
 
@@ -345,7 +347,7 @@ class RobotWarehouse(EnvDef):
             "inactive_steps": Field("int32", doc="steps since the last delivery"),
             "target": Field("int32", ("agents",), "cell where each wants to be, then where it will be", scratch=True),
             "behind": Field("bool", ("agents",), "whether a robot is on the cell that it wants", scratch=True),
-            "here": Field("int32", ("agents",), "cell of each robot", scratch=True),
+            "here": Field("int32", ("agents",), "cell of each robot, if any meet", scratch=True),
             "wanted": Field("int32", ("agents",), "cell where each wants to be, if any meet", scratch=True),
             "ahead": Field("int32", ("agents",), "robot on the cell that it wants, or -1, if any meet", scratch=True),
             "queue": Field("int32", ("agents",), "how many robots queue behind it, if any meet", scratch=True),
