@@ -14,12 +14,13 @@ torch = pytest.importorskip("torch")
 import gpuzoo  # noqa: E402
 from baselines import alphazero  # noqa: E402
 from baselines.alphazero import Args, Run  # noqa: E402
-from baselines.report import league  # noqa: E402
+from baselines.report import checkpoint, league, pretrained  # noqa: E402
 from baselines.report.league import lines_of, standings  # noqa: E402
-from baselines.report.searchers import searcher  # noqa: E402
+from baselines.report.searchers import match, searcher  # noqa: E402
 from baselines.train.replay import SYMMETRIES, turned, varied  # noqa: E402
 from baselines.train.searched_play import SelfPlay, searched  # noqa: E402
 from gpuzoo.search import Result  # noqa: E402
+from gpuzoo.tools import searching  # noqa: E402
 
 TINY = {"num_envs": 16, "num_steps": 4, "simulations": 4, "batch": 32, "channels": 8, "blocks": 1, "replay": 256,
         "games": 4, "opponent": 10}  # fmt: skip
@@ -245,3 +246,51 @@ def test_an_interrupted_run_is_kept(tmp_path):
 def test_options_that_cannot_work(wrong, message):
     with pytest.raises(ValueError, match=message):
         Args(**wrong)
+
+
+NETWORKS = sorted(pretrained.NETWORKS.glob("*.safetensors"))
+
+
+def test_networks_that_come_with_the_package_are_small():
+    assert NETWORKS
+    for path in NETWORKS:
+        tensors, about = checkpoint.load(path)
+        assert path.stat().st_size < 2**20
+        assert not {"out", "device", "threads", "resume"} & about["alphazero"].keys()
+        assert all(x.dtype == torch.float16 for x in tensors.values() if x.ndim > 1)
+
+
+def test_a_network_comes_for_the_parameters_of_its_training_alone():
+    for path in NETWORKS:
+        _, args = alphazero.load(path)
+        assert pretrained.network_of(args.game) == path
+        for config, fits in ((args.config or {}, True), ({"size": 7}, False)):
+            if fits or "size" in (args.config or {}):
+                envs = gpuzoo.Simulator(gpuzoo.get(args.game), 1, device="cpu", **config)
+                assert (searching.network(envs) is not None) == fits
+                envs.close()
+    with pytest.raises(ValueError, match=r"no network for Chess-v0 comes with the package. There are some for .*Four"):
+        pretrained.network_of("Chess-v0")
+
+
+@pytest.mark.rotates
+@pytest.mark.parametrize("path", NETWORKS, ids=[path.stem for path in NETWORKS])
+def test_a_network_beats_a_search_with_random_games(path):
+    """With 100 simulations against 1,000 games; docs/alphazero.md has longer matches."""
+    network, args = alphazero.load(path)
+    own = searcher("puct", 100, alphazero.evaluator(network), 1)
+    score = match(args.game, own, searcher("uct", 1000, None, 1), games=40, config=args.config)
+    assert score.interval[0] > 0.5, score
+
+
+def test_a_network_is_written_in_half_precision(tmp_path):
+    run = Run(Args("ConnectFour-v0", device="cpu", **TINY))
+    alphazero.keep(run, tmp_path / "network.safetensors")
+    pretrained.write_network(tmp_path / "network.safetensors", tmp_path / "short.safetensors")
+    short, args = alphazero.load(tmp_path / "short.safetensors")
+    assert args == dataclasses.replace(run.args, out="", device=args.device, threads=args.threads)
+    for name, x in run.network.state_dict().items():
+        assert torch.equal(short.state_dict()[name], x.half().float() if x.ndim > 1 else x), name
+    checkpoint.save(tmp_path / "other.safetensors", {}, {})
+    with pytest.raises(ValueError, match=r"not one of baselines\.alphazero"):
+        pretrained.write_network(tmp_path / "other.safetensors", tmp_path / "short.safetensors")

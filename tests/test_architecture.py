@@ -110,7 +110,12 @@ TRAINERS_ONLY = {
     "wandb": {"baselines.report.log"},
 }
 #: the modules that may import the trainers, whose policies play
-USERS_OF_TRAINERS = ("gpuzoo.tools.commands.play", "gpuzoo.tools.commands.train", "gpuzoo.tools.live")
+USERS_OF_TRAINERS = (
+    "gpuzoo.tools.commands.play",
+    "gpuzoo.tools.commands.train",
+    "gpuzoo.tools.live",
+    "gpuzoo.tools.searching",
+)
 TOOLS = ("gpuzoo.tools", "gpuzoo.testing", "gpuzoo.__main__")
 
 

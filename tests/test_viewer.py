@@ -436,6 +436,53 @@ def test_policies_play_their_group_only() -> None:
         game.close()
 
 
+@pytest.mark.parametrize(("name", "config"), [("ConnectFour-v0", {}), ("Othello-v0", {"size": 4})])
+def test_a_search_beats_somebody_who_takes_the_first_legal_move(name: str, config: dict[str, int]) -> None:
+    """With a network that comes with the package, and without one."""
+    pytest.importorskip("torch")
+    game = live.Live(name, players={"player": "search"}, **config)
+    try:
+        game.play("player_0")
+        while not game.over:
+            if game.my_turn:
+                game.choose(game.legal()[:1])
+            game.step()
+        assert game.array("final_return", 0).tolist() == [-1.0, 1.0]
+    finally:
+        game.close()
+
+
+def test_a_search_does_not_think_while_a_person_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    searching = pytest.importorskip("gpuzoo.tools.searching")
+    asked: list[int] = []
+
+    def nobody(envs: Any) -> Any:
+        return lambda: np.full(1, asked.append(int(envs.arrays["elapsed_steps"][0])) or 2)
+
+    monkeypatch.setattr(searching, "searching", nobody)
+    game = live.Live("TicTacToe-v0", players={"player": "search"})
+    try:
+        game.play("player_0")
+        game.choose([0])
+        game.step()
+        game.step()
+        assert asked == [1]
+    finally:
+        game.close()
+
+
+def test_only_games_of_two_who_move_in_turn_are_searched() -> None:
+    for name, can in (("Chess-v0", True), ("Game2048-v0", False), ("SimpleTag-v0", False)):
+        game = live.Live(name)
+        try:
+            assert ("search" in game.kinds()) == can
+            if not can:
+                with pytest.raises(ValueError, match="there is no policy 'search'"):
+                    game.set_player(next(iter(game.players)), "search")
+        finally:
+            game.close()
+
+
 def test_taking_actions_in_turn_respects_masks() -> None:
     game = live.Live("ConnectFour-v0", 2, {"player": "in turn"})
     game.envs.simulator.debug = True  # an illegal action raises

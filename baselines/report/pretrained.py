@@ -2,6 +2,7 @@
 
 Such a file is a checkpoint with the policies' weights alone, in half precision where that keeps the returns. It has the
 returns that they had when it was written, too. As every checkpoint it has a checksum, and reading it runs no code.
+Networks of AlphaZero, which need a search to play, have a folder of their own, ``baselines/networks``.
 """
 
 from __future__ import annotations
@@ -13,10 +14,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from gpuzoo import registry
+from gpuzoo.core.definition import EnvDef
+
 from . import checkpoint
 
 #: options that say where a run went, not what it learned
 ASIDE = ("device", "out", "resume", "threads", "track", "video")
+
+NETWORKS = Path(__file__).parents[1] / "networks"
 
 
 def write(
@@ -40,6 +46,38 @@ def write(
     args = {k: v for k, v in about["args"].items() if k not in ASIDE}
     said = {k: about[k] for k in ("game", "config", "policies", "steps", "iteration")}
     checkpoint.save(target, kept, {**said, "run": {}, "args": args, "returns": dict(returns or {})})
+
+
+def write_network(source: Path, target: Path) -> None:
+    """Writes a network of `baselines.alphazero` in half precision, for `network_of`.
+
+    Args:
+        source: what the run left, ``network.safetensors``.
+        target: the smaller file.
+
+    Raises:
+        ValueError: no such checkpoint, or one of another trainer.
+    """
+    tensors, about = checkpoint.load(source)
+    if "alphazero" not in about:
+        raise ValueError(f"{source} is a checkpoint, but not one of baselines.alphazero.")
+    args = {k: v for k, v in about["alphazero"].items() if k not in ASIDE}
+    short = {k: x.half() if x.ndim > 1 else x for k, x in tensors.items()}
+    checkpoint.save(target, short, {"alphazero": args, "moves": about["moves"]})
+
+
+def network_of(game: str | EnvDef | type[EnvDef]) -> Path:
+    """The file of the network that comes with the package for a game, for `baselines.alphazero.load`.
+
+    Raises:
+        ValueError: there is none.
+    """
+    env = registry.get(game)
+    path = NETWORKS / f"{env.id}.safetensors"
+    if not path.is_file():
+        known = ", ".join(sorted(other.stem for other in NETWORKS.glob("*.safetensors")))
+        raise ValueError(f"no network for {env.id} comes with the package. There are some for {known}.")
+    return path
 
 
 def _short(x: Tensor, dtype: torch.dtype) -> Tensor:

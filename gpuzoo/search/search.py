@@ -12,6 +12,7 @@ from torch import Tensor
 
 from gpuzoo.core.backend import Device
 from gpuzoo.core.definition import EnvDef
+from gpuzoo.core.searchable import check_searchable
 from gpuzoo.core.simulator import Simulator
 from gpuzoo.core.snapshot import Snapshot
 from gpuzoo.registry import get
@@ -81,8 +82,8 @@ class Search:
         self._envs = Simulator(env, roots, max_episode_steps=None, **given)
         self.settings = Settings() if settings is None else settings
         self.rule, self.discount, self.simulations = rule, discount, simulations
-        self._check(self._envs)
         layout = self._envs.layout
+        check_searchable(self._envs.env, layout)
         space = next(iter(layout.action_spaces.values()))
         self._observed = next(iter(layout.observation_spaces.values())).shape or (1,)
         assert isinstance(space, spaces.Discrete)
@@ -102,17 +103,6 @@ class Search:
         self._arrays = {name: as_tensor(array) for name, array in self._envs.arrays.items()}
         self.random = torch.Generator(device=self.tree.row.device).manual_seed(seed)
         self.searches = seed
-
-    @staticmethod
-    def _check(envs: Simulator) -> None:
-        layout, env = envs.layout, envs.env
-        kinds = [*layout.action_spaces.values()]
-        if not isinstance(kinds[0], spaces.Discrete) or any(kind != kinds[0] for kind in kinds):
-            raise ValueError(f"{env.id} cannot be searched: its agents must have one Discrete action space in common.")
-        if layout.agents > 1 and (env.turn is None or layout.agents != 2 or env.interaction != "competitive"):
-            raise ValueError(
-                f"{env.id} cannot be searched: a game must have one agent, or two who move in turn against each other."
-            )
 
     def run(
         self,

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from gpuzoo import registry
 from gpuzoo.core.definition import EnvDef
+from gpuzoo.core.searchable import check_searchable
 from gpuzoo.core.suggestions import unknown
 from gpuzoo.interfaces.batch import BatchEnv, draw, drawn, state_of
 from gpuzoo.render import tile
@@ -22,8 +23,8 @@ Array = NDArray[Any]
 #: of a group: observations, action masks or None, and the number of the step -> actions (num_envs, agents, parts)
 Policy = Callable[[Array, "Array | None", int], Any]
 
-#: who may play any game, but for ``"trained"``: that takes agents which come with the package
-POLICIES = RANDOM, TRAINED, STILL, IN_TURN = "random", "trained", "still", "in turn"
+#: who may play any game, but for ``"trained"``, agents which come with the package, and ``"search"``, for games of two
+POLICIES = RANDOM, TRAINED, SEARCH, STILL, IN_TURN = "random", "trained", "search", "still", "in turn"
 
 
 def still(parts: list[controls.Part], space: spaces.Space[Any]) -> Array:
@@ -76,8 +77,8 @@ class Live:
     Args:
         game: its id or declaration.
         num_envs: number of envs.
-        players: who plays a group: ``"random"``, ``"trained"``, a name of ``scripted``, ``"still"`` or ``"in turn"``;
-            those left out play at random.
+        players: who plays a group: ``"random"``, ``"trained"``, ``"search"`` (a tree search, `tools.searching`), a name
+            of ``scripted``, ``"still"`` or ``"in turn"``; those left out play at random.
         seed: of the first env; env ``k`` has ``seed + k``.
         device: where the envs are. Policies are in host memory.
         scripted: policies of one's own by name, functions of observations, action masks and the number of the step.
@@ -95,7 +96,7 @@ class Live:
 
     Raises:
         ValueError, TypeError: as `gpuzoo.make`, or a player that there is not.
-        ImportError: trained agents without torch.
+        ImportError: trained agents or a search without torch.
     """
 
     def __init__(
@@ -140,14 +141,23 @@ class Live:
 
     def kinds(self) -> list[str]:
         """Who may play: the names that `set_player` takes."""
-        return [*(p for p in POLICIES if p != TRAINED or has_trained(self.env)), *self.scripted]
+        absent = {TRAINED} if not has_trained(self.env) else set()
+        absent |= {SEARCH} if not self._is_searchable() else set()
+        return [*(p for p in POLICIES if p not in absent), *self.scripted]
+
+    def _is_searchable(self) -> bool:
+        try:
+            check_searchable(self.env, self.layout)
+        except ValueError:
+            return False
+        return self.layout.agents == 2
 
     def set_player(self, group: str, player: str) -> None:
         """Gives a group to another policy, from the next step on.
 
         Raises:
             ValueError: no such group or policy, or trained agents that do not fit these parameters.
-            ImportError: trained agents without torch.
+            ImportError: trained agents or a search without torch.
         """
         if group not in self.envs.groups:
             raise ValueError(unknown(f"{self.env.id} has no group", str(group), self.envs.groups))
@@ -156,6 +166,8 @@ class Live:
         seats: list[tuple[slice, Policy]] = []
         if player == TRAINED:
             seats = self._seats(group)
+        elif player == SEARCH and self._is_searchable():
+            seats = [(slice(None), self._searching(group))]
         elif player == STILL:
             rest = still(parts, space)
 
@@ -206,6 +218,22 @@ class Live:
                 given = {"observation": given, "action_mask": torch.from_numpy(np.ascontiguousarray(mask))}
             begins = torch.from_numpy(self._host("elapsed_steps") == 0)
             return np.asarray(seat(given, begins, False, generator))
+
+        return policy
+
+    def _searching(self, group: str) -> Policy:
+        try:
+            from gpuzoo.tools.searching import searching
+        except ImportError as error:
+            raise ImportError(f"a search needs torch: pip install 'gpuzoo[train]' ({error})") from None
+        best, first = searching(self.simulator), self.layout.first[group]
+        own = range(first, first + self.envs.groups[group])
+
+        def policy(seen: Array, mask: Array | None, step: int) -> Array:
+            moves = np.isin(self._host(str(self.env.turn)), own) & ~self._host("waiting").astype(bool)
+            moves[0] &= not self.my_turn
+            action = best() if moves.any() else np.zeros(self.num_envs, np.int64)
+            return np.broadcast_to(action[:, None, None], (self.num_envs, len(own), 1))
 
         return policy
 

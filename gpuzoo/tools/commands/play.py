@@ -35,7 +35,7 @@ def _play_oneself(
     from gpuzoo.core.backend import make_backend
     from gpuzoo.render.window import need_display
     from gpuzoo.tools import controls, human
-    from gpuzoo.tools.live import RANDOM, TRAINED, Live, has_trained
+    from gpuzoo.tools.live import RANDOM, SEARCH, TRAINED, Live, has_trained
 
     need_display()
     env = registry.get(game)
@@ -45,13 +45,16 @@ def _play_oneself(
     if checkpoint == RANDOM and not files and not alone and has_trained(env):
         checkpoint = PRETRAINED
     match = None
-    if not alone and {checkpoint, *files.values()} != {RANDOM}:
+    if checkpoint == SEARCH:
+        if files:
+            raise ValueError("against a search nobody else plays: leave out --player.")
+    elif not alone and {checkpoint, *files.values()} != {RANDOM}:
         common.require("playing against trained agents", "torch", "safetensors")
         from gpuzoo.baselines.report import match as matches
 
         match = matches.arrange(game, files, checkpoint, values)
         values = match.config
-    who = RANDOM if match is None else TRAINED
+    who = TRAINED if match else SEARCH if checkpoint == SEARCH else RANDOM
     live = Live(
         env, players=dict.fromkeys(groups, who), seed=seed, device=make_backend(device).device, trained=match, **values
     )
@@ -75,7 +78,10 @@ def play(
     game: Annotated[str, typer.Argument(metavar="ID", help="Id of the game, such as CartPole-v1.")],
     checkpoint: Annotated[
         str,
-        typer.Option(metavar="FILE[#MEMBER]", help="Who plays all agents: what training left, pretrained or random."),
+        typer.Option(
+            metavar="FILE[#MEMBER]",
+            help="Who plays all agents: what training left, pretrained or random. With --human also search.",
+        ),
     ] = "random",
     pretrained: Annotated[
         bool, typer.Option("--pretrained", help="The agents that gpuzoo brings play, as --checkpoint pretrained.")
@@ -130,6 +136,8 @@ def play(
 
     err = common.console(stderr=True)
     with common.errors():
+        if checkpoint == "search":
+            raise ValueError("a search plays with --human, and in gpuzoo view.")
         values = parse_config(registry.get(game), [*(config or []), *dotted(context.args)])
         files = players(player or [])
         if pretrained and checkpoint != "random":
