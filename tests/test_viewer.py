@@ -375,6 +375,25 @@ def test_trained_agents_play(page: Client) -> None:
     assert state["step"] == 60  # random play falls over after 20
 
 
+def test_a_game_that_cannot_be_searched_opens_all_the_same() -> None:
+    with Viewer("TicTacToe-v0", player="search").running() as url:
+        client = Client(url)
+        try:
+            assert client.next("game")["players"]
+            client.connection.send(json.dumps({"do": "open", "game": "CartPole-v1", "envs": 1}))
+            told = []
+            while not told or told[-1]["kind"] != "game":
+                message = client.connection.recv(timeout=60)
+                told += [] if isinstance(message, bytes) else [json.loads(message)]
+            errors = [message["text"] for message in told if message["kind"] == "error"]
+            assert errors == [
+                "there is no policy 'search'; there are: in turn, random, still, trained. Random agents play."
+            ]
+            assert told[-1]["id"] == "CartPole-v1"
+        finally:
+            client.close()
+
+
 # ---- who plays ----
 
 

@@ -16,7 +16,9 @@ def view(
     game: Annotated[str, typer.Argument(metavar="[ID]", help="Game to begin with.")] = "SimpleTag-v0",
     policy: Annotated[
         str,
-        typer.Option(metavar="NAME", help="Who plays: random, trained, still, 'in turn', or a function module:name."),
+        typer.Option(
+            metavar="NAME", help="Who plays: random, trained, search, still, 'in turn', or a function module:name."
+        ),
     ] = "random",
     config: Annotated[
         list[str] | None, typer.Option("--config", "-c", metavar="NAME=VALUE", help="A parameter of the first game.")

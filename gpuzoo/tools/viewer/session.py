@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from gpuzoo import registry
 from gpuzoo.core.suggestions import unknown
 from gpuzoo.core.values import config_types
-from gpuzoo.tools.live import RANDOM, TRAINED, Live, Policy, has_trained
+from gpuzoo.tools.live import RANDOM, SEARCH, TRAINED, Live, Policy, has_trained
 from gpuzoo.tools.viewer import describe
 
 WALLS = (1, 4, 16, 64)  #: numbers of envs to choose from
@@ -185,7 +185,7 @@ class Session:
         try:
             return Live(game, envs, players, **options)
         except (ValueError, ImportError) as error:
-            if TRAINED not in players.values():
+            if not {TRAINED, SEARCH} & {*players.values()}:
                 raise
             live = Live(game, envs, **options)  # what is wrong with the parameters is raised here
             self._tell({"kind": "error", "text": f"{error} Random agents play."})
