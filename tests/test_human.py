@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 import pygame
 import pytest
+from typer.testing import CliRunner
 
 from gpuzoo.render import Window
-from gpuzoo.tools import controls, human
+from gpuzoo.tools import cli, controls, human
 from gpuzoo.tools.live import Live
 
 Typist = Callable[[int], list[Any]]
@@ -134,6 +135,22 @@ def test_places_on_the_picture_are_keys() -> None:
     assert controls.pointed(parts, 0.1, 0.2) == ["ArrowLeft", "ArrowUp"]
     assert controls.pointed(parts, 0.5, 0.05) == ["ArrowUp"]
     assert controls.pointed(parts, 0.52, 0.48) == []
+
+
+def test_a_search_is_played_from_the_command_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("torch")
+    met: list[Live] = []
+    monkeypatch.setattr("gpuzoo.render.window.need_display", lambda: None)
+    monkeypatch.setattr(human, "play", lambda live, agent: met.append(live) or [])
+
+    def told(*words: str) -> str:
+        return CliRunner().invoke(cli.app, ["play", *words], env={"NO_COLOR": "1", "COLUMNS": "200"}).output
+
+    told("ConnectFour-v0", "--human", "--checkpoint", "search")
+    assert [live.players for live in met] == [{"player": "search"}]
+    assert "goes with --human" in told("ConnectFour-v0", "--checkpoint", "search")
+    assert "leave out --player" in told("Go-v0", "--human", "--checkpoint", "search", "--player", "player_1=random")
+    assert "no policy 'search'" in told("CartPole-v1", "--human", "--checkpoint", "search")
 
 
 def test_without_a_display_it_is_refused_in_a_sentence() -> None:

@@ -137,7 +137,7 @@ def play(
     err = common.console(stderr=True)
     with common.errors():
         if checkpoint == "search":
-            raise ValueError("a search plays with --human, and in gpuzoo view.")
+            raise ValueError("--checkpoint search goes with --human; gpuzoo view has a search, too.")
         values = parse_config(registry.get(game), [*(config or []), *dotted(context.args)])
         files = players(player or [])
         if pretrained and checkpoint != "random":
