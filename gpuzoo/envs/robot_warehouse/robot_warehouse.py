@@ -281,7 +281,7 @@ class RobotWarehouse(EnvDef):
         stops = np.where(code & GOAL == WALL, ROBOT | LOADED, np.where(shelf & ~loaded, LOADED, 0))
         facing, robot, requested = 1 << direction, code & ROBOT > 0, code & REQUESTED > 0
         look = robot | facing << 1 | shelf << 5 | requested << 6
-        own = (loaded | facing << 1 | highway << 5) << 2
+        own = (loaded | facing << 1 | highway << 5) << 2  # behind x and y, which are no bits
         y, x = np.indices((plan.shape[0], floor.shape[1]), np.float32)
         if cfg.normalised_coordinates:
             y, x = y / np.float32(plan.shape[0] - 1), x / np.float32(plan.shape[1] - 1)

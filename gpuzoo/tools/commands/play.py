@@ -133,10 +133,11 @@ def play(
     common.require("playing", "torch", "safetensors")
     from gpuzoo import registry
     from gpuzoo.core.backend import make_backend
+    from gpuzoo.tools.live import SEARCH
 
     err = common.console(stderr=True)
     with common.errors():
-        if checkpoint == "search":
+        if checkpoint == SEARCH:
             raise ValueError("--checkpoint search goes with --human; gpuzoo view has a search, too.")
         values = parse_config(registry.get(game), [*(config or []), *dotted(context.args)])
         files = players(player or [])
