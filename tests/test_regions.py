@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import platform
 
 import numpy as np
 import pytest
@@ -27,6 +28,8 @@ def backend(kind: str) -> CpuBackend:
         "shuffled": ("-DGZ_LANE_ORDER=2", "-Og"),
         "simt": ("-Og",),
         "old": ("-mno-bmi2",),
+        "avx2": ("-mno-avx512f", "-O1"),
+        "sse": ("-mno-avx", "-O1"),
     }
     return CpuBackend(simt=kind == "simt", flags=flags.get(kind, ()))
 
@@ -67,23 +70,34 @@ def test_scatters(kind, lanes):
 # ---- bits ----
 
 
+X86 = platform.machine() in ("x86_64", "AMD64")
+BITBOARDS = [
+    *({"width": width} for width in (1, 7, 8, 36, 63, 64, 65, 81, 128, 200)),
+    *({"width": width, "rows": 37} for width in (1, 12, 17, 63, 64, 65, 119, 127, 136)),
+    {"width": 119, "rows": 37, "gap": 1},
+]
+
+
 @pytest.mark.one_case
-@pytest.mark.parametrize("kind", ["cpu", "old", "shuffled", "simt"])
-@pytest.mark.parametrize("width", [1, 7, 8, 36, 63, 64, 65, 81, 128, 200])
+@pytest.mark.parametrize("kind", ["cpu", "old", *["avx2", "sse"] * X86, "shuffled", "simt"])
+@pytest.mark.parametrize("config", BITBOARDS)
 @pytest.mark.parametrize("toy", [Bitboard, ByteBitboard])
-def test_bits(toy, kind, width):
+def test_bits(toy, kind, config):
     """Rows of numbers are the bits of their words, times a value, and a set is where its condition holds."""
-    sim = Simulator(toy, 5, backend=backend(kind), width=width)
+    width, rows = config["width"], config.get("rows", 3)
+    values = np.array([[2], [3], [4]] if rows == 3 else [[1]])
+    sim = Simulator(toy, 5, backend=backend(kind), **config)
     sim.reset(seed=3)
     for _ in range(3):
         sim.random_actions()
         sim.step()
-        words = np.ascontiguousarray(sim.arrays["word"]).reshape(5, 3, -1)
+        words = np.ascontiguousarray(sim.arrays["word"]).reshape(5, rows, -1)
         want = np.unpackbits(words.view(np.uint8), axis=2, bitorder="little")[..., :width]
-        assert np.array_equal(sim.arrays["observation"].reshape(want.shape), want * [[2], [3], [4]])
+        gap = [(0, 0), (0, 0), (0, config.get("gap", 0))]
+        assert np.array_equal(sim.arrays["observation"].reshape(5, rows, -1), np.pad(want * values, gap))
         assert np.array_equal(sim.arrays["action_mask"].reshape(want.shape), 1 - want)
         below = np.uint64(2 ** min(width, 64) - 1)
-        assert np.array_equal(sim.arrays["again"].reshape(5, 3), words[..., 0] & below)
+        assert np.array_equal(sim.arrays["again"].reshape(5, rows), words[..., 0] & below)
 
 
 # ---- a random order ----

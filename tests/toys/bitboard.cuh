@@ -13,9 +13,15 @@ GZ void reset(Env e) { draw(e); }
 GZ void step(Env e) { draw(e); }
 
 GZ void observe(Env e) {
-  lanes_of_bits(
-      e, ROWS, BITS, [=](int row) { return e.observation + BITS * row; },
-      [=](int row, int w) { return e.word(row, w); }, [=](int row) { return row + 2; });
+  lanes(e, ROWS, COLUMNS - BITS, [=](int row, int k) { e.observation[COLUMNS * row + BITS + k] = 0; });
+  if constexpr (ROWS == 3)
+    lanes_of_bits(
+        e, ROWS, BITS, [=](int row) { return e.observation + COLUMNS * row; },
+        [=](int row, int w) { return e.word(row, w); }, [=](int row) { return row + 2; });
+  else
+    lanes_of_bits(
+        e, Const<ROWS>(), Const<BITS>(), [=](int row) { return e.observation + COLUMNS * row; },
+        [=](int row, int w) { return e.word(row, w); });
   lanes_of_bits(
       e, ROWS, BITS, [=](int row) { return e.action_mask + BITS * row; },
       [=](int row, int w) { return ~e.word(row, w); });

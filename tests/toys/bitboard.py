@@ -13,10 +13,12 @@ from gpuzoo.core.definition import Config, EnvDef, Field, param
 @dataclasses.dataclass(frozen=True)
 class BitboardConfig(Config):
     width: int = param(36, low=1, high=256, doc="bits of a row")
+    rows: int = param(3, low=3, high=64, doc="rows; of more than 3 the numbers are 0 or 1")
+    gap: int = param(0, low=0, high=8, doc="zeros behind each row")
 
 
 class Bitboard(EnvDef):
-    """Three rows of random bits in each step."""
+    """Rows of random bits in each step."""
 
     id = "Bitboard-v0"
     Config = BitboardConfig
@@ -28,13 +30,14 @@ class Bitboard(EnvDef):
         return 8
 
     def constants(self, cfg: BitboardConfig) -> dict[str, int]:
-        return {"ROWS": 3, "BITS": cfg.width, "WORDS": -(-cfg.width // 64), "COUNTED": min(cfg.width, 64)}
+        words, counted = -(-cfg.width // 64), min(cfg.width, 64)
+        return {"ROWS": cfg.rows, "BITS": cfg.width, "WORDS": words, "COUNTED": counted, "COLUMNS": cfg.width + cfg.gap}
 
     def observation_space(self, cfg: BitboardConfig, group: str) -> spaces.Box:
-        return spaces.Box(0, 4, (3, cfg.width), self.dtype)
+        return spaces.Box(0, 4, (cfg.rows, cfg.width + cfg.gap), self.dtype)
 
     def action_space(self, cfg: BitboardConfig, group: str) -> spaces.Discrete:
-        return spaces.Discrete(3 * cfg.width)
+        return spaces.Discrete(cfg.rows * cfg.width)
 
     def fields(self, cfg: BitboardConfig) -> dict[str, Field]:
         return {

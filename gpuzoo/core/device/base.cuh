@@ -196,6 +196,14 @@ template <int COUNT> GZ void write_floats_of_bits(float *to, u64 x, int first, i
   const Words numbers = (Words)((word & bit) == bit) & number;
   __builtin_memcpy(to, &numbers, sizeof(numbers));
 }
+#ifdef __AVX512F__
+typedef float Floats16 __attribute__((vector_size(64)));
+#if __has_builtin(__builtin_ia32_selectps_512)  // Clang
+GZ Floats16 only_where(u64 x, Floats16 floats) { return __builtin_ia32_selectps_512((unsigned short)x, floats, Floats16{}); }
+#else
+GZ Floats16 only_where(u64 x, Floats16 floats) { return __builtin_ia32_movaps512_mask(floats, Floats16{}, (unsigned short)x); }
+#endif
+#endif
 // The place of a thread's own array, in whole cache lines. Compilers would look it up at each use, by a call.
 template <class T> GZ T *found_once(T *array) {
   __asm__("" : "+r"(array));

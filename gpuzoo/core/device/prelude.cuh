@@ -83,6 +83,10 @@ template <class Op, int HALF, class T> GZ void fold(T *v) {
   }
 }
 
+struct One {
+  GZ_MEMBER int operator()(int) const { return 1; }
+};
+
 // Numbers 0, 1, ... of a row become `value` where the bit of `word` is set, and 0 elsewhere.
 template <class Row> GZ void write_bits(Row row, int n, u64 word, int value = 1) {
   for (int k = 0; k < n; ++k) row[k] = (u32)(word >> 32 * (k / 32)) >> k % 32 & 1u ? value : 0;
@@ -347,6 +351,41 @@ template <class E, class N, class M, class R, class W, class V>
 GZ void lanes_of_bits(const E &, N n, M m, R row, W word, V value) {
   each(n, [&](int a) { write_words(row(a), m, [&](int k) { return (u64)word(a, k); }, value(a)); });
 }
+#ifdef __AVX512F__
+constexpr int LONGEST_FLOATS = 16;
+GZ void write_longest(float *to, u64 x, int first) {
+  const Floats16 numbers = only_where(x >> first, Floats16{} + 1.f);
+  __builtin_memcpy(to, &numbers, sizeof(numbers));
+}
+#else
+constexpr int LONGEST_FLOATS = FLOATS_AT_ONCE;
+GZ void write_longest(float *to, u64 x, int first) { write_floats_of_bits<LONGEST_FLOATS>(to, x, first, 1); }
+#endif
+// LONGEST_FLOATS rows of M floats without gaps, from row a on, in whole vectors: the last LEFT bits of a row, which fill no
+// vector, begin the next one. So all vectors are aligned where the first row is.
+template <int M, int PIECE, int LEFT, class W> GZ void write_joined(float *to, int a, u64 left, const W &word) {
+  constexpr int PIECES = (M + 63) / 64, FIRST = PIECE % PIECES * 64, BITS = M - FIRST < 64 ? M - FIRST : 64;
+  if constexpr (PIECE < PIECES * LONGEST_FLOATS) {
+    constexpr int WRITTEN = LEFT + BITS > 64 ? 64 : (LEFT + BITS) / LONGEST_FLOATS * LONGEST_FLOATS, USED = WRITTEN - LEFT;
+    const u64 bits = (u64)word(a + PIECE / PIECES, PIECE % PIECES) & ~0ull >> 64 - BITS, joined = left | bits << LEFT;
+    GZ_UNROLL
+    for (int b = 0; b < WRITTEN; b += LONGEST_FLOATS) write_longest(to + b, joined, b);
+    const u64 rest = USED <= 0 ? joined : USED == 64 ? 0ull : bits >> (USED & 63);
+    write_joined<M, PIECE + 1, LEFT + BITS - WRITTEN>(to + WRITTEN, a, rest, word);
+  }
+}
+template <int M, class W> GZ int write_joined_rows(float *first, float *second, int n, const W &word) {
+  int a = 0;
+  if (M % LONGEST_FLOATS != 0 && second == first + M)
+    for (; a + LONGEST_FLOATS <= n; a += LONGEST_FLOATS) write_joined<M, 0, 0>(first + a * M, a, 0ull, word);
+  return a;
+}
+template <int M, class Row, class W> GZ int write_joined_rows(Row, Row, int, const W &) { return 0; }
+template <class E, int N, int M, class R, class W>
+GZ void lanes_of_bits(const E &, Const<N>, Const<M>, R row, W word, One) {
+  const int done = N < LONGEST_FLOATS ? 0 : write_joined_rows<M>(row(0), row(1), N, word);
+  each(N - done, [&](int k) { write_words(row(done + k), M, [&](int w) { return (u64)word(done + k, w); }, 1); });
+}
 template <class E, class F> GZ void once(const E &, F f) { f(); }
 
 template <class Op, class E, class F> GZ auto reduce(const E &, int n, const F &f) -> decltype(f(0)) {
@@ -409,7 +448,7 @@ template <class E, class F> GZ void in_random_order(const E &e, int n, int draw,
 #endif
 
 template <class E, class N, class M, class R, class W> GZ void lanes_of_bits(const E &e, N n, M m, R row, W word) {
-  lanes_of_bits(e, n, m, row, word, [](int) { return 1; });
+  lanes_of_bits(e, n, m, row, word, One());
 }
 
 template <class E, class F> GZ auto lane_sum(const E &e, int n, F f) -> decltype(f(0)) { return reduce<Sum>(e, n, f); }

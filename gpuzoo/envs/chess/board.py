@@ -97,7 +97,7 @@ class Board(EnvDef):
     chooses = True
     exempt: ClassVar[Mapping[str, str]] = {
         "half_occupancy": "Sets of 64 squares take two registers each; with half of an SM's threads they would spill.",
-        "rows_are_stored_in_few_sectors": "Rows are too long for shared memory, and squares are copied one by one.",
+        "rows_are_stored_in_few_sectors": "Legal moves lie apart in the mask, and rows of 5x5 begin inside of sectors.",
     }
     turn = "to_move"
     interaction = "competitive"
@@ -168,6 +168,7 @@ class Board(EnvDef):
             "attacked": Field("uint64", doc="where the king may not go", scratch=True),
             "target": Field("uint64", doc="where other pieces must go, because of a check", scratch=True),
             "all_pinned": Field("uint64", doc="own pieces that shield the king", scratch=True),
+            "pieces": Field("uint32", (HISTORY // 2, "CELLS"), "planes of two positions, as White sees them", True),
             "in_check": Field("int32", doc="whether the player to move is in check", scratch=True),
         }
 
@@ -189,7 +190,6 @@ class Board(EnvDef):
             "offset": np.array([self.size * dr + dc for dr, dc in geometry.ways()], np.int32),
             "plane_of": plane_of,
             "word_of": np.argsort(plane_of).astype(np.int32),
-            "features": _features(),
             "keys": keys,
             "worth": np.array(WORTH, np.int32),
             "rights_after": _rights_after(cells),
@@ -263,17 +263,6 @@ class Board(EnvDef):
     def _checked(self, state: Mapping[str, NDArray[Any]], position: Position) -> str:
         """The letter of a king that is mated."""
         return "Kk"[position.to_move] if not state["legal"].any() else ""
-
-
-def _features() -> NDArray[np.float32]:
-    """What a square shows: for each observing player, whether the position repeats, and piece."""
-    out = np.zeros((2, 2, 13, 14), np.float32)
-    for player in range(2):
-        for code in range(1, 13):
-            out[player, :, code, (code - 1 + 6 * player) % 12] = 1
-    out[:, 0, :, 12] = 1
-    out[:, 1, :, 13] = 1
-    return out.ravel()
 
 
 def _rights_after(cells: int) -> NDArray[np.int32]:

@@ -281,23 +281,48 @@ GZ void step(Env e) {
   });
 }
 
+// Sets of planes: 14 bits for each position, and so 56 for four of them.
+GZ u32 pieces_at(Env e, int move, int cell) { return 1u << e.board[move % HISTORY * CELLS + cell] >> 1; }
+
+GZ u64 repetitions(Env e, int age) {
+  u64 planes = 0ull;
+  for (int k = 0; k < 4; ++k) planes |= (e.repeated >> (age + k) & 1 ? 1ull << 13 : 1ull << 12) << 14 * k;
+  return planes;
+}
+
+GZ u64 seen_by_other(u64 planes) { return (planes & 0x00fc03f00fc03full) << 6 | planes >> 6 & 0x00fc03f00fc03full; }
+
+GZ u64 four_positions(Env e, int a, int age, int cell) {
+  const u64 white = e.pieces[age / 2 * CELLS + cell] | (u64)e.pieces[(age / 2 + 1) * CELLS + cell] << 28;
+  return a == 0 ? white : seen_by_other(white);
+}
+
+// Rights to castle as bits, the own ones first.
+GZ int rights_of(Env e, int a) { return SIZE == 8 ? (e.castling >> 2 * a | e.castling << 2 * a) & 15 : 0; }
+
 GZ void observe(Env e) {
+  const int move = broadcast(e, [=] { return e.moves + HISTORY; });
+  for (int age = 0; age < HISTORY; age += 2)
+    lanes(e, CELLS, [=](int cell) {
+      e.pieces[age / 2 * CELLS + cell] = pieces_at(e, move - age, cell) | pieces_at(e, move - age - 1, cell) << 14;
+    });
+  const u64 now = broadcast(e, [=] { return repetitions(e, 0); }), before = broadcast(e, [=] { return repetitions(e, 4); });
+  for (int a = 0; a < AGENTS; ++a) {
+    const int player = broadcast(e, [=] { return a | rights_of(e, a) << 2; });
+    lanes_of_bits(
+        e, Const<CELLS>(), Const<CHANNELS>(), [=](int cell) { return e.observation[a] + cell * CHANNELS; },
+        [=](int cell, int word) {
+          const int here = a == 0 ? flipped_cell(cell) : cell;
+          const u64 past = four_positions(e, a, 4, here) | before;
+          return word == 0 ? four_positions(e, a, 0, here) | now | past << 56 : past >> 8 | (u64)player << 48;
+        });
+  }
   lanes(e, AGENTS, CELLS, [=](int a, int cell) {
     const Row out = e.observation[a] + cell * CHANNELS;
-    const int here = a == 0 ? flipped_cell(cell) : cell;
-    for (int k = 0; k < HISTORY; ++k) {
-      const int piece = e.board[(e.moves - k + HISTORY) % HISTORY * CELLS + here], twice = e.repeated >> k & 1;
-      copy<14>(out + 14 * k, e.features + ((a * 2 + twice) * 13 + piece) * 14);
-    }
-    out[14 * HISTORY] = (float)a;
     out[14 * HISTORY + 1] = (float)e.moves / (float)MOST_MOVES;
-    if constexpr (SIZE == 8)
-      for (int k = 0; k < 4; ++k) out[14 * HISTORY + 2 + k] = (float)(e.castling >> (k ^ 2 * a) & 1);
     out[CHANNELS - 1] = (float)e.halfmove_clock / 100.f;
   });
-  lanes(e, AGENTS, CELLS, [=](int a, int from) {
-    for (int plane = 0; plane < PLANES; ++plane) e.action_mask[a][from * PLANES + plane] = 0;
-  });
+  lanes(e, AGENTS, CELLS * PLANES, [=](int a, int action) { e.action_mask[a][action] = 0; });
   lanes(e, PLANES, [=](int word) {
     const int plane = e.plane_of[word];
     for (u64 left = e.legal[word]; left != 0ull; left &= left - 1ull) {
