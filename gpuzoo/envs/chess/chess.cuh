@@ -302,11 +302,13 @@ GZ int rights_of(Env e, int a) { return SIZE == 8 ? (e.castling >> 2 * a | e.cas
 
 GZ void observe(Env e) {
   const int move = broadcast(e, [=] { return e.moves + HISTORY; });
+  GZ_ROLLED_ON_GPU
   for (int age = 0; age < HISTORY; age += 2)
     lanes(e, CELLS, [=](int cell) {
       e.pieces[age / 2 * CELLS + cell] = pieces_at(e, move - age, cell) | pieces_at(e, move - age - 1, cell) << 14;
     });
   const u64 now = broadcast(e, [=] { return repetitions(e, 0); }), before = broadcast(e, [=] { return repetitions(e, 4); });
+  GZ_ROLLED_ON_GPU
   for (int a = 0; a < AGENTS; ++a) {
     const int player = broadcast(e, [=] { return a | rights_of(e, a) << 2; });
     lanes_of_bits(
