@@ -184,6 +184,7 @@ def program(
         "#endif",
         f"#define GZ_APART {int(form.apart)}",
         f"#define GZ_SHORT {int(form.short)}",
+        f"#define GZ_OBSERVES_APART {int(env.observes_apart)}",
         f"#define GZ_CHOOSES {int(env.chooses)}",
         f"#define GZ_CHOOSES_PARTS {int(env.chooses and lay.action_size > 1)}",
         f"#define GZ_WINDOWED {int(windowed is not None)}",

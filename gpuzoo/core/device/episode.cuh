@@ -216,6 +216,11 @@ template <class Held> GZ Halfway advance_branchless(const Store &s, bool finals,
 // branches, so that a loop over envs can be vectorised.
 constexpr bool COUNTS_APART = GZ_TOGETHER && !GZ_BRANCHLESS && !GZ_THREADS && AGENTS > 1;
 
+constexpr bool OBSERVES_APART = GZ_OBSERVES_APART && COUNTS_APART;
+
+// Where rules choose, an idle env's last step may have been an earlier one of a rollout.
+GZ bool is_shown(const Store &s, i64 i) { return !s.waiting[i] || GZ_CHOOSES; }
+
 template <class Held> GZ void play(const Store &s, int max_steps, i64 i, bool seen) {
   const bool idle = s.waiting[i];
   Held v = load(s, i);
@@ -225,10 +230,17 @@ template <class Held> GZ void play(const Store &s, int max_steps, i64 i, bool se
   forget(e);
   if (!idle) step(e);
   forget(e);
-  // Where rules choose, an idle env's last step may have been an earlier one of a rollout.
-  if (seen && (!idle || GZ_CHOOSES)) observe_alone(s, e, i);
+  if (!OBSERVES_APART && seen && is_shown(s, i)) observe_alone(s, e, i);
   if (!idle) save(s, i, v);
   s.ended[i] = idle ? (u8)0 : e.over;
+}
+
+// What `play` leaves to a loop of its own.
+template <class Held> GZ void observe_played(const Store &s, int max_steps, i64 i) {
+  Held v = load(s, i);
+  Env e = bind(s, v, i, s.episode[i], s.elapsed_steps[i] + 1, max_steps);
+  forget(e);
+  observe_alone(s, e, i);
 }
 
 GZ void count(const Store &s, int max_steps, i64 i) {

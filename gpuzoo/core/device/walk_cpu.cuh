@@ -79,6 +79,8 @@ GZ void step_tile(const Call &call, const Store &s, int mode, bool finals, bool 
   } else if constexpr (COUNTS_APART) {
     const auto env = [&](i64 k) { return call.envs ? call.envs[k] : k; };
     for (i64 k = low; k < high; ++k) play<Held>(s, max_steps, env(k), seen);
+    for (i64 k = low; OBSERVES_APART && seen && k < high; ++k)
+      if (is_shown(s, env(k))) observe_played<Held>(s, max_steps, env(k));
     if (call.envs)
       for (i64 k = low; k < high; ++k) count(s, max_steps, call.envs[k]);
     else

@@ -84,6 +84,7 @@ class MMST(OfInstances):
     action_mask = True
     chooses = True
     interaction = "cooperative"
+    observes_apart = True
     reference = "jumanji==1.1.2 MMST-v0"
     links: ClassVar[Mapping[str, str]] = {"Jumanji": "https://instadeepai.github.io/jumanji/environments/mmst/"}
     similar = (r"mmst.*", r"MMST.*")

@@ -99,6 +99,7 @@ class MultiCVRP(OfSizedInstances):
     action_mask = True
     chooses = True
     interaction = "cooperative"
+    observes_apart = True
     reference = "jumanji==1.1.2 MultiCVRP-v0"
     links: ClassVar[Mapping[str, str]] = {
         "Jumanji": "https://instadeepai.github.io/jumanji/environments/multi_cvrp/",

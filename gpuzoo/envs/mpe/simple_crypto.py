@@ -59,6 +59,7 @@ class SimpleCrypto(EnvDef):
     id = "SimpleCrypto-v0"
     Config = SimpleCryptoConfig
     max_episode_steps = 25
+    observes_apart = True
     reference = "mpe2 simple_crypto_v3"
     aliases = ("MPE_simple_crypto_v3",)
     interaction = "mixed"

@@ -41,6 +41,7 @@ class SimpleLine(AssignmentWorld):
     """
 
     id = "SimpleLine-v0"
+    observes_apart = True
     reference = "mpe2 simple_line_v1"
     interaction = "cooperative"
     links: ClassVar[Mapping[str, str]] = {"MPE2": "https://mpe2.farama.org/environments/simple_line/"}

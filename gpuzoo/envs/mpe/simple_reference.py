@@ -54,6 +54,7 @@ class SimpleReference(World):
 
     id = "SimpleReference-v0"
     Config = SimpleReferenceConfig
+    observes_apart = True
     reference = "mpe2 simple_reference_v3"
     aliases = ("MPE_simple_reference_v3",)
     interaction = "cooperative"

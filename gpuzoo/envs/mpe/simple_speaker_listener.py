@@ -50,6 +50,7 @@ class SimpleSpeakerListener(World):
 
     id = "SimpleSpeakerListener-v0"
     Config = SimpleSpeakerListenerConfig
+    observes_apart = True
     reference = "mpe2 simple_speaker_listener_v4"
     aliases = ("MPE_simple_speaker_listener_v4",)
     interaction = "cooperative"

@@ -80,6 +80,7 @@ class SimpleWorldComm(World):
 
     id = "SimpleWorldComm-v0"
     Config = SimpleWorldCommConfig
+    observes_apart = True
     reference = "mpe2 simple_world_comm_v3"
     aliases = ("MPE_simple_world_comm_v3",)
     interaction = "mixed"

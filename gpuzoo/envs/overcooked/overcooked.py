@@ -125,6 +125,7 @@ class Overcooked(EnvDef):
     Config = OvercookedConfig
     max_episode_steps = 400
     invalid_action = 4
+    observes_apart = True
     reference = "overcooked-ai==1.1.0 OvercookedGridworld"
     interaction = "cooperative"
     links: ClassVar[Mapping[str, str]] = {

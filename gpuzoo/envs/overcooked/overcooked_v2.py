@@ -159,6 +159,7 @@ class OvercookedV2(EnvDef):
     Config = OvercookedV2Config
     max_episode_steps = 400
     invalid_action = 4
+    observes_apart = True
     reference = "jaxmarl==0.2.0 overcooked_v2"
     interaction = "cooperative"
     links: ClassVar[Mapping[str, str]] = {
