@@ -86,7 +86,7 @@ def _hash(text: str) -> int:
 
 @functools.cache
 def _mentions(path: Path, names: frozenset[str]) -> bool:
-    text = path.read_text()
+    text = path.read_text(encoding="utf-8", errors="replace")  # tests are given networks, too
     for package, members in re.findall(r"^\s*from ([\w.]+) import (\([^)]*\)|.*)", text, re.MULTILINE):
         text += "".join(f"\n{package}.{member}" for member in re.findall(r"\w+", members.partition("#")[0]))
     return any(re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w-])", text) for name in names)

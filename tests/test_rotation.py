@@ -110,6 +110,7 @@ def test_a_file_is_concerned_by_what_it_names(tmp_path):
     assert "CartPole-v1" in chosen.names
     assert chosen.changed(path)
     assert not chosen.changed(ROOT / "tests" / "test_reference_tag.py")
+    assert not chosen.changed(ROOT / "baselines" / "networks" / "Go-v0.safetensors"), "no text"
     assert not Rotation(0, names=frozenset({"gpuzoo.envs.classic_control.cart"})).changed(path), "no part of a name"
     assert Rotation(0, files=frozenset({"tests/test_reference_tag.py"})).changed(ROOT / "tests/test_reference_tag.py")
     for module, named in (("dqn", True), ("qmix", False)):  # it imports several of a package
