@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from batches import advance
 
 import gpuzoo
 from gpuzoo import Simulator
@@ -29,14 +30,7 @@ def played(game: str, apart: bool, mode: str):
     sim.reset(seed=3)
     for step in range(18):
         sim.random_actions()
-        if step % 3 == 0:
-            sim.step(chance.permutation(ENVS)[: chance.integers(1, ENVS)])
-        elif step % 3 == 1:
-            sim.step()
-        else:
-            sim.rollout(2)
-        if step % 7 == 6:
-            sim.reset(mask=chance.random(ENVS) < 0.4)
+        advance(sim, step, chance)
         yield read(sim)
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from batches import advance
 from toys.rafts import OneRafts, Rafts
 from toys.spinner import OneSpinner, Spinner
 from toys.swings import OneSwings, Swings
@@ -54,14 +55,7 @@ def played(game, mode: str, steps: int, **options):
             sim.arrays["action"][chance.random(ENVS) < 0.1] = np.nan
         else:
             sim.arrays["action"][chance.random(ENVS) < 0.1] = 17
-        if step % 3 == 0:
-            sim.step(chance.permutation(ENVS)[: chance.integers(1, ENVS)])
-        elif step % 3 == 1:
-            sim.step()
-        else:
-            sim.rollout(2)
-        if step % 7 == 6:
-            sim.reset(mask=chance.random(ENVS) < 0.4)
+        advance(sim, step, chance)
         if step % 9 == 8 and issubclass(game, Swings):
             sim.set_state({"angle": chance.normal(size=(3, sim.cfg.swings))}, envs=[4, 9, 17])
         yield read(sim) | ({} if sim.layout.state_space is None else {"told": sim.global_state().copy()})

@@ -155,8 +155,8 @@ class EnvDef:
     #: whether episodes are so short that a CPU had better reset many envs together; results do not depend on it, but a
     #: game whose envs a CPU steps in vector instructions is faster then, and takes longer to compile
     short_episodes: ClassVar[bool] = False
-    #: whether a CPU writes observations in a loop over envs of their own, behind the steps of a tile of envs. Results
-    #: do not depend on it, and speed does: try both with `gpuzoo bench`.
+    #: whether a CPU writes the observations of several agents in a loop over envs of their own, behind the steps of a
+    #: tile of envs. Results do not depend on it, and speed does: try both with `gpuzoo bench`.
     observes_apart: ClassVar[bool] = False
     #: whether the rules are packed, which means written for several envs at once: see "Packed rules" in docs/dialect.md
     packed: ClassVar[bool] = False

@@ -213,8 +213,8 @@ template <class Held> GZ Halfway advance_branchless(const Store &s, bool finals,
 }
 
 // Agents who end together, on a CPU: `play` runs the rules of env i, and `count` does what follows from that without
-// branches, so that a loop over envs can be vectorised. A single agent ends by `e.terminated`, several by `e.over`.
-constexpr bool COUNTS_APART = GZ_TOGETHER && !GZ_BRANCHLESS && !GZ_THREADS;
+// branches, so that a loop over envs can be vectorised.
+constexpr bool COUNTS_APART = GZ_TOGETHER && !GZ_BRANCHLESS && !GZ_THREADS && AGENTS > 1;
 
 constexpr bool OBSERVES_APART = GZ_OBSERVES_APART && COUNTS_APART;
 
@@ -227,13 +227,12 @@ template <class Held> GZ void play(const Store &s, int max_steps, i64 i, bool se
   Env e = bind(s, v, i, s.episode[i], s.elapsed_steps[i] + 1, max_steps);
   clear(s, v, i);
   for (int a = 0; a < AGENTS; ++a) s.reward[i * AGENTS + a] = 0.f;
-  if (AGENTS == 1 && !idle) s.terminated[i] = 0;
   forget(e);
   if (!idle) step(e);
   forget(e);
   if (!OBSERVES_APART && seen && is_shown(s, i)) observe_alone(s, e, i);
   if (!idle) save(s, i, v);
-  s.ended[i] = idle ? (u8)0 : (u8)(e.over | (AGENTS == 1 ? s.terminated[i] : (u8)0));
+  s.ended[i] = idle ? (u8)0 : e.over;
 }
 
 // What `play` leaves to a loop of its own.

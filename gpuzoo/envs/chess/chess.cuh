@@ -290,7 +290,8 @@ GZ u64 repetitions(Env e, int age) {
   return planes;
 }
 
-GZ u64 seen_by_other(u64 planes) { return (planes & 0x00fc03f00fc03full) << 6 | planes >> 6 & 0x00fc03f00fc03full; }
+constexpr u64 OWN_PIECES = 0x3full | 0x3full << 14 | 0x3full << 28 | 0x3full << 42;
+GZ u64 seen_by_other(u64 planes) { return (planes & OWN_PIECES) << 6 | planes >> 6 & OWN_PIECES; }
 
 GZ u64 four_positions(Env e, int a, int age, int cell) {
   const u64 white = e.pieces[age / 2 * CELLS + cell] | (u64)e.pieces[(age / 2 + 1) * CELLS + cell] << 28;

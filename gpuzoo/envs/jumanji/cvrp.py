@@ -62,7 +62,6 @@ class CVRP(OfSizedInstances):
     invalid_action = -1
     action_mask = True
     chooses = True
-    observes_apart = True
     reference = "jumanji==1.1.2 CVRP-v1"
     links: ClassVar[Mapping[str, str]] = {
         "Jumanji": "https://instadeepai.github.io/jumanji/environments/cvrp/",

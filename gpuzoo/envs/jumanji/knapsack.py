@@ -53,7 +53,6 @@ class Knapsack(OfSizedInstances):
     invalid_action = -1
     action_mask = True
     chooses = True
-    observes_apart = True
     reference = "jumanji==1.1.2 Knapsack-v1"
     links: ClassVar[Mapping[str, str]] = {
         "Jumanji": "https://instadeepai.github.io/jumanji/environments/knapsack/",

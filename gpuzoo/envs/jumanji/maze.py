@@ -72,7 +72,6 @@ class Maze(OfInstances):
     invalid_action = -1
     action_mask = True
     chooses = True
-    observes_apart = True
     reference = "jumanji==1.1.2 Maze-v0"
     links: ClassVar[Mapping[str, str]] = {"Jumanji": "https://instadeepai.github.io/jumanji/environments/maze/"}
     similar = (r"[Mm]aze.*",)

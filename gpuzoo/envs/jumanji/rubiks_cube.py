@@ -67,7 +67,6 @@ class RubiksCube(OfInstances):
     id = "RubiksCube-v0"
     Config = RubiksCubeConfig
     max_episode_steps = 200
-    observes_apart = True
     reference = "jumanji==1.1.2 RubiksCube-v0"
     links: ClassVar[Mapping[str, str]] = {"Jumanji": "https://instadeepai.github.io/jumanji/environments/rubiks_cube/"}
     similar = (r"[Rr]ubik.*", r"cube3")

@@ -55,7 +55,6 @@ class SlidingTilePuzzle(OfInstances):
     invalid_action = -1
     action_mask = True
     chooses = True
-    observes_apart = True
     reference = "jumanji==1.1.2 SlidingTilePuzzle-v0"
     links: ClassVar[Mapping[str, str]] = {
         "Jumanji": "https://instadeepai.github.io/jumanji/environments/sliding_tile_puzzle/"

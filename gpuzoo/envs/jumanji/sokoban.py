@@ -149,7 +149,6 @@ class Sokoban(OfInstances):
     id = "Sokoban-v0"
     Config = SokobanConfig
     max_episode_steps = 120
-    observes_apart = True
     reference = "jumanji==1.1.2 Sokoban-v0"
     assets: ClassVar[Mapping[str, Asset]] = {
         "levels": Asset(

@@ -85,7 +85,6 @@ class Tetris(EnvDef):
     invalid_action = -1
     action_mask = True
     chooses = True
-    observes_apart = True
     reference = "jumanji==1.1.2 Tetris-v0"
     links: ClassVar[Mapping[str, str]] = {"Jumanji": "https://instadeepai.github.io/jumanji/environments/tetris/"}
     similar = (r"[Tt]etris.*",)

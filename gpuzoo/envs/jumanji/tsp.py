@@ -52,7 +52,6 @@ class TSP(OfSizedInstances):
     invalid_action = -1
     action_mask = True
     chooses = True
-    observes_apart = True
     reference = "jumanji==1.1.2 TSP-v1"
     links: ClassVar[Mapping[str, str]] = {
         "Jumanji": "https://instadeepai.github.io/jumanji/environments/tsp/",
