@@ -45,6 +45,7 @@ MANY = {
     "observation, from a pointer": ("Row out = e.observation[0]; out += 3; if (one) out[2 + n] = 1.f;", "e.observation[0][5] is out of range: the observation of wolf_0 has 5 numbers"),
     "observation, without an index": ("Row out = e.observation[0] + 4; if (one) { ++out; *out++ = 1.f; }", "e.observation[0][5] is out of range: the observation of wolf_0 has 5 numbers"),
     "observation, a copy": ("if (one) copy<3>(e.observation[a] + n, e.gains + 4);", "e.gains[6] is out of range: gains has 6 elements (2 x 3)"),
+    "a window": ("if (one) e.x[a] = (float)window_bits<1, 2, 3>(e.shown, e.tiles, 18 + n, 5);", "e.tiles[25] is out of range: tiles has 25 elements (5 x 5)"),
     "agent of a mask": ("if (one) e.action_mask[n - 1][0] = 1;", "e.action_mask[-1] is out of range: the env has 4 agents"),
     "mask": ("if (one) e.action_mask[0][5 + n] = 1;", "e.action_mask[0][5] is out of range: the action mask of wolf_0 has 5 numbers"),
     "mask, padding": ("if (one) e.action_mask[3][2 + n] = 1;", "e.action_mask[3][2] is out of range: the action mask of sheep_0 has 2 numbers"),
@@ -87,10 +88,10 @@ class Many(EnvDef):
         return spaces.MultiDiscrete([3, 2]) if group == "wolf" else spaces.Discrete(2)
 
     def fields(self, cfg):
-        return {"cells": Field("int8", (5, 5)), "x": Field("float32", ("agents",))}
+        return {"cells": Field("int8", (5, 5)), "x": Field("float32", ("agents",)), "tiles": Field("uint8", (5, 5))}
 
     def tables(self, cfg):
-        return {"gains": np.ones((2, 3), np.float32)}
+        return {"gains": np.ones((2, 3), np.float32), "shown": np.zeros(32, np.uint8)}
 
 
 class One(EnvDef):
@@ -117,7 +118,10 @@ MANY_RULES = """GZ void mark(Env e, int column) {
   e.cells(0, column) = 1;  // of "in a helper"
 }
 GZ void reset(Env e) {
-  lanes(e, 25, [=](int k) { e.cells[k] = 0; });
+  lanes(e, 25, [=](int k) {
+    e.cells[k] = 0;
+    e.tiles[k] = 0;
+  });
   lanes(e, AGENTS, [=](int a) { e.x[a] = uniform(e, a, 0, -1.f, 1.f); });
 }
 GZ void step(Env e) {

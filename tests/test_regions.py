@@ -12,6 +12,7 @@ from draws import bits
 from toys.bitboard import Bitboard, ByteBitboard
 from toys.orchard import Orchard
 from toys.tally import Tally
+from toys.window import BITS, Window
 
 from gpuzoo import Simulator
 from gpuzoo.core.backend_cpu import CpuBackend
@@ -28,6 +29,7 @@ def backend(kind: str) -> CpuBackend:
         "shuffled": ("-DGZ_LANE_ORDER=2", "-Og"),
         "simt": ("-Og",),
         "old": ("-mno-bmi2",),
+        "oldest": ("-mno-ssse3", "-O1"),
         "avx2": ("-mno-avx512f", "-O1"),
         "sse": ("-mno-avx", "-O1"),
     }
@@ -74,7 +76,10 @@ X86 = platform.machine() in ("x86_64", "AMD64")
 BITBOARDS = [
     *({"width": width} for width in (1, 7, 8, 36, 63, 64, 65, 81, 128, 200)),
     *({"width": width, "rows": 37} for width in (1, 12, 17, 63, 64, 65, 119, 127, 136)),
+    *({"width": width, "rows": rows} for width, rows in ((71, 4), (71, 16), (71, 20), (12, 5), (3, 6), (65, 7))),
+    *({"width": width, "rows": rows, "at_once": True} for width, rows in ((71, 4), (12, 5), (65, 37), (200, 9))),
     {"width": 119, "rows": 37, "gap": 1},
+    *({"width": 71, "rows": rows, "gap": 3, "together": together} for rows, together in ((4, 2), (36, 18), (6, 6))),
 ]
 
 
@@ -94,10 +99,38 @@ def test_bits(toy, kind, config):
         words = np.ascontiguousarray(sim.arrays["word"]).reshape(5, rows, -1)
         want = np.unpackbits(words.view(np.uint8), axis=2, bitorder="little")[..., :width]
         gap = [(0, 0), (0, 0), (0, config.get("gap", 0))]
-        assert np.array_equal(sim.arrays["observation"].reshape(5, rows, -1), np.pad(want * values, gap))
+        shown = (want * values).reshape(5, rows // config.get("together", 1), -1)
+        assert np.array_equal(sim.arrays["observation"].reshape(5, len(shown[0]), -1), np.pad(shown, gap))
         assert np.array_equal(sim.arrays["action_mask"].reshape(want.shape), 1 - want)
         below = np.uint64(2 ** min(width, 64) - 1)
         assert np.array_equal(sim.arrays["again"].reshape(5, rows), words[..., 0] & below)
+
+
+WINDOWS = [
+    {},
+    *({"height": height, "width": width} for height, width in ((3, 3), (3, 4), (9, 3), (16, 16))),
+    *({"rows": rows, "columns": columns} for rows, columns in ((1, 1), (1, 5), (2, 4), (4, 2), (3, 2), (2, 3))),
+    {"rows": 9, "columns": 1, "height": 9, "width": 1},
+]
+
+
+@pytest.mark.one_case
+@pytest.mark.parametrize("kind", ["cpu", "debug", *["old", "oldest", "avx2"] * X86, "shuffled", "simt"])
+@pytest.mark.parametrize("config", WINDOWS)
+def test_window_bits(kind, config):
+    """The bits of a window are the lowest ones of the entries that its bytes choose, in reading order."""
+    on = {"device": "cpu", "debug": True} if kind == "debug" else {"backend": backend(kind)}
+    lanes = {"lanes": 1} if kind == "simt" and config == {} else {}
+    sim = Simulator(Window, 5, **on, **lanes, **config)
+    shown = sim.program.tables["shown"].astype(np.uint64) & np.uint64(2**BITS - 1)
+    sim.reset(seed=3)
+    for _ in range(3):
+        sim.step()
+        entries = shown[sim.arrays["map"] & 31]
+        windows = np.lib.stride_tricks.sliding_window_view(entries, (sim.cfg.rows, sim.cfg.columns), axis=(1, 2))
+        windows = windows.reshape(*sim.arrays["seen"].shape, -1)
+        places = BITS * np.arange(windows.shape[-1], dtype=np.uint64)
+        assert np.array_equal(sim.arrays["seen"], np.bitwise_or.reduce(windows << places, axis=-1))
 
 
 # ---- a random order ----

@@ -12,15 +12,25 @@ GZ void reset(Env e) { draw(e); }
 
 GZ void step(Env e) { draw(e); }
 
+GZ int begin(int row) { return BITS * row + row / TOGETHER * GAP; }
+
 GZ void observe(Env e) {
-  lanes(e, ROWS, COLUMNS - BITS, [=](int row, int k) { e.observation[COLUMNS * row + BITS + k] = 0; });
+  lanes(e, ROWS / TOGETHER, GAP, [=](int k, int b) { e.observation[begin((k + 1) * TOGETHER) - GAP + b] = 0; });
   if constexpr (ROWS == 3)
     lanes_of_bits(
-        e, ROWS, BITS, [=](int row) { return e.observation + COLUMNS * row; },
+        e, ROWS, BITS, [=](int row) { return e.observation + begin(row); },
         [=](int row, int w) { return e.word(row, w); }, [=](int row) { return row + 2; });
+  else if constexpr (Config::at_once)
+    rows_of_bits(
+        e, Const<ROWS>(), Const<BITS>(), [=](int row) { return e.observation + begin(row); },
+        [=](int row) {
+          Words<BITS> words;
+          for (int w = 0; w < WORDS; ++w) words.at[w] = e.word(row, w);
+          return words;
+        });
   else
     lanes_of_bits(
-        e, Const<ROWS>(), Const<BITS>(), [=](int row) { return e.observation + COLUMNS * row; },
+        e, Const<ROWS>(), Const<BITS>(), [=](int row) { return e.observation + begin(row); },
         [=](int row, int w) { return e.word(row, w); });
   lanes_of_bits(
       e, ROWS, BITS, [=](int row) { return e.action_mask + BITS * row; },

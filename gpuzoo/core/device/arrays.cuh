@@ -44,4 +44,29 @@ template <int N, class T> GZ void copy(T *to, const T *from) {
   reinterpret_cast<Numbers<N, T> &>(*to) = reinterpret_cast<const Numbers<N, T> &>(*from);
 }
 
+// A window of ROWS x COLUMNS bytes of a field, which has `pitch` bytes from row to row: the lowest five bits of each byte
+// choose an entry of a table, and the lowest BITS bits of these entries follow each other in reading order.
+template <int BITS, int ROWS, int COLUMNS, int SIZE>
+GZ u64 window_bits(const u8 *table, const Array<u8, SIZE> &bytes, Index first, int pitch) {
+  static_assert(BITS * ROWS * COLUMNS <= 64, "the bits of a window fit into 64");
+#if GZ_SIDE_BY_SIDE && !GZ_THREADS && GZ_LOOKS_UP_BYTES
+  if constexpr (ROWS == 3 && COLUMNS == 3) {
+    // Four bytes of each row; of the last one from the byte before it, as the window may be at the end of the field.
+    const u8 *const window = &bytes[first];
+    u32 top, middle, bottom;
+    __builtin_memcpy(&top, window, 4);
+    __builtin_memcpy(&middle, window + pitch, 4);
+    __builtin_memcpy(&bottom, window + 2 * pitch - 1, 4);
+    const Words16 found = entries_of(table, top, middle, bottom >> 8);
+    return packed_halves<BITS, 3>(found[0]) | packed_halves<BITS, 3>((u32)found[1]) << 6 * BITS;
+  }
+#endif
+  u64 bits = 0;
+  for (int k = 0; k < ROWS * COLUMNS; ++k) {
+    const u32 entry = table[bytes[first + (k / COLUMNS * pitch + k % COLUMNS)] & 31];
+    bits |= (u64)(entry & (1u << BITS) - 1u) << BITS * k;
+  }
+  return bits;
+}
+
 }  // namespace gz

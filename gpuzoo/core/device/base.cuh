@@ -142,8 +142,11 @@ GZ u64 bytes_of_bits(u64 x) {
 #endif
 }
 template <class T> GZ void put_bytes(u8 *to, T bytes) { __builtin_memcpy(to, &bytes, sizeof(T)); }
-#if defined(__AVX512BW__) && defined(__AVX512VL__)
+#ifdef __SSSE3__
 typedef char Bytes16 __attribute__((vector_size(16)));
+typedef u64 Words16 __attribute__((vector_size(16)));
+#endif
+#if defined(__AVX512BW__) && defined(__AVX512VL__)
 typedef char Bytes32 __attribute__((vector_size(32)));
 typedef char Bytes64 __attribute__((vector_size(64)));
 #if __has_builtin(__builtin_ia32_selectb_512)  // Clang
@@ -156,8 +159,6 @@ GZ Bytes32 only_where(u64 x, Bytes32 bytes) { return __builtin_ia32_movdquqi256_
 GZ Bytes64 only_where(u64 x, Bytes64 bytes) { return __builtin_ia32_movdquqi512_mask(bytes, Bytes64{}, x); }
 #endif
 #elif defined(__SSSE3__)
-typedef char Bytes16 __attribute__((vector_size(16)));
-typedef u64 Words16 __attribute__((vector_size(16)));
 GZ Words16 only_where(u64 x, u64 value) {
   const Words16 both = {x, x}, bit = {0x8040201008040201ull, 0x8040201008040201ull};
   const Bytes16 eight = (Bytes16)both;
@@ -166,6 +167,33 @@ GZ Words16 only_where(u64 x, u64 value) {
   return (Words16)((bits & (Bytes16)bit) != 0) & Words16{bytes, bytes};
 }
 #endif
+#if defined(__SSSE3__) && !defined(GZ_SIMT)
+#define GZ_LOOKS_UP_BYTES 1
+// Entries of a table of 32 bytes, by the lowest five bits of each byte of three words.
+GZ Words16 entries_of(const u8 *table, u32 x, u32 y, u32 z) {
+  typedef u32 Quarters __attribute__((vector_size(16)));
+  Bytes16 low, high;
+  __builtin_memcpy(&low, table, 16);
+  __builtin_memcpy(&high, table + 16, 16);
+  const Bytes16 index = (Bytes16)Quarters{x, y, z, 0u}, place = index & (Bytes16{} + (char)15);
+  const Bytes16 from_low = (Bytes16)__builtin_ia32_pshufb128(low, place);
+  const Bytes16 from_high = (Bytes16)__builtin_ia32_pshufb128(high, place);
+  return (Words16)((index & (Bytes16{} + (char)16)) != 0 ? from_high : from_low);
+}
+#else
+#define GZ_LOOKS_UP_BYTES 0
+#endif
+// The lowest BITS bits of the first N bytes of each half of x, one after the other.
+template <int BITS, int N> GZ u64 packed_halves(u64 x) {
+  constexpr u64 HALF = (0x01010101u >> 32 - 8 * N) * ((1u << BITS) - 1u), BOTH = HALF | HALF << 32;
+#if defined(__BMI2__) && !defined(__znver1__) && !defined(__znver2__)  // these take dozens of cycles for the instruction
+  return __builtin_ia32_pext_di(x, BOTH);
+#else
+  const u64 single = x & BOTH, odd = single & 0xff00ff00ff00ff00ull, pairs = (single ^ odd) | odd >> 8 - BITS;
+  const u64 later = pairs & 0xffff0000ffff0000ull, fours = (pairs ^ later) | later >> 16 - 2 * BITS;
+  return (fours & 0xffffffffull) | fours >> 32 << N * BITS;
+#endif
+}
 // Of 8, 16, 32 or 64 bytes those are `value` where x has a bit, and the others are 0.
 template <int COUNT> GZ void write_bytes_of_bits(u8 *to, u64 x, int value) {
   if constexpr (COUNT == 8) put_bytes(to, bytes_of_bits(x) * (u64)value);

@@ -149,4 +149,15 @@ GZ void copy(const Pointer<T> &to, const Pointer<V> &from, int line = __builtin_
   for (int k = 0; k < N; ++k) to[Subscript(k, line, file)] = from[Subscript(k, line, file)];
 }
 
+template <int BITS, int ROWS, int COLUMNS, class Table, int SIZE>
+GZ u64 window_bits(const Table &table, const Array<u8, SIZE> &bytes, const Subscript &first, int pitch) {
+  u64 bits = 0;
+  for (int k = 0; k < ROWS * COLUMNS; ++k) {
+    const Subscript place(first.value + (k / COLUMNS * pitch + k % COLUMNS), first.line, first.file);
+    const u32 entry = table[Subscript(bytes[place] & 31, first.line, first.file)];
+    bits |= (u64)(entry & (1u << BITS) - 1u) << BITS * k;
+  }
+  return bits;
+}
+
 }  // namespace gz

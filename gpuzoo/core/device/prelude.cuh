@@ -92,6 +92,11 @@ template <class Row> GZ void write_bits(Row row, int n, u64 word, int value = 1)
   for (int k = 0; k < n; ++k) row[k] = (u32)(word >> 32 * (k / 32)) >> k % 32 & 1u ? value : 0;
 }
 
+// The bits of M numbers. rows_of_bits(e, n, m, row, words_of) is lanes_of_bits, where a row's words are found together.
+template <int M> struct Words {
+  u64 at[(M + 63) / 64];
+};
+
 #if GZ_THREADS
 
 constexpr int WARP = 32;
@@ -169,6 +174,16 @@ GZ void lanes_of_bits(const E &e, Const<N>, Const<M>, R row, W word, V value) {
   } else {
     lanes(e, N, M, [=](int a, int b) { write(a * M + b); });
   }
+}
+template <class E, int N, int M, class R, class W>
+GZ void rows_of_bits(const E &e, Const<N>, Const<M>, R row, W words_of) {
+  GZ_ROLLED
+  for (int a = lane(); a < N; a += LANES) {
+    const Words<M> words = words_of(a);
+    GZ_UNROLL
+    for (int b = 0; b < M; b += 64) write_bits(row(a) + b, M - b < 64 ? M - b : 64, words.at[b / 64]);
+  }
+  end_region(e);
 }
 template <class E, class F> GZ void once(const E &e, F f) {
   if (lane() == 0) f();
@@ -361,30 +376,54 @@ GZ void write_longest(float *to, u64 x, int first) {
 constexpr int LONGEST_FLOATS = FLOATS_AT_ONCE;
 GZ void write_longest(float *to, u64 x, int first) { write_floats_of_bits<LONGEST_FLOATS>(to, x, first, 1); }
 #endif
-// LONGEST_FLOATS rows of M floats without gaps, from row a on, in whole vectors: the last LEFT bits of a row, which fill no
-// vector, begin the next one. So all vectors are aligned where the first row is.
-template <int M, int PIECE, int LEFT, class W> GZ void write_joined(float *to, int a, u64 left, const W &word) {
+// R rows of M floats without gaps, from row a on, in whole vectors: the last LEFT bits of a row, which fill no vector, begin
+// the next one. So all vectors are aligned where the first row is. What the last row leaves over fills shorter ones.
+template <int LEFT> GZ void write_rest(float *to, u64 left) {
+  constexpr int COUNT = LEFT >= 8 ? 8 : 4, WHOLE = LEFT / COUNT * COUNT;
+  if constexpr (WHOLE > 0) {
+    write_floats_of_bits<COUNT>(to, left, 0, 1);
+    write_rest<LEFT - WHOLE>(to + WHOLE, left >> WHOLE);
+  } else {
+    for (int k = 0; k < LEFT; ++k) to[k] = left >> k & 1 ? 1.f : 0.f;
+  }
+}
+template <int R, int M, int PIECE, int LEFT, class W> GZ void write_joined(float *to, int a, u64 left, const W &word) {
   constexpr int PIECES = (M + 63) / 64, FIRST = PIECE % PIECES * 64, BITS = M - FIRST < 64 ? M - FIRST : 64;
-  if constexpr (PIECE < PIECES * LONGEST_FLOATS) {
+  if constexpr (PIECE < PIECES * R) {
     constexpr int WRITTEN = LEFT + BITS > 64 ? 64 : (LEFT + BITS) / LONGEST_FLOATS * LONGEST_FLOATS, USED = WRITTEN - LEFT;
     const u64 bits = (u64)word(a + PIECE / PIECES, PIECE % PIECES) & ~0ull >> 64 - BITS, joined = left | bits << LEFT;
     GZ_UNROLL
     for (int b = 0; b < WRITTEN; b += LONGEST_FLOATS) write_longest(to + b, joined, b);
     const u64 rest = USED <= 0 ? joined : USED == 64 ? 0ull : bits >> (USED & 63);
-    write_joined<M, PIECE + 1, LEFT + BITS - WRITTEN>(to + WRITTEN, a, rest, word);
+    write_joined<R, M, PIECE + 1, LEFT + BITS - WRITTEN>(to + WRITTEN, a, rest, word);
+  } else {
+    write_rest<LEFT>(to, left);
   }
 }
-template <int M, class W> GZ int write_joined_rows(float *first, float *second, int n, const W &word) {
-  int a = 0;
-  if (M % LONGEST_FLOATS != 0 && second == first + M)
-    for (; a + LONGEST_FLOATS <= n; a += LONGEST_FLOATS) write_joined<M, 0, 0>(first + a * M, a, 0ull, word);
-  return a;
+template <int N, int M, class W> GZ void write_joined_rows(float *first, const W &word) {
+  constexpr int WHOLE = N / LONGEST_FLOATS * LONGEST_FLOATS;
+  for (int a = 0; a < WHOLE; a += LONGEST_FLOATS) write_joined<LONGEST_FLOATS, M, 0, 0>(first + a * M, a, 0ull, word);
+  write_joined<N - WHOLE, M, 0, 0>(first + WHOLE * M, WHOLE, 0ull, word);
 }
-template <int M, class Row, class W> GZ int write_joined_rows(Row, Row, int, const W &) { return 0; }
+template <int N, int M, class R> GZ bool without_gaps(R row) {
+  bool joined = true;
+  GZ_UNROLL
+  for (int a = 1; a < N; ++a) joined &= row(a) == row(0) + a * M;
+  return joined;
+}
+template <class Row> constexpr bool is_floats = false;
+template <> inline constexpr bool is_floats<float *> = true;
 template <class E, int N, int M, class R, class W>
 GZ void lanes_of_bits(const E &, Const<N>, Const<M>, R row, W word, One) {
-  const int done = N < LONGEST_FLOATS ? 0 : write_joined_rows<M>(row(0), row(1), N, word);
-  each(N - done, [&](int k) { write_words(row(done + k), M, [&](int w) { return (u64)word(done + k, w); }, 1); });
+  if constexpr (N > 1 && M % LONGEST_FLOATS != 0 && is_floats<decltype(row(0))>)
+    if (without_gaps<N, M>(row)) return write_joined_rows<N, M>(row(0), word);
+  each(N, [&](int a) { write_words(row(a), M, [&](int w) { return (u64)word(a, w); }, 1); });
+}
+template <class E, int N, int M, class R, class W>
+GZ void rows_of_bits(const E &e, Const<N> n, Const<M> m, R row, W words_of) {
+  Words<M> words[N];
+  each(N, [&](int a) { words[a] = words_of(a); });
+  lanes_of_bits(e, n, m, row, [&](int a, int w) { return words[a].at[w]; }, One());
 }
 template <class E, class F> GZ void once(const E &, F f) { f(); }
 
@@ -509,9 +548,11 @@ template <class E, class F> GZ int lane_argmin(const E &e, int n, F f) {
 // Where the elements of a field lie. On a GPU with one lane per env, and where rules are packed, element k of all envs lie
 // together, as threads and vectors run over envs; otherwise an env's elements lie together.
 #if (GZ_THREADS && LANES == 1) || GZ_PACKED
+#define GZ_SIDE_BY_SIDE 0
 GZ i64 field_offset(i64 env, int) { return env; }
 GZ i64 element_offset(int k, i64 num_envs) { return k * num_envs; }
 #else
+#define GZ_SIDE_BY_SIDE 1
 GZ i64 field_offset(i64 env, int size) { return env * size; }
 GZ i64 element_offset(Index k, i64) { return k; }
 #endif

@@ -65,14 +65,29 @@ GZ void reset(Env e) {
   });
 }
 
+// What comes of a robot, by the byte of its cell: two bytes for the step ahead, one for what moves off the cell with it,
+// and five for what the cell becomes after each action.
+GZ int step_ahead(u64 outcome) { return (i16)outcome; }
+GZ int moving_part(u64 outcome) { return (u8)(outcome >> 16); }
+GZ int after(u64 outcome, int action) { return (u8)(outcome >> 24 + 8 * action); }
+
 // A loaded robot does not pass under a shelf that stands.
-GZ void choose_target(Env e, int a) {
+GZ void act(Env e, int a) {
   const Index here = place(e, a);
-  const int code = code_at(e, here), step = e.forward[code], there = code_at(e, here + step);
-  const bool stopped = (e.stops[there] & (ROBOT | (code & LOADED))) != 0;
-  const bool moves = (e.action(a, 0) == FORWARD) & !stopped;
-  e.target[a] = (int)here + moves * step;
+  const int code = code_at(e, here), action = e.action(a, 0);
+  const u64 outcome = e.outcome[code];
+  const int there = code_at(e, here + step_ahead(outcome));
+  const bool stopped = (e.stops[there] & (ROBOT | (code & LOADED))) != 0, moves = (action == FORWARD) & !stopped;
+  e.target[a] = (int)here + moves * step_ahead(outcome);
   e.behind[a] = moves & ((there & ROBOT) != 0);
+  e.moving[a] = (u8)(moves * moving_part(outcome));
+  e.left[a] = (u8)after(outcome, action) ^ e.moving[a];
+  if constexpr (Config::reward_type == REWARD_TYPE_TWO_STAGE) {
+    const bool unloads = ((code & ~after(outcome, action)) & LOADED) != 0;
+    e.reward[a] += unloads & e.has_delivered[a] ? 0.5f : 0.f;
+    e.has_delivered[a] &= !unloads;
+  }
+  for (int k = 0; k < Config::msg_bits; ++k) e.message(a, k) = (i8)e.action(a, 1 + k);
 }
 
 // Whether a robot stands on the cell that this one wants, or an earlier one wants it, too.
@@ -122,7 +137,12 @@ GZ bool advances(Env e, int a) {
   return false;
 }
 
-// Those who do not advance stay where they are.
+GZ void stay(Env e, int a) {
+  e.target[a] = e.here[a];
+  e.left[a] ^= e.moving[a];
+  e.moving[a] = 0;
+}
+
 GZ void resolve(Env e) {
   lanes(e, AGENTS, [=](int a) {
     e.here[a] = (int)place(e, a);
@@ -131,27 +151,16 @@ GZ void resolve(Env e) {
     e.queue[a] = 0;
   });
   measure_queues(e);
-  lanes(e, AGENTS, [=](int a) { e.target[a] = advances(e, a) ? e.wanted[a] : e.here[a]; });
+  lanes(e, AGENTS, [=](int a) {
+    if (!advances(e, a)) stay(e, a);
+  });
 }
 
-// Lifts what moves off its cell: the robot and its load.
-GZ void act(Env e, int a) {
-  const Index here = place(e, a);
-  const int code = code_at(e, here), after = e.after[e.action(a, 0) * CODES + code];
-  const int lifted = (e.target[a] != (int)here) * e.lifts[code];
-  code_at(e, here) = (u8)(after ^ lifted);
-  e.lifted[a] = (u8)lifted;
-  if constexpr (Config::reward_type == REWARD_TYPE_TWO_STAGE) {
-    const bool unloads = ((code & ~after) & LOADED) != 0;
-    e.reward[a] += unloads & e.has_delivered[a] ? 0.5f : 0.f;
-    e.has_delivered[a] &= !unloads;
-  }
-  for (int k = 0; k < Config::msg_bits; ++k) e.message(a, k) = (i8)e.action(a, 1 + k);
-}
+GZ void leave(Env e, int a) { code_at(e, place(e, a)) = e.left[a]; }
 
-GZ void put_down(Env e, int a) {
+GZ void arrive(Env e, int a) {
   const Index cell = e.target[a];
-  code_at(e, cell) |= e.lifted[a];
+  code_at(e, cell) |= e.moving[a];
   e.cell[a] = (int)cell;
 }
 
@@ -176,10 +185,10 @@ GZ void deliver(Env e) {
 }
 
 GZ void step(Env e) {
-  lanes(e, AGENTS, [=](int a) { choose_target(e, a); });
-  if (lane_any(e, AGENTS, [=](int a) { return meets(e, a); })) resolve(e);
   lanes(e, AGENTS, [=](int a) { act(e, a); });
-  lanes(e, AGENTS, [=](int a) { put_down(e, a); });
+  if (lane_any(e, AGENTS, [=](int a) { return meets(e, a); })) resolve(e);
+  lanes(e, AGENTS, [=](int a) { leave(e, a); });
+  lanes(e, AGENTS, [=](int a) { arrive(e, a); });
   once(e, [=] {
     bool delivered = false;
     for (int g = 0; g < GOALS; ++g) delivered |= (code_at(e, e.goals[g]) & REQUESTED) != 0;
@@ -195,27 +204,39 @@ GZ void observe_message(Env e, Index cell, Row out) {
 }
 
 // What a robot says of itself, and what is seen of a cell, are bits: tables have them for each byte that a cell may hold.
-GZ void observe_numbers(Env e) {
-  constexpr int ROBOT_BITS = 5, SHELF_BITS = 2, BITS = ROBOT_BITS + SHELF_BITS;
-  constexpr int OWN_NUMBERS = 8, NUMBERS = BITS + Config::msg_bits;
-  constexpr Const<SEEN / CELLS_AT_ONCE> PARTS;
-  lanes(e, AGENTS, PARTS, [=](int a, int part) {
+constexpr int ROBOT_BITS = 5, CELL_BITS = 7, OWN_NUMBERS = 8, CELL_NUMBERS = CELL_BITS + Config::msg_bits;
+
+GZ void observe_coordinates(Env e, int a) { copy<2>(e.observation[a], e.coordinates + 2 * place(e, a)); }
+
+GZ void observe_nearby(Env e) {
+  constexpr Const<OWN_NUMBERS + CELL_BITS * 9> NUMBERS;
+  rows_of_bits(
+      e, AGENTS, NUMBERS, [=](int a) { return e.observation[a]; },
+      [=](int a) {
+        const Index here = place(e, a);
+        const u64 own = e.own[code_at(e, here)];
+        const u64 seen = window_bits<CELL_BITS, 3, 3>(e.look, e.cells, FIRST + here - PADDED_COLS - 1, PADDED_COLS);
+        return Words<NUMBERS>{own | seen << OWN_NUMBERS, seen >> 64 - OWN_NUMBERS};
+      });
+  lanes(e, AGENTS, [=](int a) { observe_coordinates(e, a); });
+}
+
+GZ void observe_far(Env e) {
+  lanes(e, AGENTS, Const<SEEN / CELLS_AT_ONCE>(), [=](int a, int part) {
     const Index here = place(e, a), start = part * CELLS_AT_ONCE;
     const Index first = here + (start / VIEW - SIGHT) * PADDED_COLS + start % VIEW - SIGHT;
-    u64 bits = 0;
-    for (int k = 0; k < CELLS_AT_ONCE; ++k)
-      bits |= (u64)e.look[code_at(e, first + (k / VIEW * PADDED_COLS + k % VIEW))] << BITS * k;
+    const u64 bits = window_bits<CELL_BITS, 1, CELLS_AT_ONCE>(e.look, e.cells, FIRST + first, PADDED_COLS);
     if (part == 0) {
       write_bits(e.observation[a], OWN_NUMBERS, e.own[code_at(e, here)]);
-      copy<2>(e.observation[a], e.coordinates + 2 * here);
+      observe_coordinates(e, a);
     }
-    Row out = e.observation[a] + OWN_NUMBERS + (int)start * NUMBERS;
+    Row out = e.observation[a] + OWN_NUMBERS + (int)start * CELL_NUMBERS;
     if (Config::msg_bits == 0) {
-      write_bits(out, BITS * CELLS_AT_ONCE, bits);
+      write_bits(out, CELL_BITS * CELLS_AT_ONCE, bits);
     } else {
       write_bits(out, ROBOT_BITS, bits);
       observe_message(e, first, out + ROBOT_BITS);
-      write_bits(out + NUMBERS - SHELF_BITS, SHELF_BITS, bits >> ROBOT_BITS);
+      write_bits(out + ROBOT_BITS + Config::msg_bits, CELL_BITS - ROBOT_BITS, bits >> ROBOT_BITS);
     }
   });
 }
@@ -270,7 +291,10 @@ GZ void observe_features(Env e) {
 }
 
 GZ void observe(Env e) {
-  if constexpr (Config::observation_type == OBSERVATION_TYPE_FLATTENED) observe_numbers(e);
+  constexpr bool FLATTENED = Config::observation_type == OBSERVATION_TYPE_FLATTENED;
+  constexpr bool NEARBY = SIGHT == 1 && Config::msg_bits == 0;
+  if constexpr (FLATTENED && NEARBY) observe_nearby(e);
+  if constexpr (FLATTENED && !NEARBY) observe_far(e);
   if constexpr (Config::observation_type == OBSERVATION_TYPE_IMAGE) observe_image(e, 0);
   if constexpr (Config::observation_type == OBSERVATION_TYPE_IMAGE_DICT) {
     observe_features(e);

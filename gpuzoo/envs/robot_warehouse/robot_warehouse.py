@@ -188,6 +188,7 @@ class RobotWarehouse(EnvDef):
         "rware": "https://github.com/semitable/robotic-warehouse",
         "Papoudakis et al. 2021": "https://arxiv.org/abs/2006.07869",
     }
+    observes_apart = True
     benchmarks = {
         "tiny-4ag": {"n_agents": 4, "request_queue_size": 4},
         "small-4ag": {"shelf_rows": 2, "n_agents": 4, "request_queue_size": 4},
@@ -263,8 +264,9 @@ class RobotWarehouse(EnvDef):
             "SHELVES": int((plan == SHELF).sum()),
             "GOALS": int((plan == GOAL).sum()),
             "MESSAGE": max(1, cfg.msg_bits),
-            # Bits of cells are written together, up to a word of 64: of all, or of a row where lanes share the rows.
-            "CELLS_AT_ONCE": 1 if cfg.msg_bits or side > 9 else side**2 if self.lanes(cfg) == 1 else side,
+            "CELLS_AT_ONCE": 1
+            if cfg.msg_bits or side > 9
+            else side,  # whose bits are written together, up to a word of 64
             "LAYERS": len(names),
             "LAYER_CODES": sum(LAYERS.index(name) << 3 * k for k, name in enumerate(names)),
         }
@@ -274,12 +276,15 @@ class RobotWarehouse(EnvDef):
         floor = np.pad(plan, margin, constant_values=WALL)
         code = np.arange(256)
         direction, shelf, loaded, highway = code >> 3 & 3, code & SHELF > 0, code & LOADED > 0, code & HIGHWAY > 0
+        facing, robot, requested = 1 << direction, code & ROBOT > 0, code & REQUESTED > 0
         after = code & ~DIRECTION | TURNS[:, direction] << 3
         after[TOGGLE_LOAD] ^= np.where(loaded, ~highway, shelf) * LOADED
-        load = np.where(loaded, LOADED | SHELF | REQUESTED, 0)
+        ahead = np.array([-floor.shape[1], floor.shape[1], -1, 1])[direction]
+        moving = code & (ROBOT | DIRECTION | np.where(loaded, LOADED | SHELF | REQUESTED, 0))
+        parts = np.stack([ahead, ahead >> 8, moving, *after]).astype(np.uint8).astype(np.uint64)
+        outcome = np.bitwise_or.reduce(parts << 8 * np.arange(8, dtype=np.uint64)[:, None])
         # ROBOT where nobody may go, LOADED where nobody may go with a shelf
         stops = np.where(code & GOAL == WALL, ROBOT | LOADED, np.where(shelf & ~loaded, LOADED, 0))
-        facing, robot, requested = 1 << direction, code & ROBOT > 0, code & REQUESTED > 0
         look = robot | facing << 1 | shelf << 5 | requested << 6
         own = (loaded | facing << 1 | highway << 5) << 2  # behind x and y, which are no bits
         y, x = np.indices((plan.shape[0], floor.shape[1]), np.float32)
@@ -288,11 +293,9 @@ class RobotWarehouse(EnvDef):
         return {
             "floor": floor.ravel(),
             "goals": np.flatnonzero(floor == GOAL).astype(np.int32) - margin * (floor.shape[1] + 1),
-            "forward": np.array([-floor.shape[1], floor.shape[1], -1, 1], np.int32)[direction],
+            "outcome": outcome,
             "stops": stops.astype(np.uint8),
-            "after": after.astype(np.uint8).ravel(),
-            "lifts": (code & (ROBOT | DIRECTION | load)).astype(np.uint8),
-            "look": look.astype(np.uint8),
+            "look": look[:32].astype(np.uint8),
             "own": own.astype(np.uint8),
             "coordinates": np.stack([x, y], axis=-1).ravel(),
         }
@@ -351,7 +354,8 @@ class RobotWarehouse(EnvDef):
             "wanted": Field("int32", ("agents",), "cell where each wants to be, if any meet", scratch=True),
             "ahead": Field("int32", ("agents",), "robot on the cell that it wants, or -1, if any meet", scratch=True),
             "queue": Field("int32", ("agents",), "how many robots queue behind it, if any meet", scratch=True),
-            "lifted": Field("uint8", ("agents",), "what moves, as bits of a cell", scratch=True),
+            "moving": Field("uint8", ("agents",), "what moves off its cell, as bits of it", scratch=True),
+            "left": Field("uint8", ("agents",), "what its cell becomes before others arrive", scratch=True),
         }
 
     def render(self, cfg: RobotWarehouseConfig, state: Mapping[str, NDArray[Any]], canvas: Canvas) -> None:
