@@ -121,14 +121,11 @@ def program(
     tables = {n: np.ascontiguousarray(t) for n, t in env.tables(cfg).items()}
     env_bytes = sum(int(np.prod(f.sizes)) * np.dtype(f.dtype).itemsize for f in fields.values())
     env_bytes += lay.agents * (lay.observation_size * np.dtype(lay.observation_dtype).itemsize + 16) + 16
-    tile = max(1, min(512, 65536 // env_bytes))
     form = choose(env, lay, fields | scratch, lanes, rules)
+    in_vectors = form.branchless or form.packed
+    tile = max(1, min(512, (65536 if in_vectors else 262144) // env_bytes))
     # Whole vectors: of bytes, as the flags are, there are 64 in the longest.
-    tile = (
-        max(tile - tile % 64, 64)
-        if form.branchless or form.packed
-        else next((tile - tile % n for n in (64, 16) if tile > n), tile)
-    )
+    tile = max(tile - tile % 64, 64) if in_vectors else next((tile - tile % n for n in (64, 16) if tile > n), tile)
     in_memory = {n: f for n, f in scratch.items() if f.shape or lanes > 1}
     facts: dict[str, Any] = {
         "env": env,

@@ -246,10 +246,10 @@ GZ void observe(Env e) {
   lanes(e, AGENTS, Const<VIEW * VIEW>(), [=](int a, int k) {
     const int cell = seen(e.cell[a], e.direction[a], k / VIEW, k % VIEW);
     const int item = cell == OUTSIDE ? WALL : (int)e.grid[cell];
-    const int channel = item == EMPTY ? -1 : swapped(a, item - 1), direction = shown_direction(e, a, item);
-    Row out = e.observation[a] + k * CHANNELS;
-    for (int m = 0; m < ITEMS; ++m) out[m] = m == channel;
-    for (int m = 0; m < 4; ++m) out[ITEMS + m] = m == direction;
+    const int direction = shown_direction(e, a, item);
+    const u32 shown = item == EMPTY ? 0u : 1u << swapped(a, item - 1);
+    const u32 faces = (u32)direction < 4u ? 1u << direction : 0u;
+    write_bits(e.observation[a] + k * CHANNELS, CHANNELS, shown | faces << ITEMS);
   });
   lanes(e, AGENTS, AGENTS, [=](int a, int k) {
     const int b = swapped(a, k);

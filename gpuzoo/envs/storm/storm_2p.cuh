@@ -121,9 +121,8 @@ GZ void observe(Env e) {
     const int item = cell == OUTSIDE ? WALL : (int)e.grid[cell], self = a == 0 ? RED : BLUE, other = a == 0 ? BLUE : RED;
     const int angle = (e.direction[1 - a] + 4 - e.direction[a]) % 4;
     const int shown = item == self ? RED : item == other ? BLUE : item;
-    Row out = e.observation[a] + k * CHANNELS;
-    for (int m = 0; m < ITEMS; ++m) out[m] = shown == m + 1;
-    for (int m = 0; m < 4; ++m) out[ITEMS + m] = (item == other) & (angle == m);
+    const u32 faces = item == other ? 1u << angle : 0u;
+    write_bits(e.observation[a] + k * CHANNELS, CHANNELS, 1u << shown >> 1 | faces << ITEMS);
   });
   lanes(e, AGENTS, [=](int a) {
     const int b = 1 - a;
