@@ -264,9 +264,8 @@ class RobotWarehouse(EnvDef):
             "SHELVES": int((plan == SHELF).sum()),
             "GOALS": int((plan == GOAL).sum()),
             "MESSAGE": max(1, cfg.msg_bits),
-            "CELLS_AT_ONCE": 1
-            if cfg.msg_bits or side > 9
-            else side,  # whose bits are written together, up to a word of 64
+            # The bits of a row of cells are written together, if they fit into a word of 64.
+            "CELLS_AT_ONCE": 1 if cfg.msg_bits or side > 9 else side,
             "LAYERS": len(names),
             "LAYER_CODES": sum(LAYERS.index(name) << 3 * k for k, name in enumerate(names)),
         }
