@@ -52,11 +52,13 @@ static void some_range(const void *call, i64 begin, i64 end);
 static void reset_range(const void *call, i64 begin, i64 end);
 static void state_range(const void *call, i64 begin, i64 end);
 
-// How many envs a thread takes at once: a quarter of its share. Loops over envs take whole vectors of flags.
+// How many envs a thread takes at once: a quarter of its share. Loops over envs take whole vectors of flags, and other games
+// whole parts of their cache lines where there are enough envs.
 GZ i64 share(i64 count, int threads) {
-  constexpr int WHOLE = GZ_PACK_WIDTH > 1 ? GZ_PACK_WIDTH : GZ_BRANCHLESS ? TILE : 16;
-  const i64 wholes = (count + WHOLE - 1) / WHOLE, each = (wholes + 4 * threads - 1) / (4 * threads);
-  return each * WHOLE < TILE ? each * WHOLE : TILE;
+  constexpr int WHOLE = GZ_PACK_WIDTH > 1 ? GZ_PACK_WIDTH : GZ_BRANCHLESS ? TILE : 1, PART = 16;
+  const i64 wholes = (count + WHOLE - 1) / WHOLE, each = (wholes + 4 * threads - 1) / (4 * threads) * WHOLE;
+  const i64 rounded = WHOLE == 1 && each > PART ? (each + PART - 1) / PART * PART : each;
+  return rounded < TILE ? rounded : TILE;
 }
 
 static void act_range(const void *pointer, i64 begin, i64 end) {
