@@ -122,6 +122,7 @@ def program(
     env_bytes = sum(int(np.prod(f.sizes)) * np.dtype(f.dtype).itemsize for f in fields.values())
     env_bytes += lay.agents * (lay.observation_size * np.dtype(lay.observation_dtype).itemsize + 16) + 16
     form = choose(env, lay, fields | scratch, lanes, rules)
+    # Loops in vectors go through a tile several times, so it fits into the caches nearest to a core.
     in_vectors = form.branchless or form.packed
     tile = max(1, min(512, (65536 if in_vectors else 262144) // env_bytes))
     # Whole vectors: of bytes, as the flags are, there are 64 in the longest.

@@ -35,6 +35,7 @@ class Window(EnvDef):
 
     def constants(self, cfg: WindowConfig) -> dict[str, int]:
         return {
+            "BITS": BITS,
             "ROWS": cfg.rows,
             "COLUMNS": cfg.columns,
             "MAP_ROWS": cfg.height,

@@ -52,8 +52,8 @@ static void some_range(const void *call, i64 begin, i64 end);
 static void reset_range(const void *call, i64 begin, i64 end);
 static void state_range(const void *call, i64 begin, i64 end);
 
-// How many envs a thread takes at once: a quarter of its share. Loops over envs take whole vectors of flags, and other games
-// whole parts of their cache lines where there are enough envs.
+// How many envs a thread takes at once: a quarter of its share, and a tile at most. A vectorised loop takes whole tiles. Other
+// games take a multiple of 16 envs if there are enough, as the flags of neighbours share a cache line.
 GZ i64 share(i64 count, int threads) {
   constexpr int WHOLE = GZ_PACK_WIDTH > 1 ? GZ_PACK_WIDTH : GZ_BRANCHLESS ? TILE : 1, PART = 16;
   const i64 wholes = (count + WHOLE - 1) / WHOLE, each = (wholes + 4 * threads - 1) / (4 * threads) * WHOLE;

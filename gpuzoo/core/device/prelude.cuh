@@ -376,8 +376,7 @@ GZ void write_longest(float *to, u64 x, int first) {
 constexpr int LONGEST_FLOATS = FLOATS_AT_ONCE;
 GZ void write_longest(float *to, u64 x, int first) { write_floats_of_bits<LONGEST_FLOATS>(to, x, first, 1); }
 #endif
-// R rows of M floats without gaps, from row a on, in whole vectors: the last LEFT bits of a row, which fill no vector, begin
-// the next one. So all vectors are aligned where the first row is. What the last row leaves over fills shorter ones.
+// The last LEFT floats, which fill no vector.
 template <int LEFT> GZ void write_rest(float *to, u64 left) {
   constexpr int COUNT = LEFT >= 8 ? 8 : 4, WHOLE = LEFT / COUNT * COUNT;
   if constexpr (WHOLE > 0) {
@@ -387,6 +386,8 @@ template <int LEFT> GZ void write_rest(float *to, u64 left) {
     for (int k = 0; k < LEFT; ++k) to[k] = left >> k & 1 ? 1.f : 0.f;
   }
 }
+// R rows of M floats without gaps, from row a on, in whole vectors: the last LEFT bits of a row, which fill no vector, begin
+// the next one. So all vectors are aligned where the first row is.
 template <int R, int M, int PIECE, int LEFT, class W> GZ void write_joined(float *to, int a, u64 left, const W &word) {
   constexpr int PIECES = (M + 63) / 64, FIRST = PIECE % PIECES * 64, BITS = M - FIRST < 64 ? M - FIRST : 64;
   if constexpr (PIECE < PIECES * R) {

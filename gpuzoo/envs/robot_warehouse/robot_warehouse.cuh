@@ -8,7 +8,7 @@ enum Layer { SHELVES_LAYER, REQUESTS_LAYER, AGENTS_LAYER, DIRECTION_LAYER, LOAD_
 
 constexpr int SHELF = 1, REQUESTED = 2, ROBOT = 4, DIRECTION = 8 | 16, LOADED = 32;
 constexpr int PLACE = 64 | 128, HIGHWAY = 64, WALL = 128, GOAL = 64 | 128;  // a goal is a highway, too
-constexpr int DIRECTION_BIT = 3, CODES = 256, NOBODY = -1;
+constexpr int DIRECTION_BIT = 3, NOBODY = -1;
 
 constexpr Const<PADDED_ROWS * PADDED_COLS> CELLS;
 constexpr int SIGHT = Config::sensor_range, VIEW = 2 * SIGHT + 1;
