@@ -196,6 +196,7 @@ def program(
         header("prelude.cuh"),
         header("nearest.cuh"),
         header("checked.cuh" if debug else "arrays.cuh"),
+        header("views.cuh"),
         *generated,
         "namespace gz {",
         *([f'#line 1 "{env.id}, generated"', made] if (made := env.generated(cfg)) else ()),

@@ -20,8 +20,8 @@ from gpuzoo.core.scatters import check_scatters
 from gpuzoo.core.tokens import DialectError, Function, Piece, Token, closing, constants_of, functions_of, tokens_of
 
 REGIONS = frozenset(
-    "lanes lanes_of_bits rows_of_bits once broadcast lane_sum lane_min lane_max lane_any lane_argmin lanes_smallest "
-    "lanes_nearest lanes_nearest_others in_random_order".split()
+    "lanes lanes_of_bits rows_of_bits lanes_of_views once broadcast lane_sum lane_min lane_max lane_any lane_argmin "
+    "lanes_smallest lanes_nearest lanes_nearest_others in_random_order".split()
 )
 #: members of Env that are the same for all lanes during a step
 UNIFORM = frozenset("cfg t max_steps episode seed".split())

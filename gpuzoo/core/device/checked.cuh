@@ -39,6 +39,10 @@ struct Subscript {
       : value((i64)k), line(line), file(file) {}
 };
 
+using Place = Subscript;
+GZ Place same_line(const Place &first, i64 k) { return Subscript(k, first.line, first.file); }
+GZ Place moved(const Place &first, int by) { return same_line(first, first.value + by); }
+
 template <class T> struct Writable {
   using Type = T;
 };
@@ -153,8 +157,8 @@ template <int BITS, int ROWS, int COLUMNS, class Table, int SIZE>
 GZ u64 window_bits(const Table &table, const Array<u8, SIZE> &bytes, const Subscript &first, int pitch) {
   u64 bits = 0;
   for (int k = 0; k < ROWS * COLUMNS; ++k) {
-    const Subscript place(first.value + (k / COLUMNS * pitch + k % COLUMNS), first.line, first.file);
-    const u32 entry = table[Subscript(bytes[place] & 31, first.line, first.file)];
+    const Place place = moved(first, k / COLUMNS * pitch + k % COLUMNS);
+    const u32 entry = table[same_line(first, bytes[place] & 31)];
     bits |= (u64)(entry & (1u << BITS) - 1u) << BITS * k;
   }
   return bits;

@@ -15,8 +15,9 @@ enum Deed { NOTHING, MISSED, HIT, KILLED };
 enum Draw { ATTACK_ORDER };
 
 constexpr int BLOCKED_VIEW = 0, FIRST_GROUP_CHANNEL = 1, GROUP_CHANNELS = Config::minimap_mode ? 3 : 2;
-constexpr int MAP = Config::map_size;
+constexpr int MAP = Config::map_size, WINDOW = MOST_ROWS * MOST_ROWS;
 constexpr Const<MOST_ROWS> ROWS;
+constexpr Views<MOST_ROWS, CHANNELS, HEALTH_CHANNELS> VIEWS;
 
 GZ int x_of(int cell) { return cell % STRIDE - MARGIN; }
 GZ int y_of(int cell) { return cell / STRIDE - MARGIN; }
@@ -102,6 +103,7 @@ GZ void attack(Env e, int a) {
   e.hp[b] -= e.damage[g];
   if (e.hp[b] < 0.f) {
     e.deed[a] = KILLED;
+    e.gain[a] = e.kill_reward[e.group[b]];
     e.hp[a] = min(e.full_hp[g], e.hp[a] + e.supply[e.group[b]]);
     e.standing[e.group[b]] -= 1;
     fall(e, b);
@@ -122,13 +124,13 @@ GZ void recover(Env e, int a) {
   }
 }
 
+// Who attacks stays.
 GZ void move(Env e, int a) {
-  const int g = e.group[a], action = e.action[a];
-  if (e.life[a] != LIVES || action >= e.moves[g]) return;
-  const int to = e.cell[a] + e.stride[g * MOST_MOVES + action];
-  if (!is_free(e, side_of(e, g), to, a)) return;
+  const int g = e.group[a], stride = e.stride[g * MOST_ACTIONS + e.action[a]];
+  if (e.life[a] != LIVES) return;
+  const bool goes = is_free(e, side_of(e, g), e.cell[a] + stride, a);
   fill(e, a, BLANK);
-  e.cell[a] = to;
+  e.cell[a] += goes * stride;
   fill(e, a, a);
 }
 
@@ -154,13 +156,9 @@ GZ void move_all(Env e) {
 
 GZ float reward_of(Env e, int a) {
   const int g = e.group[a];
-  if (e.life[a] == FELL) return with_events(e, a, dead_penalty(e, g));
-  float reward = step_reward(e, g);
-  if (e.deed[a] != NOTHING) {
-    const float kill = e.deed[a] == KILLED ? e.kill_reward[e.group[e.victim[a]]] : 0.f;
-    reward += kill + attack_penalty(e, g);
-  }
-  return with_events(e, a, reward);
+  const float waits = step_reward(e, g), attacks = waits + (e.gain[a] + attack_penalty(e, g));
+  const float lives = e.deed[a] == NOTHING ? waits : attacks;
+  return with_events(e, a, e.life[a] == FELL ? dead_penalty(e, g) : lives);
 }
 
 GZ void step(Env e) {
@@ -171,6 +169,7 @@ GZ void step(Env e) {
   lanes(e, AGENTS, [=](int a) {
     e.deed[a] = NOTHING;
     e.victim[a] = -1;
+    e.gain[a] = 0.f;
     e.last_action[a] = e.action[a];
     e.earned_before[a] = e.earned[a];
   });
@@ -180,6 +179,8 @@ GZ void step(Env e) {
   lanes(e, AGENTS, [=](int a) {
     e.earned[a] = e.life[a] == GONE ? 0.f : reward_of(e, a);
     e.reward[a] = e.earned[a];
+  });
+  lanes(e, AGENTS, [=](int a) {
     if (e.life[a] == FELL) e.terminate(a);
   });
   once(e, [=] {
@@ -193,27 +194,23 @@ GZ void step(Env e) {
 // Where a viewer of group `own` sees those of group g.
 GZ int channel_of(int own, int g) { return FIRST_GROUP_CHANNEL + GROUP_CHANNELS * ((g - own + GROUPS) % GROUPS); }
 
-GZ void paint_wall(Env e, int v, int cell, float colour) {
-  e.painted[(v * CELLS + cell) * CHANNELS + BLOCKED_VIEW] = colour;
-}
+// What stands in a cell, as viewers tell it apart; 0 is nothing.
+enum Kind { WALL_KIND = 1, FIRST_GROUP_KIND = 2 };
 
-GZ void paint_body(Env e, int v, int b, float colour) {
-  const int g = e.group[b], side = side_of(e, g), channel = channel_of(FIRST_VIEWER + v, g);
+GZ void paint_body(Env e, int b) {
+  const int g = e.group[b], side = side_of(e, g);
   if (e.life[b] != LIVES) return;
-  const float health = colour > 0.f ? e.hp[b] / e.full_hp[g] : 0.f;
   for (int row = 0; row < side; ++row)
     for (int col = 0; col < side; ++col) {
-      const int k = (v * CELLS + e.cell[b] + row * STRIDE + col) * CHANNELS + channel;
-      e.painted[k] = colour;
-      e.painted[k + 1] = health;
+      const int cell = e.cell[b] + row * STRIDE + col;
+      e.kind[cell] = (u8)(FIRST_GROUP_KIND + g);
+      e.health[cell] = e.hp[b] / e.full_hp[g];
     }
 }
 
-// Paints all that each group sees; with the colour 0, wipes it off.
-GZ void paint(Env e, float colour) {
-  lanes(e, VIEWERS, BUILT, [=](int v, int w) { paint_wall(e, v, e.wall[w], colour); });
-  lanes(e, VIEWERS, WALLS, [=](int v, int w) { paint_wall(e, v, e.cell[BODIES + w], colour); });
-  lanes(e, VIEWERS, BODIES, [=](int v, int b) { paint_body(e, v, b, colour); });
+GZ void paint(Env e) {
+  lanes(e, CELLS, [=](int c) { e.kind[c] = e.map[c] == WALL ? WALL_KIND : 0; });
+  lanes(e, BODIES, [=](int b) { paint_body(e, b); });
 }
 
 // Part of the map that a body is in.
@@ -259,11 +256,16 @@ GZ float feature(Env e, int a, int k) {
 // Rows of a group's view: a constant where all are the same.
 GZ int rows_of(Env e, int g) { return SAME_ROWS ? MOST_ROWS : e.rows[g]; }
 
-// Where the map and its mask begin that an agent sees. Those who are gone see through the last mask, which is zeros.
+// Where an agent's window begins, and through which lens it looks. Those who are gone see nothing through the last one.
 GZ void aim(Env e, int a) {
   const int g = e.group[a];
-  e.corner[a] = ((g - FIRST_VIEWER) * CELLS + e.cell[a] + e.view_corner[g]) * CHANNELS;
-  e.mask[a] = (e.life[a] == GONE ? (int)GROUPS : g) * MASK_STRIDE;
+  e.corner[a] = e.cell[a] + e.view_corner[g];
+  e.lens[a] = e.life[a] == GONE ? (int)GROUPS : g;
+}
+
+GZ void aim_with_features(Env e, int a) {
+  const int g = e.group[a];
+  aim(e, a);
   if constexpr (Config::minimap_mode) {
     e.part[a] = part_of(e, a, g);
     e.minimap[a] = (e.life[a] == GONE ? (int)VIEWERS : g - FIRST_VIEWER) * PARTS * CHANNELS;
@@ -271,50 +273,55 @@ GZ void aim(Env e, int a) {
   for (int k = 0; k < MOST_FEATURES; ++k) e.told(a, k) = k < e.features[g] && e.life[a] != GONE ? feature(e, a, k) : 0.f;
 }
 
-// Not inlined on a host: there g++ would keep a pointer for every few numbers of a row, without registers for them.
-GZ_SELDOM void look_through(Env e, Row out, int from, int mask, int numbers) {
-  GZ_INDEPENDENT
-  GZ_ROLLED
-  for (int k = 0; k < numbers; ++k) out[k] = e.painted[from + k] * e.visible[mask + k];
+GZ auto view_of(const Env &e, int a) {
+  const int g = e.group[a];
+  return View{e.kind, e.health, STRIDE, e.corner[a], rows_of(e, g), e.shows + g * CHANNELS, e.visible + e.lens[a] * WINDOW};
 }
 
 GZ void observe_row(Env e, int a, int row) {
-  const int g = e.group[a], rows = rows_of(e, g), features = HAS_FEATURES ? (int)e.features[g] : 0;
-  const int from = e.corner[a] + row * STRIDE * CHANNELS, mask = e.mask[a] + row * MASK_ROW;
+  const int g = e.group[a], rows = rows_of(e, g), features = e.features[g];
+  const auto view = view_of(e, a);
+  const int minimap = Config::minimap_mode ? e.minimap[a] + row * rows * CHANNELS : 0;
   Row out = e.observation[a] + row * rows * (CHANNELS + features);
-  if constexpr (!HAS_FEATURES) {
-    look_through(e, out, from, mask, rows * CHANNELS);
-  } else {
-    const int minimap = Config::minimap_mode ? e.minimap[a] + row * rows * CHANNELS : 0;
-    for (int col = 0; col < rows; ++col) {
-      const int first = col * CHANNELS;
-      const Row cell = out + col * (CHANNELS + features);
-      float seen[CHANNELS];
-      for (int c = 0; c < CHANNELS; ++c) seen[c] = e.painted[from + first + c] * e.visible[mask + first + c];
-      if constexpr (Config::minimap_mode)
-        for (int c = 0; c < CHANNELS; ++c) seen[c] += e.share[minimap + first + c];
-      for (int c = 0; c < CHANNELS; ++c) cell[c] = seen[c];
-      for (int k = 0; k < features; ++k) cell[CHANNELS + k] = e.told(a, k);
+  for (int col = 0; col < rows; ++col) {
+    const Row cell = out + col * (CHANNELS + features);
+    for (int c = 0; c < CHANNELS; ++c) {
+      const float share = Config::minimap_mode ? e.share[minimap + col * CHANNELS + c] : 0.f;
+      cell[c] = shown(VIEWS, view, row * rows + col, c) + share;
     }
-    if constexpr (Config::minimap_mode) {
-      const int col = e.part[a] - row * rows;
-      if ((col < 0) | (col >= rows) | (e.life[a] == GONE)) return;
-      for (int h = 0; h < GROUPS; ++h) out[col * (CHANNELS + features) + channel_of(g, h) + 2] += 1.f;
-    }
+    for (int k = 0; k < features; ++k) cell[CHANNELS + k] = e.told(a, k);
+  }
+  if constexpr (Config::minimap_mode) {
+    const int col = e.part[a] - row * rows;
+    if ((col < 0) | (col >= rows) | (e.life[a] == GONE)) return;
+    for (int h = 0; h < GROUPS; ++h) out[col * (CHANNELS + features) + channel_of(g, h) + 2] += 1.f;
   }
 }
 
-GZ void observe(Env e) {
-  paint(e, 1.f);
+GZ void observe_with_features(Env e) {
   if constexpr (Config::minimap_mode) {
     count_bodies(e);
     draw_minimaps(e);
   }
-  lanes(e, AGENTS, [=](int a) { aim(e, a); });
+  lanes(e, AGENTS, [=](int a) { aim_with_features(e, a); });
   lanes(e, AGENTS, ROWS, [=](int a, int row) {
     if (SAME_ROWS || row < e.rows[e.group[a]]) observe_row(e, a, row);
   });
-  paint(e, 0.f);
+}
+
+GZ void observe_map(Env e) {
+  lanes(e, AGENTS, [=](int a) { aim(e, a); });
+  lanes_of_views(e, AGENTS, VIEWS, [=](int a) { return e.observation[a]; }, [=](int a) { return view_of(e, a); });
+}
+
+GZ void observe(Env e) {
+  paint(e);
+  if (Config::minimap_mode)
+    observe_with_features(e);
+  else if (Config::extra_features)
+    observe_with_features(e);
+  else
+    observe_map(e);
 }
 
 GZ float state_feature(Env e, int a, int k) {

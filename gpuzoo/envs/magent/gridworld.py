@@ -15,6 +15,8 @@ from gpuzoo.render import Canvas, fade, mix
 
 #: what a cell of the map holds, if no body
 BLANK, WALL, OUTSIDE = -1, -2, -3
+#: what viewers tell apart in a cell, beside nothing; and no such thing
+WALL_KIND, FIRST_GROUP_KIND, NO_KIND = 1, 2, 255
 #: states of a body
 FELL, LIVES = 1, 2
 #: what an agent's attack did
@@ -143,6 +145,10 @@ class GridWorld(EnvDef):
         """Numbers for each cell, without the features."""
         return 1 + len(self.units(cfg)) * (3 if cfg.minimap_mode else 2)
 
+    def first_channels(self, cfg: Any) -> list[int]:
+        """Of each group the channel that says where one is; the next one has its health. A viewer's own group is first."""
+        return [1 + k * (3 if cfg.minimap_mode else 2) for k in range(len(self.units(cfg)))]
+
     def feature_size(self, cfg: Any, unit: Unit) -> int:
         """Numbers of a group's features, which stand in every cell."""
         extra = self.embedding + len(moves(unit)) + len(attacks(unit)) + 1
@@ -203,34 +209,28 @@ class GridWorld(EnvDef):
         viewers = [unit for name, unit in self.units(cfg).items() if name in agents]
         acts = [len(moves(unit)) + len(attacks(unit)) for unit in units]
         features = self.state_depth(cfg) - 1 - 2 * len(units)
-        mask_row = -(-far * self.channels(cfg) // 16) * 16  # whole cache lines
         return {
             "MARGIN": margin,
             "STRIDE": cfg.map_size + 2 * margin,
             "CELLS": (cfg.map_size + 2 * margin) ** 2,
             "BODIES": sum(counts[name] for name in self.units(cfg)),
             "WALLS": counts["wall"],
-            "BUILT": int((self.plan(cfg) == WALL).sum()),
             "PLACES": sum(counts.values()),
             "GROUPS": len(units),
             "VIEWERS": len(agents),
             "FIRST_VIEWER": list(self.units(cfg)).index(next(iter(agents))),
             "LARGEST_SIDE": max(unit.side for unit in units),
-            "MOST_MOVES": max(len(moves(unit)) for unit in units),
             "MOST_ATTACKS": max(len(attacks(unit)) for unit in units),
             "MOST_ROWS": far,
-            "MASK_ROW": mask_row,
-            "MASK_STRIDE": far * mask_row,
             "SAME_ROWS": int(all(len(circle(kind.view, kind.side)[1]) == far for kind in viewers)),
             "CHANNELS": self.channels(cfg),
-            "PAINTED": len(agents) * (cfg.map_size + 2 * margin) ** 2 * self.channels(cfg),
+            "HEALTH_CHANNELS": sum(1 << first + 1 for first in self.first_channels(cfg)),
             "MINIMAP_SIZE": far * far * len(units),
             "COUNTS": len(agents) * far * far * len(units) if cfg.minimap_mode else 1,
             "PARTS": far * far,
             "SHARES": (len(agents) + 1) * far * far * self.channels(cfg) if cfg.minimap_mode else 1,
             "MOST_FEATURES": max(self.feature_size(cfg, unit) for unit in units),
             "TOLD": max(1, max(self.feature_size(cfg, unit) for unit in units)),
-            "HAS_FEATURES": int(cfg.extra_features or cfg.minimap_mode),
             "EMBEDDING": self.embedding,
             "MOST_ACTIONS": max(acts),
             "ATTACKS_OWN_GROUP": int(self.attacks_own_group),
@@ -251,16 +251,21 @@ class GridWorld(EnvDef):
         def cells(xy: Iterable[tuple[int, int]], origin: int = 0) -> list[int]:
             return [(y + origin) * stride + x + origin for x, y in xy]
 
-        visible = np.zeros((len(kinds) + 1, rows, known["MASK_ROW"]), np.float32)
-        for g, unit in enumerate(kinds):
-            inside = np.repeat(circle(unit.view, unit.side)[1], channels, axis=1)
-            visible[g, : inside.shape[0], : inside.shape[1]] = inside
+        # For each lens, which is a group's or that of those who are gone: the cells that are seen, and the kind of thing that
+        # each channel shows.
+        visible = np.zeros((len(kinds) + 1, rows * rows), np.uint8)
+        shows = np.full((len(kinds) + 1, channels), NO_KIND, np.uint8)
+        shows[:, 0] = WALL_KIND
+        for own, unit in enumerate(kinds):
+            inside = circle(unit.view, unit.side)[1]
+            visible[own, : inside.size] = inside.ravel()
+            for k, first in enumerate(self.first_channels(cfg)):
+                shows[own, first : first + 2] = FIRST_GROUP_KIND + (own + k) % len(kinds)
         corners = [circle(unit.view, unit.side)[0] for unit in kinds]
         plan = self.plan(cfg)
 
         return {
             "plan": plan.ravel(),
-            "wall": np.flatnonzero(plan == WALL).astype(np.int32),
             "start": np.array(cells(at, margin), np.int32),
             "group": np.array([list(units).index(name) for name, _ in bodies], np.int32),
             "group_size": np.array([counts[name] for name in units], np.int32),
@@ -271,11 +276,12 @@ class GridWorld(EnvDef):
             "side": np.array([unit.side for unit in kinds], np.int32),
             "moves": np.array([len(moves(unit)) for unit in kinds], np.int32),
             "actions": np.array([len(moves(unit)) + len(attacks(unit)) for unit in kinds], np.int32),
-            "stride": _padded([cells(moves(unit)) for unit in kinds]),
+            "stride": _padded([cells(moves(unit)) + [0] * len(attacks(unit)) for unit in kinds]),
             "reach": _padded([cells(attacks(unit)) for unit in kinds]),
             "rows": np.array([len(circle(unit.view, unit.side)[1]) for unit in kinds], np.int32),
             "view_corner": np.array(cells([(c, c) for c in corners]), np.int32),
             "visible": visible.ravel(),
+            "shows": shows.ravel(),
             "features": np.array([self.feature_size(cfg, unit) for unit in kinds], np.int32),
         }
 
@@ -303,10 +309,12 @@ class GridWorld(EnvDef):
             "earned": Field("float32", ("agents",), "reward of the last step"),
             "earned_before": Field("float32", ("agents",), "reward of the step before the last"),
             "standing": Field("int32", ("GROUPS",), "how many of each group live"),
+            "gain": Field("float32", ("agents",), "reward for what it killed in this step", scratch=True),
             "late": Field("bool", ("agents",), "whether it moves after the others", scratch=True),
-            "corner": Field("int32", ("agents",), "where the painted map begins that it sees", scratch=True),
-            "mask": Field("int32", ("agents",), "where the mask of its view begins", scratch=True),
-            "painted": Field("float32", ("PAINTED",), "the whole map as each group sees it", scratch="zeros"),
+            "corner": Field("int32", ("agents",), "first cell of its window", scratch=True),
+            "lens": Field("int32", ("agents",), "its group, or their number if it is gone", scratch=True),
+            "kind": Field("uint8", ("CELLS",), "what stands on each cell: 0 nothing, 1 wall, 2 group 0, ...", scratch=True),
+            "health": Field("float32", ("CELLS",), "share of its health that a body there has", scratch=True),
             "count": Field("int32", ("COUNTS",), "minimap: bodies of each group in each part of the map", scratch=True),
             "part": Field("int32", ("agents",), "minimap: part of the map that it is in", scratch=True),
             "share": Field("float32", ("SHARES",), "minimap: what share of each group that is", scratch=True),
