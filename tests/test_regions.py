@@ -12,6 +12,7 @@ from draws import bits
 from toys.bitboard import Bitboard, ByteBitboard
 from toys.orchard import Orchard
 from toys.tally import Tally
+from toys.views import BEFORE, BESIDE, UNWRITTEN, ByteViewsToy, ViewsToy
 from toys.window import BITS, Window
 
 from gpuzoo import Simulator
@@ -133,6 +134,41 @@ def test_window_bits(kind, config):
         assert np.array_equal(sim.arrays["seen"], np.bitwise_or.reduce(windows << places, axis=-1))
 
 
+VIEWS = [
+    {},
+    *({"num_agents": 18, "side": side} for side in (1, 2, 3, 4, 7, 8, 9, 16, 17, 30)),
+    {"num_agents": 1},
+    *({"channels": channels} for channels in (1, 2, 3, 8, 9, 17)),
+    {"channels": 3, "numbers": 7, "height": 13, "width": 13},
+    {"side": 9, "channels": 7, "numbers": 0, "height": 9, "width": 9},
+    *({"side": side, "height": side, "width": side} for side in (3, 6, 8)),
+]
+
+
+@pytest.mark.one_case
+@pytest.mark.parametrize("kind", ["cpu", "debug", *["avx2", "sse", "oldest"] * X86, "shuffled", "simt"])
+@pytest.mark.parametrize("config", VIEWS)
+@pytest.mark.parametrize("toy", [ViewsToy, ByteViewsToy])
+def test_views(toy, kind, config):
+    """A channel shows a kind, or its number, in the cells of a window that are visible, and nothing else is written."""
+    on = {"device": "cpu", "debug": True} if kind == "debug" else {"backend": backend(kind)}
+    sim = Simulator(toy, 3, **on, **config)
+    cfg, tables = sim.cfg, sim.program.tables
+    shows, visible = tables["shows"].reshape(-1, cfg.channels), tables["visible"].reshape(-1, cfg.side**2)
+    numbered = (cfg.numbers >> np.arange(cfg.channels) & 1).astype(bool)
+    sim.reset(seed=3)
+    for _ in range(3):
+        sim.step()
+        kinds, numbers, n = sim.arrays["kind"], sim.arrays["number"], cfg.side
+        for env, a in itertools.product(range(3), range(cfg.num_agents)):
+            lens, (y, x) = sim.arrays["lens"][env, a], divmod(int(sim.arrays["first"][env, a]), cfg.width)
+            here = (env, slice(y, y + n), slice(x, x + n))
+            is_shown = (kinds[here].reshape(-1, 1) == shows[lens]) & (visible[lens].reshape(-1, 1) != 0)
+            want = np.where(is_shown, np.where(numbered, numbers[here].reshape(-1, 1), 1), 0).astype(toy.dtype).ravel()
+            want = np.pad(want, (BEFORE, BESIDE - BEFORE), constant_values=UNWRITTEN)
+            assert np.array_equal(sim.arrays["observation"][env, a], want)
+
+
 # ---- a random order ----
 
 
@@ -150,6 +186,22 @@ def test_order_is_that_of_the_documented_keys(kind, n):
         want = order(sim, n)
         sim.step()
         assert np.array_equal(np.argsort(sim.arrays["turn_of"], axis=1), want)
+
+
+@pytest.mark.one_case
+@pytest.mark.parametrize("kind", ["cpu", "shuffled", "simt"])
+@pytest.mark.parametrize("every", [2, 7, VOTERS, VOTERS + 1])
+def test_order_of_those_who_take_part(kind, every):
+    """The others have no turn, and those who take part come in the order of their keys."""
+    sim = Simulator(Tally, 5, backend=backend(kind), every=every)
+    sim.reset(seed=11)
+    there = np.arange(VOTERS) % every == every - 1
+    for _ in range(3):
+        want = np.stack([row[there[row]] for row in order(sim, VOTERS)])
+        sim.step()
+        turns = sim.arrays["turn_of"]
+        assert (turns[:, ~there] == -1).all()
+        assert np.array_equal(np.flatnonzero(there)[np.argsort(turns[:, there], axis=1)], want)
 
 
 def test_every_order_is_equally_likely():
@@ -187,7 +239,7 @@ def test_the_number_in_an_order_must_be_known(tmp_path):
         path.write_text(rules.replace(old, f"in_random_order(e, {number}, 2"))
         game = type("Wrong", (Tally,), {"source": classmethod(lambda cls, path=path: path)})
         if known:
-            assert program(game(), game.Config()).scratch["random_order"].shape == (4, 3 if number == "3" else VOTERS)
+            assert program(game(), game.Config()).scratch["random_order"].shape == (5, 3 if number == "3" else VOTERS)
             continue
         with pytest.raises(
             DialectError, match=r"\.cuh:\d+: in_random_order\(e, e\.t, \.\.\.\): give AGENTS, the size of"

@@ -256,6 +256,11 @@ def _check_regions(
             check_scatters(tokens, sorted(body), f.env, dtypes)
         inside[f.name] = set().union(*bodies)
         f.collective = f.name in entries or bool(spans)
+    for _ in functions:  # one may call another
+        for f in functions.values():
+            called = {tokens[k].text for k in f.body[:-1] if tokens[k + 1].text == "(" and tokens[k - 1].text != "."}
+            f.collective |= any(name in functions and functions[name].collective for name in called)
+    for f in functions.values():
         f.touches = bool(f.env) and not f.collective
     for f in functions.values():
         for k in f.body:

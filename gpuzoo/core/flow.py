@@ -378,7 +378,7 @@ class Walk:
     def _order(self, at: int, path: Branches) -> None:
         """A region in a random order takes one draw of each of its lanes."""
         parts = list(separated(self._tokens, range(at + 2, closing(self._tokens, at + 1))))
-        draws = self._numbers(parts[2], 1) if len(parts) == 4 else frozenset[str]()
+        draws = self._numbers(parts[2], 1) if len(parts) in (4, 5) else frozenset[str]()
         if draws:
             self.draws.append(Draw(at, "lane 0", True, draws, path, False))
 

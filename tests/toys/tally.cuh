@@ -21,16 +21,22 @@ GZ void reset(Env e) {
   lanes(e, AGENTS, [=](int a) { e.turn_of[a] = 0; });
 }
 
+GZ void take_turn(Env e, int a) {
+  e.turn_of[a] = e.came;
+  e.came += 1;
+}
+
 GZ void step(Env e) {
   clear(e);
   lanes(e, AGENTS, [=](int a) {
     e.cell_of[a] = e.action[a];
     e.vote_of[a] = (int)random_bits(e, a, 0);
   });
-  in_random_order(e, AGENTS, 2, [=](int a) {
-    e.turn_of[a] = e.came;
-    e.came += 1;
-  });
+  lanes(e, AGENTS, [=](int a) { e.turn_of[a] = -1; });
+  if constexpr (Config::every == 1)
+    in_random_order(e, AGENTS, 2, [=](int a) { take_turn(e, a); });
+  else
+    in_random_order(e, AGENTS, 2, [=](int a) { return a % e.cfg.every == e.cfg.every - 1; }, [=](int a) { take_turn(e, a); });
   lanes(e, AGENTS, [=](int a) { scatter_add(e.add_int[e.cell_of[a]], e.vote_of[a]); });  // as a compiler likes it
   lanes(e, AGENTS, [=](int a) {
     const int c = e.action[a];

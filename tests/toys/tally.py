@@ -16,6 +16,7 @@ class TallyConfig(Config):
     num_voters: int = param(100, low=1, doc="number of voters")
     cells: int = param(7, low=1, doc="number of cells")
     kinds: int = param(0, low=0, doc="how many different keys the order has, or 0 for as many as there are numbers")
+    every: int = param(1, low=1, doc="only the last one of so many voters takes part in the order")
 
 
 class Tally(EnvDef):
@@ -40,7 +41,7 @@ class Tally(EnvDef):
     def fields(self, cfg: TallyConfig) -> dict[str, Field]:
         ways = ("add", "min", "max", "any")
         return {
-            "turn_of": Field("int32", ("voters",), "how many came before"),
+            "turn_of": Field("int32", ("voters",), "how many came before, or -1 without a turn"),
             "came": Field("int32"),
             "cell_of": Field("int32", ("voters",), scratch=True),
             "vote_of": Field("int32", ("voters",), scratch=True),

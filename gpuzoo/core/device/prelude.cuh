@@ -245,21 +245,27 @@ template <class Op, class T> GZ void combine_in_cell(T &x, T v) {
     combine_in(Op(), x, v);
 }
 
-template <class E, class F> GZ void in_random_order(const E &e, int n, int draw, F f) {
-  for (int a = lane(); a < n; a += LANES) e.random_order(0, a) = random_bits(e, a, draw);
+constexpr u32 NOBODY_LEFT = ~0u;
+template <class E, class W, class F> GZ void in_random_order(const E &e, int n, int draw, W takes_part, F f) {
+  for (int a = lane(); a < n; a += LANES) {
+    e.random_order(0, a) = random_bits(e, a, draw);
+    e.random_order(1, a) = NOBODY_LEFT;
+    e.random_order(2, a) = takes_part(a);
+  }
   barrier();
   for (int a = lane(); a < n; a += LANES) {
+    if (!e.random_order(2, a)) continue;
     const u32 key = e.random_order(0, a);
     int rank = 0;
     for (int b = 0; b < n; ++b) {
       const u32 other = e.random_order(0, b);
-      rank += (other < key) | ((other == key) & (b < a));
+      rank += ((other < key) | ((other == key) & (b < a))) & e.random_order(2, b);
     }
     e.random_order(1, rank) = (u32)a;
   }
   barrier();
   if (lane() == 0)
-    for (int k = 0; k < n; ++k) f((int)e.random_order(1, k));
+    for (int k = 0; k < n && e.random_order(1, k) != NOBODY_LEFT; ++k) f((int)e.random_order(1, k));
   end_region(e);
 }
 
@@ -454,25 +460,30 @@ template <class Op, class T> GZ void combine_in_cell(T &x, T v) {
 }
 
 // Keys are spread evenly, so that of as many buckets each gets one on average: what is left to sort lies close together.
-template <class E, class F> GZ void in_random_order(const E &e, int n, int draw, F f) {
+template <class E, class W, class F> GZ void in_random_order(const E &e, int n, int draw, W takes_part, F f) {
   u32 *keys = &e.random_order(0, 0), *order = &e.random_order(1, 0);
-  u32 *places = &e.random_order(2, 0), *sorted = &e.random_order(3, 0);
-  each(n, [=](int a) {
-    keys[a] = random_bits(e, a, draw);
-    places[a] = 0;
+  u32 *places = &e.random_order(2, 0), *sorted = &e.random_order(3, 0), *who = &e.random_order(4, 0);
+  int m = 0;
+  for (int a = 0; a < n; ++a) {
+    who[m] = (u32)a;
+    m += takes_part(a);
+  }
+  each(m, [=](int k) {
+    keys[k] = random_bits(e, (int)who[k], draw);
+    places[k] = 0;
   });
-  for (int a = 0; a < n; ++a) ++places[mulhi(keys[a], (u32)n)];
-  for (u32 k = 0, first = 0; k < (u32)n; ++k) {
+  for (int k = 0; k < m; ++k) ++places[mulhi(keys[k], (u32)m)];
+  for (u32 k = 0, first = 0; k < (u32)m; ++k) {
     const u32 count = places[k];
     places[k] = first;
     first += count;
   }
-  for (int a = 0; a < n; ++a) {
-    const u32 place = places[mulhi(keys[a], (u32)n)]++;
-    sorted[place] = keys[a];
-    order[place] = (u32)a;
+  for (int k = 0; k < m; ++k) {
+    const u32 place = places[mulhi(keys[k], (u32)m)]++;
+    sorted[place] = keys[k];
+    order[place] = who[k];
   }
-  for (int k = 1; k < n; ++k) {
+  for (int k = 1; k < m; ++k) {
     const u32 a = order[k], key = sorted[k];
     int place = k;
     for (; place > 0 && sorted[place - 1] > key; --place) {
@@ -482,7 +493,7 @@ template <class E, class F> GZ void in_random_order(const E &e, int n, int draw,
     sorted[place] = key;
     order[place] = a;
   }
-  for (int k = 0; k < n; ++k) f((int)order[k]);
+  for (int k = 0; k < m; ++k) f((int)order[k]);
 }
 
 #endif
@@ -527,8 +538,11 @@ template <class T> a_scatter_takes_integers scatter_min(T &, float) = delete;
 template <class T> a_scatter_takes_integers scatter_max(T &, float) = delete;
 template <class T> a_scatter_takes_integers scatter_or(T &, float) = delete;
 
-// in_random_order(e, n, draw, f): f(a) once for each a in 0..n-1, one after the other on one lane, in ascending order of
-// random_bits(e, a, draw) and then of a.
+// in_random_order(e, n, draw, takes_part, f): f(a) once for each a in 0..n-1 of which takes_part(a) is true at the beginning,
+// one after the other on one lane, in ascending order of random_bits(e, a, draw) and then of a.
+template <class E, class F> GZ void in_random_order(const E &e, int n, int draw, F f) {
+  in_random_order(e, n, draw, [](int) { return true; }, f);
+}
 
 // A value of the state for all lanes, to be used outside of a region.
 template <class E, class F> GZ auto broadcast(const E &e, F f) -> decltype(f()) {

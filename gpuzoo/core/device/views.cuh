@@ -2,40 +2,46 @@
 
 namespace gz {
 
-// What an agent sees: a window of side x side cells of a map, from its cell `first` on, whose rows begin `pitch` elements
-// after each other. Each cell has a kind and a number. Channel k shows the kind shows[k], which is not 0, in the cells that
-// are visible.
+// What an agent sees: a window of a map, from its cell `first` on, whose rows begin `pitch` elements after each other. Each
+// cell has a kind and a number. Channel k shows the kind shows[k], which is not 0, in the cells that are visible.
 template <class Kinds, class Numbers, class Shows, class Visible> struct View {
   Kinds kinds;
   Numbers numbers;
   int pitch;
   Place first;
-  int side;
   Shows shows;
   Visible visible;
 };
 template <class Kinds, class Numbers, class Shows, class Visible>
-View(Kinds, Numbers, int, Place, int, Shows, Visible) -> View<Kinds, Numbers, Shows, Visible>;
+View(Kinds, Numbers, int, Place, Shows, Visible) -> View<Kinds, Numbers, Shows, Visible>;
 
-// The largest side of a window, how many channels a cell has, and a bit for each channel that shows numbers in place of 1.
+// The side of a window, how many channels a cell has, and a bit for each channel that shows numbers in place of 1.
 template <int SIDE, int CHANNELS, u64 NUMBERS> struct Views {};
 
+// What one cell shows.
+template <int SIDE, int CHANNELS, u64 NUMBERS, class V> struct CellOfView {
+  const V &view;
+  Place place;
+  int kind;
+  GZ_MEMBER CellOfView(const V &view, int cell)
+      : view(view), place(moved(view.first, cell / SIDE * view.pitch + cell % SIDE)),
+        kind(view.visible[same_line(view.first, cell)] ? view.kinds[place] : 0) {}
+  GZ_MEMBER float operator[](int k) const {
+    if (kind != view.shows[same_line(place, k)]) return 0.f;
+    return NUMBERS >> k & 1u ? view.numbers[place] : 1.f;
+  }
+};
 template <int SIDE, int CHANNELS, u64 NUMBERS, class V>
-GZ float shown(Views<SIDE, CHANNELS, NUMBERS>, const V &view, int cell, int k) {
-  const Place place = moved(view.first, cell / view.side * view.pitch + cell % view.side);
-  const bool visible = view.visible[same_line(place, cell)] != 0;
-  if (!visible || view.kinds[place] != view.shows[same_line(place, k)]) return 0.f;
-  return NUMBERS >> k & 1u ? view.numbers[place] : 1.f;
+GZ CellOfView<SIDE, CHANNELS, NUMBERS, V> cell_of(Views<SIDE, CHANNELS, NUMBERS>, const V &view, int cell) {
+  return {view, cell};
 }
 
 // row(a) has the channels of each cell side by side, and the cells of view(a) in reading order.
 #if GZ_THREADS
 template <class E, class N, int SIDE, int CHANNELS, u64 NUMBERS, class R, class V>
 GZ void lanes_of_views(const E &e, N n, Views<SIDE, CHANNELS, NUMBERS> views, R row, V view) {
-  lanes(e, n, Const<SIDE * SIDE * CHANNELS>(), [=](int a, int k) {
-    const auto seen = view(a);
-    if (k < seen.side * seen.side * CHANNELS) row(a)[k] = shown(views, seen, k / CHANNELS, k % CHANNELS);
-  });
+  lanes(e, n, Const<SIDE * SIDE * CHANNELS>(),
+        [=](int a, int k) { row(a)[k] = cell_of(views, view(a), k / CHANNELS)[k % CHANNELS]; });
 }
 #else
 #if GZ_SIDE_BY_SIDE && !defined(GZ_DEBUG) && !defined(GZ_LANE_ORDER)
@@ -44,7 +50,6 @@ GZ void lanes_of_views(const E &e, N n, Views<SIDE, CHANNELS, NUMBERS> views, R 
 // the stores.
 typedef float Floats __attribute__((vector_size(4 * LONGEST_FLOATS)));
 typedef i32 Ints __attribute__((vector_size(4 * LONGEST_FLOATS)));
-
 typedef u8 Bytes __attribute__((vector_size(LONGEST_FLOATS)));
 #if defined(__AVX512F__) && !defined(__clang__)  // g++ would take the bytes one by one
 GZ Ints widened(Bytes x) { return (Ints)__builtin_ia32_pmovzxbd512_mask((Bytes16)x, Ints{}, (unsigned short)-1); }
@@ -65,30 +70,19 @@ template <class T> GZ T loaded(const void *from) {
 }
 
 template <int SIDE> struct Seen {
-  alignas(64) float numbers[SIDE * SIDE + COPIED];
-  alignas(64) u8 kinds[SIDE * SIDE + COPIED];
+  alignas(64) float numbers[SIDE * SIDE + 2 * COPIED];
+  alignas(64) u8 kinds[SIDE * SIDE + 2 * COPIED];
 };
 
 template <int COUNT, class T> GZ void copy_some(T *to, const T *from) { __builtin_memcpy(to, from, COUNT * sizeof(T)); }
 
-// Of 8 elements or more, the last piece lies partly on the one before it.
-template <class T> GZ void copy_all(T *to, const T *from, int n) {
-  constexpr int PIECE = COPIED / 2;
-  if (n < PIECE) {
-    for (int k = 0; k < n; ++k) to[k] = from[k];
-    return;
-  }
-  for (int k = 0; k + PIECE <= n; k += PIECE) copy_some<PIECE>(to + k, from + k);
-  copy_some<PIECE>(to + n - PIECE, from + n - PIECE);
-}
-
-// Whole pieces of a row: what they have too much is the map's next row, and is covered by what follows.
-template <class T> GZ void copy_window(T *to, const T *from, int pitch, int side) {
-  const int whole = side + pitch < (side + COPIED - 1) / COPIED * COPIED ? 0 : side - 1;
+// Whole pieces of a row, which is longer than its window: what they have too much, the next row covers.
+template <int SIDE, class T> GZ void copy_window(T *to, const T *from, int pitch) {
+  constexpr int PIECES = (SIDE + COPIED - 1) / COPIED;
+  const int whole = SIDE + pitch < PIECES * COPIED ? 0 : SIDE - 1;  // the last one may be at the end of the field
   GZ_UNROLL
-  for (int row = 0; row < whole; ++row)
-    for (int k = 0; k < side; k += COPIED) copy_some<COPIED>(to + row * side + k, from + row * pitch + k);
-  for (int row = whole; row < side; ++row) copy_all(to + row * side, from + row * pitch, side);
+  for (int row = 0; row < whole; ++row) copy_some<PIECES * COPIED>(to + row * SIDE, from + row * pitch);
+  for (int row = whole; row < SIDE; ++row) copy_some<SIDE>(to + row * SIDE, from + row * pitch);
 }
 
 template <int... K> struct Places {};
@@ -134,31 +128,33 @@ template <int CHANNELS> GZ Lens<CHANNELS> lens_of(const u8 *shows) {
 // From the first cell on whose channels begin at an aligned place, vectors are aligned. Those of the first and the last
 // cells overlap them.
 template <int CHANNELS, u64 NUMBERS, int SIDE>
-GZ void write_seen(float *row, const Seen<SIDE> &seen, const u8 *visible, int cells, const Lens<CHANNELS> &lens) {
-  constexpr int COUNT = LONGEST_FLOATS;
-  const auto cells_from = [&](int first, const auto &write) {
-    const Bytes found = loaded<Bytes>(seen.kinds + first) & (Bytes)(loaded<Bytes>(visible + first) != 0);
-    write_channels<CHANNELS, NUMBERS, 0>(widened(found), loaded<Floats>(seen.numbers + first), lens.shows,
+GZ void write_seen(float *row, const Seen<SIDE> &seen, const u8 *visible, const Lens<CHANNELS> &lens) {
+  constexpr int COUNT = LONGEST_FLOATS, CELLS_SEEN = SIDE * SIDE, LAST = CELLS_SEEN - COUNT;
+  const auto cells_from = [&](int first, Bytes sees, const auto &write) {
+    const Bytes kinds = loaded<Bytes>(seen.kinds + first) & (Bytes)(sees != 0);
+    write_channels<CHANNELS, NUMBERS, 0>(widened(kinds), loaded<Floats>(seen.numbers + first), lens.shows,
                                          [&](int j, Floats x) { write(j, row + first * CHANNELS + j * COUNT, x); });
   };
-  if (cells < COUNT) {
-    alignas(64) float channels[CHANNELS * COUNT];
-    cells_from(0, [&](int j, float *, Floats x) { *(Floats *)(channels + j * COUNT) = x; });
-    for (int k = 0; k < cells * CHANNELS; ++k) row[k] = channels[k];
-    return;
+  if constexpr (CELLS_SEEN < COUNT) {
+    Bytes sees = {};
+    __builtin_memcpy(&sees, visible, CELLS_SEEN);
+    Floats channels[CHANNELS];
+    cells_from(0, sees, [&](int j, float *, Floats x) { channels[j] = x; });
+    __builtin_memcpy(row, channels, CELLS_SEEN * CHANNELS * sizeof(float));
+  } else {
+    const int start = (int)(-((u64)row / sizeof(float)) % COUNT) * inverse_of(CHANNELS % COUNT) % COUNT;
+    if (start > 0)
+      cells_from(0, loaded<Bytes>(visible), [=](int j, float *to, Floats x) {
+        if (j * COUNT < start * CHANNELS) __builtin_memcpy(to, &x, sizeof(x));
+      });
+    int cell = start;
+    for (; cell + COUNT <= CELLS_SEEN; cell += COUNT)
+      cells_from(cell, loaded<Bytes>(visible + cell), [](int, float *to, Floats x) { *(Floats *)to = x; });
+    if (cell < CELLS_SEEN)
+      cells_from(LAST, loaded<Bytes>(visible + LAST), [=](int j, float *to, Floats x) {
+        if ((j + 1) * COUNT > (cell - LAST) * CHANNELS) __builtin_memcpy(to, &x, sizeof(x));
+      });
   }
-  const int start = (int)(-((u64)row / sizeof(float)) % COUNT) * inverse_of(CHANNELS % COUNT) % COUNT;
-  if (start > 0)
-    cells_from(0, [=](int j, float *to, Floats x) {
-      if (j * COUNT < start * CHANNELS) __builtin_memcpy(to, &x, sizeof(x));
-    });
-  int cell = start;
-  for (; cell + COUNT <= cells; cell += COUNT) cells_from(cell, [](int, float *to, Floats x) { *(Floats *)to = x; });
-  const int last = cells - COUNT;
-  if (cell < cells)
-    cells_from(last, [=](int j, float *to, Floats x) {
-      if ((j + 1) * COUNT > (cell - last) * CHANNELS) __builtin_memcpy(to, &x, sizeof(x));
-    });
 }
 
 template <int SIDE, int CHANNELS, u64 NUMBERS, class R, class V> GZ void write_views(int n, const R &row, const V &view) {
@@ -169,13 +165,13 @@ template <int SIDE, int CHANNELS, u64 NUMBERS, class R, class V> GZ void write_v
   for (int a = 0; a <= n; ++a) {
     if (a < n) {
       next = view(a);
-      copy_window(seen[a % 2].numbers, &next.numbers[next.first], next.pitch, next.side);
-      copy_window(seen[a % 2].kinds, &next.kinds[next.first], next.pitch, next.side);
+      copy_window<SIDE>(seen[a % 2].numbers, &next.numbers[next.first], next.pitch);
+      copy_window<SIDE>(seen[a % 2].kinds, &next.kinds[next.first], next.pitch);
     }
     if (a > 0) {
       if (here.shows != looked_through) lens = lens_of<CHANNELS>(here.shows);
       looked_through = here.shows;
-      write_seen<CHANNELS, NUMBERS>(row(a - 1), seen[(a - 1) % 2], here.visible, here.side * here.side, lens);
+      write_seen<CHANNELS, NUMBERS>(row(a - 1), seen[(a - 1) % 2], here.visible, lens);
     }
     here = next;
   }
@@ -188,13 +184,14 @@ template <int SIDE, int CHANNELS, u64 NUMBERS, class R, class V> GZ void write_v
 template <class E, class N, int SIDE, int CHANNELS, u64 NUMBERS, class R, class V>
 GZ void lanes_of_views(const E &, N n, Views<SIDE, CHANNELS, NUMBERS> views, const R &row, const V &view) {
 #if GZ_VIEWS_IN_VECTORS
-  if constexpr (is_floats<decltype(row(0))> && CHANNELS % 2 == 1 && SIDE * SIDE >= LONGEST_FLOATS)
+  if constexpr (is_floats<decltype(row(0))> && CHANNELS % 2 == 1)
     return write_views<SIDE, CHANNELS, NUMBERS>(n, row, view);
 #endif
   each(n, [&](int a) {
     const auto seen = view(a);
-    for (int k = 0; k < seen.side * seen.side * CHANNELS; ++k)
-      row(a)[same_line(seen.first, k)] = shown(views, seen, k / CHANNELS, k % CHANNELS);
+    for (int cell = 0; cell < SIDE * SIDE; ++cell)
+      for (int k = 0; k < CHANNELS; ++k)
+        row(a)[same_line(seen.first, cell * CHANNELS + k)] = cell_of(views, seen, cell)[k];
   });
 }
 #endif

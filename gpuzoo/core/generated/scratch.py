@@ -46,7 +46,7 @@ def forget_code(fields: Mapping[str, Field]) -> Iterable[str]:
 
 
 def random_order(rules: Sequence[Piece], env: EnvDef, cfg: Config, lay: Layout) -> dict[str, Field]:
-    """The scratch of ``in_random_order``: keys, order, and a CPU's buckets: where they begin, and keys in order."""
+    """The scratch of ``in_random_order``: keys, order, who takes part, and a CPU's buckets and keys in order."""
     sizes = {"AGENTS": lay.agents, **{f"{group.upper()}S": n for group, n in lay.groups.items() if group != "agent"}}
     sizes |= resolve_constants(env, cfg)
     for name, kind in config_types(env.Config).items():
@@ -61,4 +61,4 @@ def random_order(rules: Sequence[Piece], env: EnvDef, cfg: Config, lay: Layout) 
                 "e.cfg.name where it is an int, or a number, so that there is room for as many."
             )
         most = max(most, 1, int(text) if text.isdigit() else sizes[known])
-    return {"random_order": Field("uint32", (4, most), scratch=True)} if most else {}
+    return {"random_order": Field("uint32", (5, most), scratch=True)} if most else {}

@@ -8,3 +8,5 @@ GZ float attack_penalty(Env e, int group) { return e.cfg.attack_penalty; }
 GZ float with_events(Env e, int a, float reward) {
   return e.deed[a] == HIT ? reward + e.cfg.attack_opponent_reward : reward;
 }
+
+GZ void observe_map(Env e) { observe_group(e, 0, AGENTS, ROWS); }

@@ -12,3 +12,5 @@ GZ float with_events(Env e, int a, float reward) {
   if (deed < HIT || army(e, e.victim[a]) == army(e, a)) return reward;
   return reward + (deed == HIT ? e.cfg.attack_opponent_reward : 5.f);
 }
+
+GZ void observe_map(Env e) { observe_group(e, 0, AGENTS, ROWS); }

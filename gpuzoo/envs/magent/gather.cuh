@@ -9,3 +9,5 @@ GZ float with_events(Env e, int a, float reward) {
   const bool hits_food = e.deed[a] == HIT && e.victim[a] >= AGENTS;
   return hits_food ? reward + e.cfg.attack_food_reward : reward;
 }
+
+GZ void observe_map(Env e) { observe_group(e, 0, AGENTS, ROWS); }

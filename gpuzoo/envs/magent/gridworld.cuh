@@ -8,6 +8,7 @@ GZ float step_reward(Env e, int group);
 GZ float dead_penalty(Env e, int group);
 GZ float attack_penalty(Env e, int group);
 GZ float with_events(Env e, int a, float reward);
+GZ void observe_map(Env e);
 
 enum Cell { BLANK = -1, WALL = -2, OUTSIDE = -3 };
 enum Life { GONE, FELL, LIVES };
@@ -17,7 +18,6 @@ enum Draw { ATTACK_ORDER };
 constexpr int BLOCKED_VIEW = 0, FIRST_GROUP_CHANNEL = 1, GROUP_CHANNELS = Config::minimap_mode ? 3 : 2;
 constexpr int MAP = Config::map_size, WINDOW = MOST_ROWS * MOST_ROWS;
 constexpr Const<MOST_ROWS> ROWS;
-constexpr Views<MOST_ROWS, CHANNELS, HEALTH_CHANNELS> VIEWS;
 
 GZ int x_of(int cell) { return cell % STRIDE - MARGIN; }
 GZ int y_of(int cell) { return cell / STRIDE - MARGIN; }
@@ -92,9 +92,11 @@ GZ void fall(Env e, int b) {
   fill(e, b, BLANK);
 }
 
+GZ bool attacks(Env e, int a) { return e.action[a] >= e.moves[e.group[a]]; }
+
 GZ void attack(Env e, int a) {
   const int g = e.group[a], way = e.action[a] - e.moves[g];
-  if (e.life[a] != LIVES || way < 0) return;
+  if (e.life[a] != LIVES) return;
   const int b = e.map[e.cell[a] + e.reach[g * MOST_ATTACKS + way]];
   const bool misses = b < 0 || (!ATTACKS_OWN_GROUP && e.group[b] == g);
   e.deed[a] = MISSED;
@@ -173,7 +175,7 @@ GZ void step(Env e) {
     e.last_action[a] = e.action[a];
     e.earned_before[a] = e.earned[a];
   });
-  in_random_order(e, AGENTS, ATTACK_ORDER, [=](int a) { attack(e, a); });
+  in_random_order(e, AGENTS, ATTACK_ORDER, [=](int a) { return attacks(e, a); }, [=](int a) { attack(e, a); });
   lanes(e, AGENTS, [=](int a) { recover(e, a); });
   once(e, [=] { move_all(e); });
   lanes(e, AGENTS, [=](int a) {
@@ -209,7 +211,10 @@ GZ void paint_body(Env e, int b) {
 }
 
 GZ void paint(Env e) {
-  lanes(e, CELLS, [=](int c) { e.kind[c] = e.map[c] == WALL ? WALL_KIND : 0; });
+  lanes(e, CELLS, [=](int c) {
+    e.kind[c] = e.map[c] == WALL ? WALL_KIND : 0;
+    if constexpr (Config::minimap_mode || Config::extra_features) e.health[c] = 0.f;
+  });
   lanes(e, BODIES, [=](int b) { paint_body(e, b); });
 }
 
@@ -274,21 +279,29 @@ GZ void aim_with_features(Env e, int a) {
 }
 
 GZ auto view_of(const Env &e, int a) {
-  const int g = e.group[a];
-  return View{e.kind, e.health, STRIDE, e.corner[a], rows_of(e, g), e.shows + g * CHANNELS, e.visible + e.lens[a] * WINDOW};
+  return View{e.kind, e.health, STRIDE, e.corner[a], e.shows + e.group[a] * CHANNELS, e.visible + e.lens[a] * WINDOW};
+}
+
+// The views of n agents from `first` on.
+template <int N, int SIDE> GZ void observe_group(Env e, int first, Const<N> n, Const<SIDE>) {
+  lanes_of_views(
+      e, n, Views<SIDE, CHANNELS, HEALTH_CHANNELS>(), [=](int a) { return e.observation[first + a]; },
+      [=](int a) { return view_of(e, first + a); });
 }
 
 GZ void observe_row(Env e, int a, int row) {
   const int g = e.group[a], rows = rows_of(e, g), features = e.features[g];
-  const auto view = view_of(e, a);
+  const int first = e.corner[a] + row * STRIDE, mask = e.lens[a] * WINDOW + row * rows;
   const int minimap = Config::minimap_mode ? e.minimap[a] + row * rows * CHANNELS : 0;
   Row out = e.observation[a] + row * rows * (CHANNELS + features);
   for (int col = 0; col < rows; ++col) {
+    const int kind = e.visible[mask + col] * e.kind[first + col], shown = (g * KINDS + kind) * CHANNELS;
     const Row cell = out + col * (CHANNELS + features);
-    for (int c = 0; c < CHANNELS; ++c) {
-      const float share = Config::minimap_mode ? e.share[minimap + col * CHANNELS + c] : 0.f;
-      cell[c] = shown(VIEWS, view, row * rows + col, c) + share;
-    }
+    float seen[CHANNELS];
+    for (int c = 0; c < CHANNELS; ++c) seen[c] = e.shown_once[shown + c] + e.shown_health[shown + c] * e.health[first + col];
+    if constexpr (Config::minimap_mode)
+      for (int c = 0; c < CHANNELS; ++c) seen[c] += e.share[minimap + col * CHANNELS + c];
+    for (int c = 0; c < CHANNELS; ++c) cell[c] = seen[c];
     for (int k = 0; k < features; ++k) cell[CHANNELS + k] = e.told(a, k);
   }
   if constexpr (Config::minimap_mode) {
@@ -309,19 +322,16 @@ GZ void observe_with_features(Env e) {
   });
 }
 
-GZ void observe_map(Env e) {
-  lanes(e, AGENTS, [=](int a) { aim(e, a); });
-  lanes_of_views(e, AGENTS, VIEWS, [=](int a) { return e.observation[a]; }, [=](int a) { return view_of(e, a); });
-}
-
 GZ void observe(Env e) {
   paint(e);
   if (Config::minimap_mode)
     observe_with_features(e);
   else if (Config::extra_features)
     observe_with_features(e);
-  else
+  else {
+    lanes(e, AGENTS, [=](int a) { aim(e, a); });
     observe_map(e);
+  }
 }
 
 GZ float state_feature(Env e, int a, int k) {

@@ -146,7 +146,7 @@ class GridWorld(EnvDef):
         return 1 + len(self.units(cfg)) * (3 if cfg.minimap_mode else 2)
 
     def first_channels(self, cfg: Any) -> list[int]:
-        """Of each group the channel that says where one is; the next one has its health. A viewer's own group is first."""
+        """Of each group, the viewer's own first, the channel that says where one is; the next one is its health."""
         return [1 + k * (3 if cfg.minimap_mode else 2) for k in range(len(self.units(cfg)))]
 
     def feature_size(self, cfg: Any, unit: Unit) -> int:
@@ -217,11 +217,13 @@ class GridWorld(EnvDef):
             "WALLS": counts["wall"],
             "PLACES": sum(counts.values()),
             "GROUPS": len(units),
+            "KINDS": FIRST_GROUP_KIND + len(units),
             "VIEWERS": len(agents),
             "FIRST_VIEWER": list(self.units(cfg)).index(next(iter(agents))),
             "LARGEST_SIDE": max(unit.side for unit in units),
             "MOST_ATTACKS": max(len(attacks(unit)) for unit in units),
             "MOST_ROWS": far,
+            **{f"{name.upper()}_ROWS": len(inside) for name, (_, inside) in zip(self.units(cfg), seen, strict=True)},
             "SAME_ROWS": int(all(len(circle(kind.view, kind.side)[1]) == far for kind in viewers)),
             "CHANNELS": self.channels(cfg),
             "HEALTH_CHANNELS": sum(1 << first + 1 for first in self.first_channels(cfg)),
@@ -251,8 +253,7 @@ class GridWorld(EnvDef):
         def cells(xy: Iterable[tuple[int, int]], origin: int = 0) -> list[int]:
             return [(y + origin) * stride + x + origin for x, y in xy]
 
-        # For each lens, which is a group's or that of those who are gone: the cells that are seen, and the kind of thing that
-        # each channel shows.
+        # For each lens, a group's or that of those who are gone: the cells that are seen, and what each channel shows.
         visible = np.zeros((len(kinds) + 1, rows * rows), np.uint8)
         shows = np.full((len(kinds) + 1, channels), NO_KIND, np.uint8)
         shows[:, 0] = WALL_KIND
@@ -261,6 +262,9 @@ class GridWorld(EnvDef):
             visible[own, : inside.size] = inside.ravel()
             for k, first in enumerate(self.first_channels(cfg)):
                 shows[own, first : first + 2] = FIRST_GROUP_KIND + (own + k) % len(kinds)
+        # The same for each lens and kind: channels that are 1 where the kind is, and those that are its health.
+        is_shown = (shows[:-1, None] == np.arange(known["KINDS"])[:, None]).astype(np.float32)
+        has_health = known["HEALTH_CHANNELS"] >> np.arange(channels) & 1
         corners = [circle(unit.view, unit.side)[0] for unit in kinds]
         plan = self.plan(cfg)
 
@@ -282,6 +286,8 @@ class GridWorld(EnvDef):
             "view_corner": np.array(cells([(c, c) for c in corners]), np.int32),
             "visible": visible.ravel(),
             "shows": shows.ravel(),
+            "shown_once": (is_shown * (1 - has_health)).astype(np.float32).ravel(),
+            "shown_health": (is_shown * has_health).astype(np.float32).ravel(),
             "features": np.array([self.feature_size(cfg, unit) for unit in kinds], np.int32),
         }
 
@@ -313,7 +319,7 @@ class GridWorld(EnvDef):
             "late": Field("bool", ("agents",), "whether it moves after the others", scratch=True),
             "corner": Field("int32", ("agents",), "first cell of its window", scratch=True),
             "lens": Field("int32", ("agents",), "its group, or their number if it is gone", scratch=True),
-            "kind": Field("uint8", ("CELLS",), "what stands on each cell: 0 nothing, 1 wall, 2 group 0, ...", scratch=True),
+            "kind": Field("uint8", ("CELLS",), "0 nothing there, 1 a wall, 2 and more a group", scratch=True),
             "health": Field("float32", ("CELLS",), "share of its health that a body there has", scratch=True),
             "count": Field("int32", ("COUNTS",), "minimap: bodies of each group in each part of the map", scratch=True),
             "part": Field("int32", ("agents",), "minimap: part of the map that it is in", scratch=True),

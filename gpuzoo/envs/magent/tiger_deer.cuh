@@ -11,3 +11,8 @@ GZ float with_events(Env e, int a, float reward) {
   for (int k = 0; k < e.hits[a]; ++k) reward += e.cfg.deer_attacked;
   return reward;
 }
+
+GZ void observe_map(Env e) {
+  observe_group(e, FIRST_DEER, DEERS, Const<DEER_ROWS>());
+  observe_group(e, FIRST_TIGER, TIGERS, Const<TIGER_ROWS>());
+}

@@ -177,10 +177,11 @@ GZ void shine(Env e, int cell, int direction, int beam) {
   }
 }
 
+GZ bool has_beam(Env e, int a) { return e.action[a] == FIRE || e.action[a] == CLEAN; }
+
 GZ void use_beam(Env e, int a) {
-  const int action = e.action[a];
-  if (action != FIRE && action != CLEAN) return;
-  const int direction = ahead(e.facing[a]), right = ahead((e.facing[a] + 1) % 4), beam = action == FIRE ? FINES : CLEANS;
+  const int direction = ahead(e.facing[a]), right = ahead((e.facing[a] + 1) % 4);
+  const int beam = e.action[a] == FIRE ? FINES : CLEANS;
   shine(e, e.place[a] + direction, direction, beam);
   shine(e, e.place[a] + right, direction, beam);
   shine(e, e.place[a] - right, direction, beam);
@@ -229,11 +230,12 @@ GZ void step(Env e) {
     }
   });
   if constexpr (CAN_CLEAN) {
-    in_random_order(e, AGENTS, BEAM_ORDER, [=](int a) { use_beam(e, a); });
+    in_random_order(e, AGENTS, BEAM_ORDER, [=](int a) { return has_beam(e, a); }, [=](int a) { use_beam(e, a); });
   } else {
     once(e, [=] {
       GZ_ROLLED
-      for (int a = 0; a < AGENTS; ++a) use_beam(e, a);
+      for (int a = 0; a < AGENTS; ++a)
+        if (has_beam(e, a)) use_beam(e, a);
     });
   }
   lanes(e, AGENTS, [=](int a) { e.earned[a] -= e.cfg.fine * (float)e.hits[a]; });
