@@ -329,10 +329,6 @@ def test_declaration(case):
 def test_more_declarations():
     with pytest.raises(ValueError, match="Field dtype 'float64' is not supported: use one of float32, "):
         Field("float64")
-    with pytest.raises(ValueError, match="Field scratch 'ones' is not supported: use one of False, True, 'zeros'"):
-        Field("float32", ("agents",), scratch="ones")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="A Field with scratch='zeros' is an array: give it a shape"):
-        Field("float32", scratch="zeros")
     with pytest.raises(TypeError, match="a Config holds int, bool, float and strings"):
         make(declared(Config=OddConfig), names=[1])
     with pytest.raises(ValueError, match="the name of the constant 'rows' must be upper-case"):

@@ -282,10 +282,6 @@ def test_a_float_never_becomes_an_integer_pack(tmp_path):
             {"fields": lambda self, cfg: {"n": Field("uint64")}},
             "field n is uint64; packed rules have fields of float32",
         ),
-        (
-            {"fields": lambda self, cfg: {"n": Field("float32", (2,), scratch="zeros")}},
-            "field n has scratch='zeros'; packed rules have new scratch in each call",
-        ),
         ({"lanes": lambda self, cfg: 4}, "one lane per env"),
         ({"action_mask": True}, "action masks"),
         ({"state_space": lambda self, cfg: gpuzoo.get("Taxi-v4").observation_space(None, "agent")}, "state_space"),

@@ -95,8 +95,7 @@ def program_text(sim: Simulator, steps: int, threads: int) -> str:
             nbytes = sim.num_envs * int(np.prod(shape)) * np.dtype(dtype).itemsize
             sizes.append(str(nbytes))
             values.append("0")
-            field = sim.program.scratch.get(name.removeprefix("field_"))
-            fills.append("0" if field and field.scratch == "zeros" else "0xA5")
+            fills.append("0xA5")
             data.append("nullptr")
             continue
         array = owned.get(pointer)

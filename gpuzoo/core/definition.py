@@ -49,14 +49,13 @@ class Field:
             value per env.
         doc: one line for the documentation.
         scratch: not part of the state. Its contents are undefined whenever `reset`, `step` or `observe` begins.
-            Snapshots leave it out, and on a CPU it takes no memory per env. ``"zeros"``: it holds zeros whenever one of
-            them begins, because each of them puts zeros back where it wrote.
+            Snapshots leave it out, and on a CPU it takes no memory per env.
     """
 
     dtype: str
     shape: tuple[int | str, ...] = ()
     doc: str = ""
-    scratch: bool | Literal["zeros"] = False
+    scratch: bool = False
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -66,10 +65,6 @@ class Field:
     def __post_init__(self) -> None:
         if self.dtype not in C_TYPES:
             raise ValueError(f"Field dtype {self.dtype!r} is not supported: use one of {', '.join(C_TYPES)}.")
-        if self.scratch not in (False, True, "zeros"):
-            raise ValueError(f"Field scratch {self.scratch!r} is not supported: use one of False, True, 'zeros'.")
-        if self.scratch == "zeros" and not self.shape:
-            raise ValueError("A Field with scratch='zeros' is an array: give it a shape, or use scratch=True.")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -30,13 +30,8 @@ def check_packed(env: EnvDef, lay: Layout, fields: Mapping[str, Field], lanes: i
         f"field {name} is {field.dtype}; packed rules have fields of {', '.join(PACKS)}": field.dtype not in PACKS
         for name, field in fields.items()
     }
-    kept = {
-        f"field {name} has scratch='zeros'; packed rules have new scratch in each call": field.scratch == "zeros"
-        for name, field in fields.items()
-    }
     refused = {
         **dtypes,
-        **kept,
         "packed rules have one lane per env": lanes > 1,
         "packed rules have no action masks": env.action_mask,
         "agents of packed rules do not take turns": env.turn is not None,

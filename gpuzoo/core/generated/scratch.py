@@ -18,7 +18,7 @@ _NEAR = 1024
 
 def is_near(field: Field) -> bool:
     """Whether a CPU has this array in `State`."""
-    return field.scratch is True and int(np.prod(field.sizes)) * np.dtype(field.dtype).itemsize <= _NEAR
+    return field.scratch and int(np.prod(field.sizes)) * np.dtype(field.dtype).itemsize <= _NEAR
 
 
 def scratch_code(fields: Mapping[str, Field]) -> Iterable[str]:
@@ -37,8 +37,6 @@ def forget_code(fields: Mapping[str, Field]) -> Iterable[str]:
     """Fills scratch with garbage before rules are called, in tests and with debug=True: nothing may depend on it."""
     yield "GZ void forget(const Env &e) {\n  (void)e;\n#if defined(GZ_LANE_ORDER) || defined(GZ_DEBUG)"
     for name, field in fields.items():
-        if field.scratch == "zeros":
-            continue
         c_type, size = C_TYPES[field.dtype], int(np.prod(field.sizes))
         place = f"e.{name}" if field.shape == () else f"e.{name}.data[element_offset(k, e.{name}.num_envs)]"
         yield f"  lanes(e, {size}, [=](int k) {{ (void)k, {place} = garbage<{c_type}>(); }});"
