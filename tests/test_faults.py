@@ -46,7 +46,7 @@ MANY = {
     "observation, without an index": ("Row out = e.observation[0] + 4; if (one) { ++out; *out++ = 1.f; }", "e.observation[0][5] is out of range: the observation of wolf_0 has 5 numbers"),
     "observation, a copy": ("if (one) copy<3>(e.observation[a] + n, e.gains + 4);", "e.gains[6] is out of range: gains has 6 elements (2 x 3)"),
     "a window": ("if (one) e.x[a] = (float)window_bits<1, 2, 3>(e.shown, e.tiles, 18 + n, 5);", "e.tiles[25] is out of range: tiles has 25 elements (5 x 5)"),
-    "a view": ("if (one) e.x[a] = cell_of(Views<2, 1, 0>(), View{e.tiles, e.x, 5, 19 + n, e.shown + 0, e.gains + 0}, 3)[0];", "e.tiles[25] is out of range: tiles has 25 elements (5 x 5)"),
+    "a view": ("if (one) e.x[a] = seen_cell(ViewShape<2, 1, 0>(), MapView{e.tiles, e.x, 5, 19 + n, e.shown + 0, e.gains + 0}, 3)[0];", "e.tiles[25] is out of range: tiles has 25 elements (5 x 5)"),
     "agent of a mask": ("if (one) e.action_mask[n - 1][0] = 1;", "e.action_mask[-1] is out of range: the env has 4 agents"),
     "mask": ("if (one) e.action_mask[0][5 + n] = 1;", "e.action_mask[0][5] is out of range: the action mask of wolf_0 has 5 numbers"),
     "mask, padding": ("if (one) e.action_mask[3][2 + n] = 1;", "e.action_mask[3][2] is out of range: the action mask of sheep_0 has 2 numbers"),

@@ -17,10 +17,10 @@ GZ void step(Env e) { draw(e); }
 GZ void observe(Env e) {
   lanes(e, AGENTS, NUMBERS_OF_ROW, [=](int a, int k) { e.observation[a][k] = UNWRITTEN; });
   lanes_of_views(
-      e, AGENTS, Views<SIDE, CHANNELS, NUMBERS>(), [=](int a) { return e.observation[a] + BEFORE; },
+      e, AGENTS, ViewShape<SIDE, CHANNELS, NUMBERS>(), [=](int a) { return e.observation[a] + BEFORE; },
       [=](int a) {
         const int lens = e.lens[a];
-        return View{e.kind,     e.number, MAP_COLUMNS,
-                    e.first[a], e.shows + lens * CHANNELS, e.visible + lens * SIDE * SIDE};
+        return MapView{e.kind,     e.number,                 MAP_COLUMNS,
+                       e.first[a], e.shows + lens * CHANNELS, e.visible + lens * SIDE * SIDE};
       });
 }

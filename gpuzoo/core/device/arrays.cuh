@@ -3,9 +3,9 @@
 namespace gz {
 
 // A place in an array. checked.cuh has one that knows the line of the rules that named it.
-using Place = int;
-GZ Place moved(Place first, int by) { return first + by; }
-GZ int same_line(Place, int k) { return k; }
+using FieldPlace = int;
+GZ FieldPlace place_after(FieldPlace first, int by) { return first + by; }
+GZ int same_line(FieldPlace, int k) { return k; }
 
 // `T[...]` of one env.
 template <class T, int COLUMNS> struct Array {

@@ -39,9 +39,9 @@ struct Subscript {
       : value((i64)k), line(line), file(file) {}
 };
 
-using Place = Subscript;
-GZ Place same_line(const Place &first, i64 k) { return Subscript(k, first.line, first.file); }
-GZ Place moved(const Place &first, int by) { return same_line(first, first.value + by); }
+using FieldPlace = Subscript;
+GZ FieldPlace same_line(const FieldPlace &first, i64 k) { return Subscript(k, first.line, first.file); }
+GZ FieldPlace place_after(const FieldPlace &first, int by) { return same_line(first, first.value + by); }
 
 template <class T> struct Writable {
   using Type = T;
@@ -157,7 +157,7 @@ template <int BITS, int ROWS, int COLUMNS, class Table, int SIZE>
 GZ u64 window_bits(const Table &table, const Array<u8, SIZE> &bytes, const Subscript &first, int pitch) {
   u64 bits = 0;
   for (int k = 0; k < ROWS * COLUMNS; ++k) {
-    const Place place = moved(first, k / COLUMNS * pitch + k % COLUMNS);
+    const FieldPlace place = place_after(first, k / COLUMNS * pitch + k % COLUMNS);
     const u32 entry = table[same_line(first, bytes[place] & 31)];
     bits |= (u64)(entry & (1u << BITS) - 1u) << BITS * k;
   }

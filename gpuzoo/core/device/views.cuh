@@ -4,27 +4,27 @@ namespace gz {
 
 // What an agent sees: a window of a map, from its cell `first` on, whose rows begin `pitch` elements after each other. Each
 // cell has a kind and a number. Channel k shows the kind shows[k], which is not 0, in the cells that are visible.
-template <class Kinds, class Numbers, class Shows, class Visible> struct View {
+template <class Kinds, class Numbers, class Shows, class Visible> struct MapView {
   Kinds kinds;
   Numbers numbers;
   int pitch;
-  Place first;
+  FieldPlace first;
   Shows shows;
   Visible visible;
 };
 template <class Kinds, class Numbers, class Shows, class Visible>
-View(Kinds, Numbers, int, Place, Shows, Visible) -> View<Kinds, Numbers, Shows, Visible>;
+MapView(Kinds, Numbers, int, FieldPlace, Shows, Visible) -> MapView<Kinds, Numbers, Shows, Visible>;
 
 // The side of a window, how many channels a cell has, and a bit for each channel that shows numbers in place of 1.
-template <int SIDE, int CHANNELS, u64 NUMBERS> struct Views {};
+template <int SIDE, int CHANNELS, u64 NUMBERS> struct ViewShape {};
 
 // What one cell shows.
-template <int SIDE, int CHANNELS, u64 NUMBERS, class V> struct CellOfView {
-  const V &view;
-  Place place;
+template <int SIDE, int CHANNELS, u64 NUMBERS, class V> struct SeenCell {
+  V view;
+  FieldPlace place;
   int kind;
-  GZ_MEMBER CellOfView(const V &view, int cell)
-      : view(view), place(moved(view.first, cell / SIDE * view.pitch + cell % SIDE)),
+  GZ_MEMBER SeenCell(const V &view, int cell)
+      : view(view), place(place_after(view.first, cell / SIDE * view.pitch + cell % SIDE)),
         kind(view.visible[same_line(view.first, cell)] ? view.kinds[place] : 0) {}
   GZ_MEMBER float operator[](int k) const {
     if (kind != view.shows[same_line(place, k)]) return 0.f;
@@ -32,22 +32,25 @@ template <int SIDE, int CHANNELS, u64 NUMBERS, class V> struct CellOfView {
   }
 };
 template <int SIDE, int CHANNELS, u64 NUMBERS, class V>
-GZ CellOfView<SIDE, CHANNELS, NUMBERS, V> cell_of(Views<SIDE, CHANNELS, NUMBERS>, const V &view, int cell) {
+GZ SeenCell<SIDE, CHANNELS, NUMBERS, V> seen_cell(ViewShape<SIDE, CHANNELS, NUMBERS>, const V &view, int cell) {
   return {view, cell};
 }
 
-// row(a) has the channels of each cell side by side, and the cells of view(a) in reading order.
+// lanes_of_views(e, n, shape, row, view): row(a) becomes what view(a) shows, for each a in 0..n-1: the channels of a cell side
+// by side, and cells in reading order.
 #if GZ_THREADS
 template <class E, class N, int SIDE, int CHANNELS, u64 NUMBERS, class R, class V>
-GZ void lanes_of_views(const E &e, N n, Views<SIDE, CHANNELS, NUMBERS> views, R row, V view) {
+GZ void lanes_of_views(const E &e, N n, ViewShape<SIDE, CHANNELS, NUMBERS> shape, R row, V view) {
   lanes(e, n, Const<SIDE * SIDE * CHANNELS>(),
-        [=](int a, int k) { row(a)[k] = cell_of(views, view(a), k / CHANNELS)[k % CHANNELS]; });
+        [=](int a, int k) { row(a)[k] = seen_cell(shape, view(a), k / CHANNELS)[k % CHANNELS]; });
 }
 #else
 #if GZ_SIDE_BY_SIDE && !defined(GZ_DEBUG) && !defined(GZ_LANE_ORDER)
 // In vectors: the cells of a window are copied side by side, and as many of them as a vector has numbers give one vector
 // for each channel. The copy for the next agent comes before an agent's row is written: read at once, it would wait for
 // the stores.
+namespace views {
+
 typedef float Floats __attribute__((vector_size(4 * LONGEST_FLOATS)));
 typedef i32 Ints __attribute__((vector_size(4 * LONGEST_FLOATS)));
 typedef u8 Bytes __attribute__((vector_size(LONGEST_FLOATS)));
@@ -176,22 +179,24 @@ template <int SIDE, int CHANNELS, u64 NUMBERS, class R, class V> GZ void write_v
     here = next;
   }
 }
+
+}  // namespace views
 #define GZ_VIEWS_IN_VECTORS 1
 #else
 #define GZ_VIEWS_IN_VECTORS 0
 #endif
 
 template <class E, class N, int SIDE, int CHANNELS, u64 NUMBERS, class R, class V>
-GZ void lanes_of_views(const E &, N n, Views<SIDE, CHANNELS, NUMBERS> views, const R &row, const V &view) {
+GZ void lanes_of_views(const E &, N n, ViewShape<SIDE, CHANNELS, NUMBERS> shape, const R &row, const V &view) {
 #if GZ_VIEWS_IN_VECTORS
   if constexpr (is_floats<decltype(row(0))> && CHANNELS % 2 == 1)
-    return write_views<SIDE, CHANNELS, NUMBERS>(n, row, view);
+    return views::write_views<SIDE, CHANNELS, NUMBERS>(n, row, view);
 #endif
   each(n, [&](int a) {
     const auto seen = view(a);
     for (int cell = 0; cell < SIDE * SIDE; ++cell)
       for (int k = 0; k < CHANNELS; ++k)
-        row(a)[same_line(seen.first, cell * CHANNELS + k)] = cell_of(views, seen, cell)[k];
+        row(a)[same_line(seen.first, cell * CHANNELS + k)] = seen_cell(shape, seen, cell)[k];
   });
 }
 #endif

@@ -15,7 +15,7 @@ enum Life { GONE, FELL, LIVES };
 enum Deed { NOTHING, MISSED, HIT, KILLED };
 enum Draw { ATTACK_ORDER };
 
-constexpr int BLOCKED_VIEW = 0, FIRST_GROUP_CHANNEL = 1, GROUP_CHANNELS = Config::minimap_mode ? 3 : 2;
+constexpr int FIRST_GROUP_CHANNEL = 1, GROUP_CHANNELS = Config::minimap_mode ? 3 : 2;
 constexpr int MAP = Config::map_size, WINDOW = MOST_ROWS * MOST_ROWS;
 constexpr Const<MOST_ROWS> ROWS;
 
@@ -126,7 +126,7 @@ GZ void recover(Env e, int a) {
   }
 }
 
-// Who attacks stays.
+// An attack has no stride.
 GZ void move(Env e, int a) {
   const int g = e.group[a], stride = e.stride[g * MOST_ACTIONS + e.action[a]];
   if (e.life[a] != LIVES) return;
@@ -158,9 +158,9 @@ GZ void move_all(Env e) {
 
 GZ float reward_of(Env e, int a) {
   const int g = e.group[a];
-  const float waits = step_reward(e, g), attacks = waits + (e.gain[a] + attack_penalty(e, g));
-  const float lives = e.deed[a] == NOTHING ? waits : attacks;
-  return with_events(e, a, e.life[a] == FELL ? dead_penalty(e, g) : lives);
+  const float peaceful = step_reward(e, g), fighting = peaceful + (e.gain[a] + attack_penalty(e, g));
+  const float living = e.deed[a] == NOTHING ? peaceful : fighting;
+  return with_events(e, a, e.life[a] == FELL ? dead_penalty(e, g) : living);
 }
 
 GZ void step(Env e) {
@@ -261,11 +261,11 @@ GZ float feature(Env e, int a, int k) {
 // Rows of a group's view: a constant where all are the same.
 GZ int rows_of(Env e, int g) { return SAME_ROWS ? MOST_ROWS : e.rows[g]; }
 
-// Where an agent's window begins, and through which lens it looks. Those who are gone see nothing through the last one.
+// Where an agent's window begins, and which mask it looks through. Those who are gone see nothing through the last one.
 GZ void aim(Env e, int a) {
   const int g = e.group[a];
   e.corner[a] = e.cell[a] + e.view_corner[g];
-  e.lens[a] = e.life[a] == GONE ? (int)GROUPS : g;
+  e.mask[a] = e.life[a] == GONE ? (int)GROUPS : g;
 }
 
 GZ void aim_with_features(Env e, int a) {
@@ -279,19 +279,19 @@ GZ void aim_with_features(Env e, int a) {
 }
 
 GZ auto view_of(const Env &e, int a) {
-  return View{e.kind, e.health, STRIDE, e.corner[a], e.shows + e.group[a] * CHANNELS, e.visible + e.lens[a] * WINDOW};
+  return MapView{e.kind, e.health, STRIDE, e.corner[a], e.shows + e.group[a] * CHANNELS, e.visible + e.mask[a] * WINDOW};
 }
 
 // The views of n agents from `first` on.
 template <int N, int SIDE> GZ void observe_group(Env e, int first, Const<N> n, Const<SIDE>) {
   lanes_of_views(
-      e, n, Views<SIDE, CHANNELS, HEALTH_CHANNELS>(), [=](int a) { return e.observation[first + a]; },
+      e, n, ViewShape<SIDE, CHANNELS, HEALTH_CHANNELS>(), [=](int a) { return e.observation[first + a]; },
       [=](int a) { return view_of(e, first + a); });
 }
 
 GZ void observe_row(Env e, int a, int row) {
   const int g = e.group[a], rows = rows_of(e, g), features = e.features[g];
-  const int first = e.corner[a] + row * STRIDE, mask = e.lens[a] * WINDOW + row * rows;
+  const int first = e.corner[a] + row * STRIDE, mask = e.mask[a] * WINDOW + row * rows;
   const int minimap = Config::minimap_mode ? e.minimap[a] + row * rows * CHANNELS : 0;
   Row out = e.observation[a] + row * rows * (CHANNELS + features);
   for (int col = 0; col < rows; ++col) {

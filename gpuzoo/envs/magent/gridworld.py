@@ -253,17 +253,17 @@ class GridWorld(EnvDef):
         def cells(xy: Iterable[tuple[int, int]], origin: int = 0) -> list[int]:
             return [(y + origin) * stride + x + origin for x, y in xy]
 
-        # For each lens, a group's or that of those who are gone: the cells that are seen, and what each channel shows.
+        # The cells that each group sees, and nothing for those who are gone; and what each channel shows.
         visible = np.zeros((len(kinds) + 1, rows * rows), np.uint8)
-        shows = np.full((len(kinds) + 1, channels), NO_KIND, np.uint8)
+        shows = np.full((len(kinds), channels), NO_KIND, np.uint8)
         shows[:, 0] = WALL_KIND
         for own, unit in enumerate(kinds):
             inside = circle(unit.view, unit.side)[1]
             visible[own, : inside.size] = inside.ravel()
             for k, first in enumerate(self.first_channels(cfg)):
                 shows[own, first : first + 2] = FIRST_GROUP_KIND + (own + k) % len(kinds)
-        # The same for each lens and kind: channels that are 1 where the kind is, and those that are its health.
-        is_shown = (shows[:-1, None] == np.arange(known["KINDS"])[:, None]).astype(np.float32)
+        # The same for each group and kind: channels that are 1 where the kind is, and those that are its health.
+        is_shown = (shows[:, None] == np.arange(known["KINDS"])[:, None]).astype(np.float32)
         has_health = known["HEALTH_CHANNELS"] >> np.arange(channels) & 1
         corners = [circle(unit.view, unit.side)[0] for unit in kinds]
         plan = self.plan(cfg)
@@ -318,7 +318,7 @@ class GridWorld(EnvDef):
             "gain": Field("float32", ("agents",), "reward for what it killed in this step", scratch=True),
             "late": Field("bool", ("agents",), "whether it moves after the others", scratch=True),
             "corner": Field("int32", ("agents",), "first cell of its window", scratch=True),
-            "lens": Field("int32", ("agents",), "its group, or their number if it is gone", scratch=True),
+            "mask": Field("int32", ("agents",), "its group, or the number of groups if it is gone", scratch=True),
             "kind": Field("uint8", ("CELLS",), "0 nothing there, 1 a wall, 2 and more a group", scratch=True),
             "health": Field("float32", ("CELLS",), "share of its health that a body there has", scratch=True),
             "count": Field("int32", ("COUNTS",), "minimap: bodies of each group in each part of the map", scratch=True),
