@@ -324,7 +324,7 @@ GZ void observe_with_features(Env e) {
 
 GZ void observe(Env e) {
   paint(e);
-  if (Config::minimap_mode)
+  if (Config::minimap_mode)  // one option for each condition: so the engine sees which rows a GPU writes in windows
     observe_with_features(e);
   else if (Config::extra_features)
     observe_with_features(e);
