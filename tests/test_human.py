@@ -82,6 +82,24 @@ def test_any_legal_action_is_chosen_by_its_name(monkeypatch: pytest.MonkeyPatch)
         game.close()
 
 
+def test_an_illegal_key_loses_no_game(monkeypatch: pytest.MonkeyPatch) -> None:
+    """1 is a pass in Othello, which is illegal while there is a move; the title says so, and the game waits."""
+    game = Live("Othello-v0", players={"player": "still"})
+    titles: list[str] = []
+
+    def typist(k: int) -> list[Any]:
+        titles.append(pygame.display.get_caption()[0])
+        return [key(pygame.K_ESCAPE)] if k > 20 else [key(pygame.K_1), key(pygame.K_1, pygame.KEYUP)]
+
+    typed(monkeypatch, typist)
+    try:
+        assert human.play(game, "player_0", 64) == []
+        assert game.steps == 0
+        assert titles[-1] == "Othello-v0: pass is illegal now, so nothing was done."
+    finally:
+        game.close()
+
+
 def test_a_game_of_many_choices_is_for_the_viewer(monkeypatch: pytest.MonkeyPatch) -> None:
     game = Live("JobShop-v0")
     typed(monkeypatch, lambda k: [])

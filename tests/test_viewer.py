@@ -22,7 +22,7 @@ from websockets.sync.client import connect
 
 from gpuzoo import registry
 from gpuzoo.core.layout import layout
-from gpuzoo.tools import cli, controls, live
+from gpuzoo.tools import cli, controls, live, players
 from gpuzoo.tools.viewer.server import Viewer, own_host
 
 PNG = b"\x89PNG"
@@ -326,6 +326,17 @@ def test_a_person_plays_and_the_game_waits(page: Client) -> None:
     assert page.paused()["step"] == 2  # and waits again
 
 
+def test_an_illegal_action_of_a_person_is_told_and_not_taken(page: Client) -> None:
+    page.ask("game", do="open", game="Othello-v0", envs=1)
+    page.ask("person", do="person", agent="player_0", waits=True)
+    page.paused()
+    page.ask("state", do="reset", seed=0)
+    page.connection.send(json.dumps({"do": "play"}))
+    with pytest.raises(AssertionError, match="Othello-v0: pass is illegal now, so nothing was done"):
+        page.ask("never", do="act", values=[64], go=True)
+    assert page.paused()["step"] == 0
+
+
 def test_the_keys_of_a_person_reach_the_game(page: Client) -> None:
     game = page.ask("game", do="open", game="SimpleSpread-v0", envs=1, config={"N": 1})
     part = game["groups"]["agent"]["controls"][0]
@@ -513,10 +524,10 @@ def test_taking_actions_in_turn_respects_masks() -> None:
 
 
 def test_a_policy_of_ones_own_is_named_on_the_command_line() -> None:
-    assert live.imported("operator:add") is operator.add
+    assert players.imported("operator:add") is operator.add
     for name in ("math:nothing", "no_such_module:f", "math", "math:pi"):
         with pytest.raises(ValueError, match="policy"):
-            live.imported(name)
+            players.imported(name)
 
 
 def test_the_command_refuses_in_a_sentence() -> None:

@@ -17,7 +17,8 @@ def play(live: Live, agent: str, size: int = 640) -> list[dict[str, float]]:
     """Lets a person play one agent until the window is closed.
 
     A game that has no action for doing nothing waits for each key; others go on at their own speed. There the Tab key
-    goes through the legal actions, whose names are in the title of the window, and Enter takes one.
+    goes through the legal actions, whose names are in the title of the window, and Enter takes one. There an illegal
+    action is not taken, and the title says so.
 
     Args:
         live: one env, with the policies of the other agents.
@@ -69,7 +70,11 @@ def play(live: Live, agent: str, size: int = 640) -> list[dict[str, float]]:
                 time.sleep(1 / _IDLE / 4)
                 continue
             if not moved:
-                live.choose(controls.pressed(parts, now, live.choice))
+                try:
+                    live.choose(controls.pressed(parts, now, live.choice), takes=waits)
+                except ValueError as illegal:
+                    window.title = str(illegal)
+                    continue
             live.step()
             offered, window.title = -1, title
             picture, due = live.picture(size), time.monotonic() + 1 / live.env.render_fps

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import importlib
 import types
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from gymnasium import spaces
-from numpy.typing import NDArray
 
 from gpuzoo import registry
 from gpuzoo.core.definition import EnvDef
@@ -18,57 +15,18 @@ from gpuzoo.core.suggestions import unknown
 from gpuzoo.interfaces.batch import BatchEnv, draw, drawn, state_of
 from gpuzoo.render import tile
 from gpuzoo.tools import board, controls
-
-Array = NDArray[Any]
-#: of a group: observations, action masks or None, and the number of the step -> actions (num_envs, agents, parts)
-Policy = Callable[[Array, "Array | None", int], Any]
-
-#: who may play any game, but for ``"trained"``, agents which come with the package, and ``"search"``, for games of two
-POLICIES = RANDOM, TRAINED, SEARCH, STILL, IN_TURN = "random", "trained", "search", "still", "in turn"
-
-
-def still(parts: list[controls.Part], space: spaces.Space[Any]) -> Array:
-    """The action of someone who does nothing, or the first one where a game has no such action."""
-    return np.asarray(controls.action(space, parts, [part.low if part.still is None else part.still for part in parts]))
-
-
-def _in_turn(space: spaces.Space[Any]) -> Policy:
-    """A policy that takes each action in turn, or sweeps over the ranges; of masked actions the next legal one."""
-
-    def act(seen: Array, mask: Array | None, step: int) -> Array:
-        lead = seen.shape[:2]
-        if isinstance(space, spaces.Box):
-            share = 0.5 + 0.5 * np.sin(0.2 * step + np.arange(space.low.size))
-            return np.broadcast_to(
-                space.low.ravel() + share * (space.high - space.low).ravel(), (*lead, space.low.size)
-            )
-        sizes = [int(space.n)] if isinstance(space, spaces.Discrete) else [int(n) for n in space.nvec]  # type: ignore[attr-defined]
-        out = np.empty((*lead, len(sizes)), np.int64)
-        first = 0
-        for k, n in enumerate(sizes):
-            order = (np.arange(n) + step // (4 if n > 1 else 1)) % n
-            legal = np.ones((*lead, n), bool) if mask is None else mask[..., first : first + n] != 0
-            out[..., k] = order[legal[..., order].argmax(-1)]
-            first += n
-        return out
-
-    return act
-
-
-def imported(name: str) -> Policy:
-    """A policy of one's own, from ``module:function``.
-
-    Raises:
-        ValueError: there is no such module or function.
-    """
-    module, colon, function = name.partition(":")
-    try:
-        found = getattr(importlib.import_module(module), function) if colon and module and function else None
-    except (ImportError, AttributeError) as error:
-        raise ValueError(f"there is no policy {name!r}: {error}.") from None
-    if not callable(found):
-        raise ValueError(f"a policy is given as module:function, not as {name!r}.")
-    return found  # type: ignore[no-any-return]
+from gpuzoo.tools.players import (
+    IN_TURN,
+    POLICIES,
+    RANDOM,
+    SEARCH,
+    STILL,
+    TRAINED,
+    Array,
+    Policy,
+    in_turn,
+    still,
+)
 
 
 class Live:
@@ -176,7 +134,7 @@ class Live:
 
             seats = [(slice(None), policy)]
         elif player == IN_TURN:
-            seats = [(slice(None), _in_turn(space))]
+            seats = [(slice(None), in_turn(space))]
         elif player in self.scripted:
             seats = [(slice(None), self.scripted[player])]
         elif player != RANDOM:
@@ -250,16 +208,24 @@ class Live:
         if agent is not None:
             self.choice = [part.low if part.still is None else part.still for part in self.controls[self.group(agent)]]
 
-    def choose(self, values: list[Any]) -> None:
+    def choose(self, values: list[Any], *, takes: bool = False) -> None:
         """What the person does from now on, a number for each part of an action.
 
+        Args:
+            values: the numbers.
+            takes: whether the person takes this action in the next step, so that an illegal one is refused.
+
         Raises:
-            ValueError, TypeError: nobody plays, or as `controls.action`.
+            ValueError, TypeError: nobody plays, an illegal action is taken, or as `controls.action`.
         """
         if self.person is None:
             raise ValueError("choose the agent that you play first.")
         group = self.group(self.person)
         controls.action(self.layout.action_spaces[group], self.controls[group], values)
+        legal = self.legal() if takes and self.my_turn else []
+        if legal and values[0] not in legal:
+            label = self.controls[group][0].labels[int(values[0])]
+            raise ValueError(f"{self.env.id}: {label} is illegal now, so nothing was done.")
         self.choice = list(values)
 
     def legal(self) -> list[int]:

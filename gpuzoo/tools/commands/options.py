@@ -53,14 +53,14 @@ def scripted_policy(policy: str) -> dict[str, Any]:
     Raises:
         ValueError: there is no such policy.
     """
-    from gpuzoo.tools import live
+    from gpuzoo.tools import players
 
     if ":" in policy:
         if "" not in sys.path:  # as with --import, a file of the present folder is found
             sys.path.insert(0, "")
-        return {policy: live.imported(policy)}
-    if policy not in live.POLICIES:
-        raise ValueError(f"there is no policy {policy!r}: use {', '.join(live.POLICIES)}, or module:function.")
+        return {policy: players.imported(policy)}
+    if policy not in players.POLICIES:
+        raise ValueError(f"there is no policy {policy!r}: use {', '.join(players.POLICIES)}, or module:function.")
     return {}
 
 

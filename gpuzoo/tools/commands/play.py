@@ -35,7 +35,8 @@ def _play_oneself(
     from gpuzoo.core.backend import make_backend
     from gpuzoo.render.window import need_display
     from gpuzoo.tools import controls, human
-    from gpuzoo.tools.live import RANDOM, SEARCH, TRAINED, Live, has_trained
+    from gpuzoo.tools.live import Live, has_trained
+    from gpuzoo.tools.players import RANDOM, SEARCH, TRAINED
 
     need_display()
     env = registry.get(game)
@@ -133,7 +134,7 @@ def play(
     common.require("playing", "torch", "safetensors")
     from gpuzoo import registry
     from gpuzoo.core.backend import make_backend
-    from gpuzoo.tools.live import SEARCH
+    from gpuzoo.tools.players import SEARCH
 
     err = common.console(stderr=True)
     with common.errors():

@@ -20,7 +20,7 @@ from http import HTTPStatus
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
-from gpuzoo.tools.live import Policy
+from gpuzoo.tools.players import Policy
 
 if TYPE_CHECKING:
     from websockets.http11 import Request, Response

@@ -14,7 +14,8 @@ from typing import Any, Protocol
 from gpuzoo import registry
 from gpuzoo.core.suggestions import unknown
 from gpuzoo.core.values import config_types
-from gpuzoo.tools.live import RANDOM, SEARCH, TRAINED, Live, Policy, has_trained
+from gpuzoo.tools.live import Live, has_trained
+from gpuzoo.tools.players import RANDOM, SEARCH, TRAINED, Policy
 from gpuzoo.tools.viewer import describe
 
 WALLS = (1, 4, 16, 64)  #: numbers of envs to choose from
@@ -275,8 +276,9 @@ class Session:
         values = words.get("values")
         if not isinstance(values, list):
             raise TypeError("an action must be a list of numbers.")
-        self.live.choose(values)
-        self._go(bool(words.get("go")))
+        go = bool(words.get("go"))
+        self.live.choose(values, takes=go and self._held())
+        self._go(go)
 
     def do_press(self, words: dict[str, Any]) -> None:
         """``x`` and ``y``: where on the picture of a board, from 0 to 1 rightwards and downwards."""
