@@ -1,0 +1,88 @@
+// Dots, lines and boxes are bits of one number each: a line has the bit of its left or upper dot, and a box that of its
+// upper left dot. Dot (row, column) is bit STRIDE * row + column.
+
+constexpr u64 DOTS = ~0ull >> (64 - STRIDE * (ROWS + 1)), FIRST_ROW = (1ull << STRIDE) - 1ull;
+constexpr u64 FIRST_COLUMN = DOTS / FIRST_ROW;
+constexpr u64 HORIZONTAL = FIRST_COLUMN * (FIRST_ROW >> 1), VERTICAL = DOTS >> STRIDE, BOXES = HORIZONTAL & VERTICAL;
+
+GZ u64 closed(u64 horizontal, u64 vertical) {
+  return horizontal & horizontal >> STRIDE & vertical & vertical >> 1;
+}
+
+// Actions count the horizontal lines first, without the last dots of rows.
+GZ int place_of(int action) { return action < FIRST_VERTICAL ? action + action / COLUMNS : action - FIRST_VERTICAL; }
+
+GZ int choose(Env e, int player, u32 bits) {
+  const u64 horizontal = HORIZONTAL & ~e.horizontal, vertical = VERTICAL & ~e.vertical;
+  const int first = popcount(horizontal), rank = (int)mulhi(bits, (u32)(first + popcount(vertical)));
+  const bool across = rank < first;
+  const int place = bit_at(across ? horizontal : vertical, across ? rank : rank - first);
+  return player != e.to_move ? 0 : across ? place - place / STRIDE : place + FIRST_VERTICAL;
+}
+
+GZ void reset(Env e) {
+  once(e, [=] {
+    e.horizontal = e.vertical = 0ull;
+    e.boxes_0 = e.boxes_1 = 0ull;
+    e.to_move = 0;
+    e.last_move = -1;
+  });
+}
+
+GZ void step(Env e) {
+  once(e, [=] {
+    const int mover = e.to_move, action = e.action[mover];
+    const bool across = action < FIRST_VERTICAL;
+    const u64 line = action < 0 ? 0ull : 1ull << place_of(action);
+    const u64 horizontal = e.horizontal, vertical = e.vertical;
+    if ((line & ~(across ? horizontal : vertical)) == 0ull) {
+      e.reward[mover] = -1.f;
+      e.terminate_all();
+      return;
+    }
+    const u64 now_horizontal = horizontal | (across ? line : 0ull), now_vertical = vertical | (across ? 0ull : line);
+    const u64 boxes = closed(now_horizontal, now_vertical), won = boxes & ~(e.boxes_0 | e.boxes_1);
+    e.horizontal = now_horizontal;
+    e.vertical = now_vertical;
+    e.boxes_0 |= mover == 0 ? won : 0ull;
+    e.boxes_1 |= mover == 1 ? won : 0ull;
+    e.to_move = won != 0ull ? mover : 1 - mover;
+    e.last_move = action;
+    if (boxes != BOXES) return;
+    const int lead = popcount(e.boxes_0) - popcount(e.boxes_1);
+    const float result = Config::utility_margin ? (float)lead : lead > 0 ? 1.f : lead < 0 ? -1.f : 0.f;
+    e.reward[0] = result;
+    e.reward[1] = 0.f - result;
+    e.terminate_all();
+  });
+}
+
+// Horizontal lines without gaps between the rows, then the vertical ones, from number 64 * word on.
+GZ u64 free_lines(Env e, int word) {
+  const u64 horizontal = HORIZONTAL & ~e.horizontal, vertical = VERTICAL & ~e.vertical;
+  if (word > 0) return vertical >> (64 - FIRST_VERTICAL);
+  u64 lines = vertical << FIRST_VERTICAL;
+  GZ_UNROLL
+  for (int row = 0; row <= ROWS; ++row) lines |= (horizontal >> STRIDE * row & FIRST_ROW >> 1) << COLUMNS * row;
+  return lines;
+}
+
+// A word of the observation has the four planes of a cell.
+GZ u32 line_at(u64 lines, int place) { return 1u << ((lines >> place & 1ull) != 0ull ? 16 : 24); }
+
+GZ void observe(Env e) {
+  const int mover = broadcast(e, [=] { return e.to_move; });
+  lanes(e, AGENTS, STRIDE * (ROWS + 1), [=](int a, int dot) {
+    const u64 own = a == 0 ? e.boxes_0 : e.boxes_1, other = a == 0 ? e.boxes_1 : e.boxes_0;
+    const int row = dot / STRIDE, column = dot % STRIDE, cell = 2 * row * GRID_COLUMNS + 2 * column;
+    const auto out = words(e.observation[a]);
+    out[cell] = 0u;
+    if (column < COLUMNS) out[cell + 1] = line_at(e.horizontal, dot);
+    if (row < ROWS) out[cell + GRID_COLUMNS] = line_at(e.vertical, dot);
+    if (column < COLUMNS && row < ROWS)
+      out[cell + GRID_COLUMNS + 1] = (u32)(own >> dot & 1ull) | (u32)(other >> dot & 1ull) << 8;
+  });
+  lanes_of_bits(
+      e, Const<AGENTS>(), Const<LINES>(), [=](int a) { return e.action_mask[a] + 0; },
+      [=](int a, int word) { return a == mover ? free_lines(e, word) : 0ull; });
+}
