@@ -67,21 +67,28 @@ GZ u64 free_lines(Env e, int word) {
   return lines;
 }
 
-// A word of the observation has the four planes of a cell.
-GZ u32 line_at(u64 lines, int place) { return 1u << ((lines >> place & 1ull) != 0ull ? 16 : 24); }
+constexpr u64 EACH_BYTE = 0x0101010101010101ull;
+
+// Bit k of a byte becomes bit 8 k.
+GZ u64 spread(u64 set) {
+  if constexpr (STRIDE <= 7) return (set & 0x7full) * 0x0002040810204081ull & EACH_BYTE;
+  return ((set & 0xffull) * EACH_BYTE & 0x8040201008040201ull) + 0x7f * EACH_BYTE >> 7 & EACH_BYTE;
+}
+
+// Four planes of each of sixteen cells, of which every second one may be a line: 4 where it is drawn, otherwise 8.
+GZ u64 planes_of_lines(u64 lines) { return 8 * EACH_BYTE - 4 * spread(lines); }
 
 GZ void observe(Env e) {
   const int mover = broadcast(e, [=] { return e.to_move; });
-  lanes(e, AGENTS, STRIDE * (ROWS + 1), [=](int a, int dot) {
-    const u64 own = a == 0 ? e.boxes_0 : e.boxes_1, other = a == 0 ? e.boxes_1 : e.boxes_0;
-    const int row = dot / STRIDE, column = dot % STRIDE, cell = 2 * row * GRID_COLUMNS + 2 * column;
-    const auto out = words(e.observation[a]);
-    out[cell] = 0u;
-    if (column < COLUMNS) out[cell + 1] = line_at(e.horizontal, dot);
-    if (row < ROWS) out[cell + GRID_COLUMNS] = line_at(e.vertical, dot);
-    if (column < COLUMNS && row < ROWS)
-      out[cell + GRID_COLUMNS + 1] = (u32)(own >> dot & 1ull) | (u32)(other >> dot & 1ull) << 8;
-  });
+  lanes_of_bits(
+      e, Const<AGENTS * GRID_ROWS>(), Const<GRID_COLUMNS * PLANES>(),
+      [=](int k) { return e.observation[k / GRID_ROWS] + k % GRID_ROWS * GRID_COLUMNS * PLANES; },
+      [=](int k, int word) {
+        const int row = k % GRID_ROWS, first = row / 2 * STRIDE + 8 * word;
+        if (row % 2 == 0) return planes_of_lines(e.horizontal >> first) << 4;
+        const u64 own = k < GRID_ROWS ? e.boxes_0 : e.boxes_1, other = k < GRID_ROWS ? e.boxes_1 : e.boxes_0;
+        return planes_of_lines(e.vertical >> first) | (spread(own >> first) | spread(other >> first) << 1) << 4;
+      });
   lanes_of_bits(
       e, Const<AGENTS>(), Const<LINES>(), [=](int a) { return e.action_mask[a] + 0; },
       [=](int a, int word) { return a == mover ? free_lines(e, word) : 0ull; });

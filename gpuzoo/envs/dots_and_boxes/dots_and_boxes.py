@@ -92,7 +92,9 @@ class DotsAndBoxes(EnvDef):
             "ROWS": cfg.num_rows,
             "COLUMNS": cfg.num_cols,
             "STRIDE": cfg.num_cols + 1,
+            "GRID_ROWS": 2 * cfg.num_rows + 1,
             "GRID_COLUMNS": 2 * cfg.num_cols + 1,
+            "PLANES": 4,
             "FIRST_VERTICAL": _horizontals(cfg),
             "LINES": _lines(cfg),
         }
