@@ -78,17 +78,31 @@ GZ u64 spread(u64 set) {
 // Four planes of each of sixteen cells, of which every second one may be a line: 4 where it is drawn, otherwise 8.
 GZ u64 planes_of_lines(u64 lines) { return 8 * EACH_BYTE - 4 * spread(lines); }
 
+constexpr int BITS_OF_ROW = GRID_COLUMNS * PLANES;
+
+GZ u64 planes_of_boxes(u64 own, u64 other) { return spread(own) << 4 | spread(other) << 5; }
+
+// Rows of dots and horizontal lines take turns with rows of vertical lines and boxes.
+GZ Words<BITS_OF_ROW> row_of(Env e, int player, int row) {
+  const u64 own = player == 0 ? e.boxes_0 : e.boxes_1, other = player == 0 ? e.boxes_1 : e.boxes_0;
+  Words<BITS_OF_ROW> bits;
+  GZ_UNROLL
+  for (int word = 0; word < (BITS_OF_ROW + 63) / 64; ++word) {
+    const int first = row / 2 * STRIDE + 8 * word;
+    if (row % 2 == 0)
+      bits.at[word] = planes_of_lines(e.horizontal >> first) << 4;
+    else
+      bits.at[word] = planes_of_lines(e.vertical >> first) | planes_of_boxes(own >> first, other >> first);
+  }
+  return bits;
+}
+
 GZ void observe(Env e) {
   const int mover = broadcast(e, [=] { return e.to_move; });
-  lanes_of_bits(
-      e, Const<AGENTS * GRID_ROWS>(), Const<GRID_COLUMNS * PLANES>(),
-      [=](int k) { return e.observation[k / GRID_ROWS] + k % GRID_ROWS * GRID_COLUMNS * PLANES; },
-      [=](int k, int word) {
-        const int row = k % GRID_ROWS, first = row / 2 * STRIDE + 8 * word;
-        if (row % 2 == 0) return planes_of_lines(e.horizontal >> first) << 4;
-        const u64 own = k < GRID_ROWS ? e.boxes_0 : e.boxes_1, other = k < GRID_ROWS ? e.boxes_1 : e.boxes_0;
-        return planes_of_lines(e.vertical >> first) | (spread(own >> first) | spread(other >> first) << 1) << 4;
-      });
+  rows_of_bits(
+      e, Const<AGENTS * GRID_ROWS>(), Const<BITS_OF_ROW>(),
+      [=](int k) { return e.observation[k / GRID_ROWS] + k % GRID_ROWS * BITS_OF_ROW; },
+      [=](int k) { return row_of(e, k / GRID_ROWS, k % GRID_ROWS); });
   lanes_of_bits(
       e, Const<AGENTS>(), Const<LINES>(), [=](int a) { return e.action_mask[a] + 0; },
       [=](int a, int word) { return a == mover ? free_lines(e, word) : 0ull; });

@@ -22,7 +22,9 @@ MOST_DOTS = 64
 class DotsAndBoxesConfig(Config):
     """The board, and what a victory is worth."""
 
-    num_rows: int = param(5, low=1, high=31, doc="rows of boxes; the board has at most 64 dots, so 7x7 boxes are the most")
+    num_rows: int = param(
+        5, low=1, high=31, doc="rows of boxes; the board has at most 64 dots, so 7x7 boxes are the most"
+    )
     num_cols: int = param(5, low=1, high=31, doc="columns of boxes")
     utility_margin: bool = param(False, doc="the reward at the end is the lead in boxes, not 1, 0 or -1")
 
@@ -37,8 +39,8 @@ class DotsAndBoxes(EnvDef):
     **Agents.** `player_0` (blue), who begins, and `player_1` (orange). A step is one line, and the action of the player
     who is not to move is ignored. The same player may move several times in a row.
 
-    **Actions.** `Discrete`, one for each line, as in OpenSpiel. First come the horizontal lines, by row of dots from the
-    top and then by column: num_cols * row + column joins dots (row, column) and (row, column + 1). Then come the
+    **Actions.** `Discrete`, one for each line, as in OpenSpiel. First come the horizontal lines, by row of dots from
+    the top and then by column: num_cols * row + column joins dots (row, column) and (row, column + 1). Then come the
     vertical lines, by row of boxes and then by column: (num_rows + 1) * num_cols + (num_cols + 1) * row + column joins
     dots (row, column) and (row + 1, column). The action mask holds the lines that are not drawn for the player to move,
     and zeros for the other one.
@@ -78,6 +80,9 @@ class DotsAndBoxes(EnvDef):
 
     def agents(self, cfg: DotsAndBoxesConfig) -> dict[str, int]:
         return {"player": 2}
+
+    def lanes(self, cfg: DotsAndBoxesConfig) -> int:
+        return 8
 
     def check(self, cfg: DotsAndBoxesConfig) -> None:
         dots = (cfg.num_rows + 1) * (cfg.num_cols + 1)
@@ -162,7 +167,9 @@ class DotsAndBoxes(EnvDef):
             right=won if over else f"player_{mover} ({NAMES[mover]}) to move",
         )
 
-    def presses(self, cfg: DotsAndBoxesConfig, state: Mapping[str, NDArray[Any]], action: int) -> list[tuple[float, float]]:
+    def presses(
+        self, cfg: DotsAndBoxesConfig, state: Mapping[str, NDArray[Any]], action: int
+    ) -> list[tuple[float, float]]:
         return [_middle(cfg, action)]
 
 
