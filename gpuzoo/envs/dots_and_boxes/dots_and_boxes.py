@@ -156,8 +156,8 @@ class DotsAndBoxes(EnvDef):
         for action in range(_lines(cfg)):
             (x0, y0), (x1, y1) = _ends(cfg, action)
             if drawn[action >= _horizontals(cfg)] >> (columns + 1) * y0 + x0 & 1:
-                canvas.line(x0, y0, x1, y1, colour="red" if action == last else "ink", width=5)
-        canvas.circles([(x, y) for y, x in np.ndindex(rows + 1, columns + 1)], 0.075, "ink")
+                _line(canvas, x0, y0, x1, y1, 0.05, "red" if action == last else "slate")
+        canvas.circles([(x, y) for y, x in np.ndindex(rows + 1, columns + 1)], 0.1, "ink")
         counts = [bin(x).count("1") for x in boxes]
         over = sum(counts) == rows * columns
         lead = counts[0] - counts[1]
@@ -199,9 +199,14 @@ def _board(canvas: Canvas, rows: int, columns: int) -> None:
     """The paper, and faint lines where lines can be drawn."""
     canvas.rect(-0.35, -0.35, columns + 0.35, rows + 0.35, fill="white", outline="line", radius=0.2, width=1.5)
     for row in range(rows + 1):
-        canvas.line(0, row, columns, row, colour="mist", width=3)
+        _line(canvas, 0, row, columns, row, 0.025, "mist")
     for column in range(columns + 1):
-        canvas.line(column, 0, column, rows, colour="mist", width=3)
+        _line(canvas, column, 0, column, rows, 0.025, "mist")
+
+
+def _line(canvas: Canvas, x0: int, y0: int, x1: int, y1: int, half: float, colour: str) -> None:
+    """A line that is twice ``half`` thick on any board."""
+    canvas.rect(x0 - half, y0 - half, x1 + half, y1 + half, fill=colour)
 
 
 def _box(canvas: Canvas, x: int, y: int, owner: int) -> None:
@@ -210,4 +215,5 @@ def _box(canvas: Canvas, x: int, y: int, owner: int) -> None:
     if owner == 0:
         canvas.circle(x + 0.5, y + 0.5, 0.2, fill=STRONG[owner])
     else:
-        canvas.circle(x + 0.5, y + 0.5, 0.18, outline=STRONG[owner], width=4)
+        canvas.circle(x + 0.5, y + 0.5, 0.2, fill=STRONG[owner])
+        canvas.circle(x + 0.5, y + 0.5, 0.11, fill=PALE[owner])
