@@ -24,6 +24,7 @@ import torch.nn.functional as F  # noqa: N812
 from torch import Tensor
 
 import gpuzoo
+from gpuzoo.core.layout import Layout
 from gpuzoo.core.snapshot import Snapshot
 from gpuzoo.search import Cached, Evaluate
 
@@ -31,7 +32,7 @@ from .report import checkpoint
 from .report.league import lines_of, standings
 from .report.searchers import Player, match, random_player, searcher
 from .train import extras
-from .train.replay import SYMMETRIES, Replay, varied
+from .train.replay import SYMMETRIES, Replay, Symmetry
 from .train.residual import Network
 from .train.searched_play import SelfPlay
 
@@ -107,13 +108,15 @@ def evaluator(network: Network, dtype: torch.dtype = torch.float32) -> Evaluate:
     return Cached(evaluate) if next(frozen.parameters()).device.type == "cpu" else evaluate
 
 
-def learn(network: Network, optimizer: torch.optim.Optimizer, replay: Replay, args: Args) -> dict[str, float]:
+def learn(
+    network: Network, optimizer: torch.optim.Optimizer, replay: Replay, symmetry: Symmetry, args: Args
+) -> dict[str, float]:
     """Some minibatches: cross entropy with the improved policies, squared errors of the results."""
     count = max(1, round(args.reuse * args.num_envs * args.num_steps / args.batch))
     losses = torch.zeros(2)
     for _ in range(count):
         observation, policy, target = replay.sample(args.batch)
-        observation, policy = varied(observation, policy, args.symmetry)
+        observation, policy = symmetry.varied(observation, policy)
         with torch.autocast(observation.device.type, torch.bfloat16, enabled=bool(args.bfloat16)):
             logits, value = network(observation)
         logits, value = logits.float(), value.float()
@@ -126,12 +129,28 @@ def learn(network: Network, optimizer: torch.optim.Optimizer, replay: Replay, ar
     return {"policy_loss": float(policy_loss), "value_loss": float(value_loss)}
 
 
+def layout_of(args: Args) -> Layout:
+    """Spaces of a game."""
+    return gpuzoo.Simulator(gpuzoo.get(args.game), 1, device="cpu", **(args.config or {})).layout
+
+
 def network_of(args: Args) -> Network:
     """A new network for a game."""
-    layout = gpuzoo.Simulator(gpuzoo.get(args.game), 1, device="cpu", **(args.config or {})).layout
+    layout = layout_of(args)
     space: Any = next(iter(layout.action_spaces.values()))
     shape = next(iter(layout.observation_spaces.values())).shape or (1,)
     return Network(shape, int(space.n), args.channels, args.blocks)
+
+
+def symmetry_of(args: Args) -> Symmetry:
+    """The symmetry that a run learns by.
+
+    Raises:
+        ValueError: it does not fit the game.
+    """
+    layout = layout_of(args)
+    shape = next(iter(layout.observation_spaces.values())).shape or (1,)
+    return Symmetry(args.symmetry, shape, next(iter(layout.action_cells.values())))
 
 
 def load(path: str | Path, device: str = "cpu") -> tuple[Network, Args]:
@@ -162,7 +181,8 @@ class Run:
     def __init__(self, args: Args) -> None:
         torch.set_num_threads(args.threads)
         torch.manual_seed(args.seed)
-        self.args, self.self_play = args, SelfPlay(args)
+        self.args, self.symmetry = args, symmetry_of(args)
+        self.self_play = SelfPlay(args)
         self.network = network_of(args).to(self.self_play.arrays["reward"].device)
         self.optimizer = torch.optim.AdamW(self.network.parameters(), args.lr, weight_decay=args.weight_decay)
         self.replay = Replay(args.replay, self.self_play.observation()[0], self.self_play.search.tree.actions)
@@ -181,7 +201,7 @@ class Run:
         for group in self.optimizer.param_groups:
             group["lr"] = self.args.lr * (0.55 + 0.45 * math.cos(math.pi * min(self.minutes / self.args.minutes, 1)))
         metrics = self.self_play.play(evaluator(self.network, self.args.dtype), self.replay)
-        metrics |= learn(self.network, self.optimizer, self.replay, self.args)
+        metrics |= learn(self.network, self.optimizer, self.replay, self.symmetry, self.args)
         self.clock()
         speed = metrics["moves"] / self.minutes / 60
         return metrics | {"minutes": self.minutes, "cpu_minutes": self.cpu_minutes, "moves_per_second": speed}

@@ -17,7 +17,7 @@ from baselines.alphazero import Args, Run  # noqa: E402
 from baselines.report import checkpoint, league, pretrained  # noqa: E402
 from baselines.report.league import lines_of, standings  # noqa: E402
 from baselines.report.searchers import match, searcher  # noqa: E402
-from baselines.train.replay import SYMMETRIES, turned, varied  # noqa: E402
+from baselines.train.replay import SYMMETRIES, turned  # noqa: E402
 from baselines.train.searched_play import SelfPlay, searched  # noqa: E402
 from gpuzoo.search import Result  # noqa: E402
 from gpuzoo.tools import searching  # noqa: E402
@@ -34,7 +34,8 @@ def played(game, moves, **config):
         envs.arrays["action"][...] = move
         envs.step()
     shape = next(iter(envs.layout.observation_spaces.values())).shape
-    return torch.from_numpy(envs.arrays["observation"][0, len(moves) % 2].reshape(1, *shape).copy())
+    mover = int(envs.arrays[envs.env.turn][0])
+    return torch.from_numpy(envs.arrays["observation"][0, mover].reshape(1, *shape).copy())
 
 
 def board_moves(rng, size, count):
@@ -42,25 +43,43 @@ def board_moves(rng, size, count):
 
 
 @pytest.mark.parametrize(
-    ("name", "symmetry", "config"),
-    [("ConnectFour-v0", "mirror", {}), ("Go-v0", "square", {"size": 5}), ("TicTacToe-v0", "square", {})],
+    ("name", "symmetry", "config", "moves"),
+    [
+        ("ConnectFour-v0", "mirror", {}, [3, 3, 2, 0, 6, 1]),
+        ("Go-v0", "square", {"size": 5}, board_moves(np.random.default_rng(0), 5, 4)),
+        ("TicTacToe-v0", "square", {}, board_moves(np.random.default_rng(0), 3, 4)),
+        ("DotsAndBoxes-v0", "square", {"num_rows": 3, "num_cols": 3}, [0, 5, 14, 20, 23]),
+        ("DotsAndBoxes-v0", "mirror", {"num_rows": 3, "num_cols": 2}, [0, 5, 9, 12, 16]),
+    ],
 )
-def test_symmetries_of_games(name, symmetry, config):
+def test_symmetries_of_games(name, symmetry, config, moves):
     """A game whose moves are all turned is seen turned."""
-    rng = np.random.default_rng(0)
-    size = {"ConnectFour-v0": 7, "Go-v0": 5, "TicTacToe-v0": 3}[name]
-    moves = [3, 3, 2, 0, 6, 1] if name == "ConnectFour-v0" else board_moves(rng, size, 4)
-    actions = {"ConnectFour-v0": 7, "Go-v0": 26, "TicTacToe-v0": 9}[name]
-    ways = SYMMETRIES[symmetry]
+    args = Args(name, config=config, symmetry=symmetry, device="cpu")
+    found, ways = alphazero.symmetry_of(args), SYMMETRIES[symmetry]
+    actions = int(next(iter(alphazero.layout_of(args).action_spaces.values())).n)
     seen = played(name, moves, **config).repeat(len(ways), 1, 1, 1)
     policies = [torch.eye(actions)[move].repeat(len(ways), 1) for move in moves]
-    again = [varied(seen, policy, symmetry) for policy in policies]
+    again = [found.varied(seen, policy) for policy in policies]
     for k in range(len(ways)):
         there = [int(policy[k].argmax()) for _, policy in again]
         assert torch.equal(again[0][0][k], played(name, there, **config)[0])
-    if actions == 26:
-        passing = varied(seen, torch.eye(26)[25].repeat(len(ways), 1), symmetry)[1]
+    if name == "Go-v0":
+        passing = found.varied(seen, torch.eye(26)[25].repeat(len(ways), 1))[1]
         assert (passing.argmax(1) == 25).all()
+
+
+@pytest.mark.parametrize(
+    ("name", "symmetry", "config", "told"),
+    [
+        ("Chess-v0", "mirror", {}, "symmetry 'mirror' is for games with at most one action on each cell"),
+        ("KuhnPoker-v0", "mirror", {}, "symmetry 'mirror' is for games with at most one action on each cell"),
+        ("ConnectFour-v0", "turn", {}, "symmetry 'turn' does not fit this game"),
+        ("DotsAndBoxes-v0", "square", {"num_rows": 3, "num_cols": 2}, "symmetry 'square' does not fit this game"),
+    ],
+)
+def test_a_symmetry_that_a_game_does_not_have_is_refused(name, symmetry, config, told):
+    with pytest.raises(ValueError, match=told):
+        Run(Args(name, config=config, symmetry=symmetry, device="cpu", **TINY))
 
 
 def test_turned():
@@ -71,7 +90,8 @@ def test_turned():
 
 def test_parts_of_a_minibatch_that_is_no_multiple():
     seen, policy = torch.rand(11, 5, 5, 2), torch.rand(11, 26)
-    found = varied(seen, policy, "square")
+    found = alphazero.symmetry_of(Args("Go-v0", config={"size": 5}, symmetry="square", device="cpu"))
+    found = found.varied(seen, policy)
     assert found[0].shape == seen.shape
     torch.testing.assert_close(found[1].sum(1), policy.sum(1))
 

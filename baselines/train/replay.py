@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 #: by name: quarter turns of a board, and whether it is then seen in a mirror
@@ -20,25 +24,52 @@ def turned(board: Tensor, turns: int, mirrored: bool) -> Tensor:
     return board.flip(2) if mirrored else board
 
 
-def varied(observation: Tensor, policy: Tensor, symmetry: str) -> tuple[Tensor, Tensor]:
-    """Equal parts of a minibatch, each turned in one of the ways of a symmetry.
+class Symmetry:
+    """Ways to turn the boards of a game that change nothing in it.
 
     Args:
-        observation: (B, rows, columns, planes).
-        policy: (B, A): of the columns, or of all cells and then of actions that stay the same, such as passing.
-        symmetry: a key of `SYMMETRIES`.
+        name: a key of `SYMMETRIES`.
+        shape: of an observation: (rows, columns, planes).
+        cells: where actions lie on the board, (actions, 2), as `Layout.action_cells` has it.
+
+    Raises:
+        ValueError: actions of this game cannot be turned in this way.
     """
-    ways = SYMMETRIES[symmetry]
-    if len(ways) == 1:
-        return observation, policy
-    rows, columns = observation.shape[1:3]
-    moves = rows * columns if policy.shape[1] >= rows * columns else columns
-    board, rest = policy[:, :moves].unflatten(1, (-1, columns)), policy[:, moves:]
-    seen, board = (
-        torch.cat([turned(part, *way) for part, way in zip(x.chunk(len(ways)), ways, strict=False)])
-        for x in (observation, board)
-    )
-    return seen, torch.cat([board.flatten(1), rest], 1)
+
+    def __init__(self, name: str, shape: Sequence[int], cells: NDArray[np.int64] | None) -> None:
+        self.ways = SYMMETRIES[name]
+        if len(self.ways) == 1:
+            self._orders = [torch.zeros(0, dtype=torch.int64)]
+            return
+        if cells is None or len(shape) != 3 or cells[:, 1].any():
+            raise ValueError(
+                f"symmetry {name!r} is for games with at most one action on each cell (`action_cells`): use 'none'."
+            )
+        self._orders = [self._order(name, shape, cells[:, 0], *way) for way in self.ways]
+
+    @staticmethod
+    def _order(name: str, shape: Sequence[int], cells: NDArray[np.int64], turns: int, mirrored: bool) -> Tensor:
+        """Which action becomes the k-th. Actions without a cell stay as they are."""
+        rows, columns, _ = shape
+        there = turned(torch.arange(rows * columns).view(1, rows, columns), turns, mirrored)[0]
+        action_at = {int(cell): action for action, cell in enumerate(cells) if cell >= 0}
+        came_from = there.flatten().tolist()
+        if there.shape != (rows, columns) or any(came_from[cell] not in action_at for cell in action_at):
+            raise ValueError(f"symmetry {name!r} does not fit this game: a turned action is no action there.")
+        return torch.tensor([action_at[came_from[cell]] if cell >= 0 else k for k, cell in enumerate(cells)])
+
+    def varied(self, observation: Tensor, policy: Tensor) -> tuple[Tensor, Tensor]:
+        """Equal parts of a minibatch, each turned in one of the ways.
+
+        Args:
+            observation: (B, rows, columns, planes).
+            policy: (B, A).
+        """
+        if len(self.ways) == 1:
+            return observation, policy
+        parts = zip(observation.chunk(len(self.ways)), self.ways, strict=False)
+        policies = zip(policy.chunk(len(self.ways)), self._orders, strict=False)
+        return torch.cat([turned(x, *way) for x, way in parts]), torch.cat([x[:, order] for x, order in policies])
 
 
 class Replay:
