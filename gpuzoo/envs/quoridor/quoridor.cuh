@@ -150,8 +150,10 @@ GZ bool can_arrive(Env e, Walls walls, int player) {
 
 GZ bool leaves_ways(Env e, Walls wall) {
   if (!any(wall & joining_places(walls_of(e)))) return true;
-  const Walls walls = walls_of(e) | wall;
-  return can_arrive(e, walls, 0) && can_arrive(e, walls, 1);
+  bool arrive = true;
+  GZ_ROLLED_ON_GPU
+  for (int a = 0; a < AGENTS && arrive; ++a) arrive = can_arrive(e, walls_of(e) | wall, a);
+  return arrive;
 }
 
 // Steps as the player sees them, who walks up.
@@ -177,6 +179,7 @@ GZ u64 jumps(Walls walls, int player, int other, int d) {
   const int first = d < LEFT ? (int)LEFT : (int)UP;
   u64 found = 0ull;
   if (is_open(walls, other, rows_of(player, d), columns_of(d))) return 1ull << d;
+  GZ_ROLLED_ON_GPU
   for (int side = first; side < first + 2; ++side)
     if (is_open(walls, other, rows_of(player, side), columns_of(side)))
       found |= 1ull << (DIAGONAL + 2 * min(d, side) + max(d, side) - LEFT);
@@ -187,6 +190,7 @@ GZ u64 pawn_moves(Env e, int player) {
   const Walls walls = walls_of(e);
   const int cell = e.pawn[player], other = e.pawn[1 - player];
   u64 found = 0ull;
+  GZ_ROLLED_ON_GPU
   for (int d = 0; d < DIAGONAL; ++d)
     if (is_open(walls, cell, rows_of(player, d), columns_of(d)))
       found |= cell + step_of(player, d) == other ? jumps(walls, player, other, d) : 1ull << d;
@@ -275,19 +279,20 @@ GZ void step(Env e) {
 
 GZ void find_legal_moves(Env e) {
   once(e, [=] {
-    const int mover = e.to_move;
-    const Walls walls = walls_of(e);
-    const bool builds = e.walls_left[mover] > 0;
-    const Walls places = builds ? free_places(walls) : NO_WALLS, joining = places & joining_places(walls);
-    const Edges open = open_edges(walls);
-    for (int a = 0; a < AGENTS; ++a) {
-      const Walls risky = any(joining) ? joining & across_a_way(open, cell_at(e.pawn[a]), goal_of(a)) : joining;
-      e.risky[2 * a] = risky.horizontal;
-      e.risky[2 * a + 1] = risky.vertical;
-    }
+    const Walls places = e.walls_left[e.to_move] > 0 ? free_places(walls_of(e)) : NO_WALLS;
+    const Walls joining = places & joining_places(walls_of(e));
     e.places[0] = places.horizontal;
     e.places[1] = places.vertical;
+    e.joining[0] = joining.horizontal;
+    e.joining[1] = joining.vertical;
     e.closing[0] = e.closing[1] = 0ull;
+  });
+  lanes(e, AGENTS, [=](int a) {
+    Walls across = NO_WALLS;
+    if ((e.joining[0] | e.joining[1]) != 0ull)
+      across = across_a_way(open_edges(walls_of(e)), cell_at(e.pawn[a]), goal_of(a));
+    e.risky[2 * a] = e.joining[0] & across.horizontal;
+    e.risky[2 * a + 1] = e.joining[1] & across.vertical;
   });
   const int risks = broadcast(e, [=] {
     return popcount(e.risky[0]) + popcount(e.risky[1]) + popcount(e.risky[2]) + popcount(e.risky[3]);

@@ -92,6 +92,9 @@ class Quoridor(EnvDef):
     links: ClassVar[Mapping[str, str]] = {"OpenSpiel": "https://openspiel.readthedocs.io/en/latest/games.html"}
     benchmarks: ClassVar[Mapping[str, Mapping[str, Any]]] = {"5x5": {"board_size": 5}}
     render_fps = 2
+    exempt: ClassVar[Mapping[str, str]] = {
+        "half_occupancy": "Sets of 81 cells take four registers each; with half of an SM's threads they would spill.",
+    }
 
     def agents(self, cfg: QuoridorConfig) -> dict[str, int]:
         return {"player": 2}
@@ -146,8 +149,9 @@ class Quoridor(EnvDef):
             "moves": Field("int32", doc="moves of both players in this game"),
             "last_move": Field("int32", doc="the last action, -1 before the first"),
             "places": Field("uint64", (2,), "where horizontal and vertical walls may be placed", scratch=True),
+            "joining": Field("uint64", (2,), "where they would join two walls, or a wall and the border", scratch=True),
+            "risky": Field("uint64", (4,), "where they would also cross a certain way of each player", scratch=True),
             "closing": Field("uint64", (2,), "where they would close a player's last way", scratch=True),
-            "risky": Field("uint64", (4,), "where they might, for each player", scratch=True),
         }
 
     def tables(self, cfg: QuoridorConfig) -> dict[str, NDArray[Any]]:

@@ -21,7 +21,17 @@ pytestmark = pytest.mark.rotates
 Walls = NDArray[np.int64]
 
 #: rows and columns, walls of each player (None: the default), games
-OPTIONS = [(9, None, 160), (9, 32, 60), (8, 12, 80), (7, None, 120), (6, 9, 120), (5, None, 200), (4, 4, 300), (3, 2, 300), (3, 0, 60)]  # fmt: skip
+OPTIONS = [
+    (9, None, 260),
+    (9, 32, 100),
+    (8, 12, 140),
+    (7, None, 200),
+    (6, 9, 220),
+    (5, None, 360),
+    (4, 4, 500),
+    (3, 2, 500),
+    (3, 0, 100),
+]
 
 
 def spiel_action(action: int, size: int, mover: int) -> int:
@@ -41,10 +51,6 @@ def add_wall(walls: Walls, action: int) -> None:
     y, x = divmod(action, 2 * walls.shape[1] - 1)
     if y % 2 or x % 2:
         walls[0 if y % 2 else 1, y // 2, x // 2] += 1
-
-
-def closed_edges(walls: Walls) -> int:
-    return int(2 * walls.sum())
 
 
 def planes(state: Any, walls: Walls, first: int, player: int) -> NDArray[np.float32]:
@@ -105,4 +111,4 @@ def test_whole_games(size: int, walls: int | None, games: int) -> None:
             np.testing.assert_array_equal(sim.arrays["reward"][k], states[k].returns())
             draws += states[k].returns() == [0, 0]
     print(f"size {size}: {moves} moves, {diagonal} times a diagonal jump, {draws} draws")
-    assert diagonal > 0
+    assert diagonal > 10
