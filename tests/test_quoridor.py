@@ -251,7 +251,9 @@ def arrives(size: int, sets: list[int], cell: int, player: int) -> bool:
             return True
         for r, c in ((row - 1, column), (row + 1, column), (row, column - 1), (row, column + 1)):
             top, left = min(r, row), min(c, column)
-            closed = has(0, top, left) | has(0, top, left - 1) if c == column else has(1, top, left) | has(1, top - 1, left)
+            closed = (
+                has(0, top, left) | has(0, top, left - 1) if c == column else has(1, top, left) | has(1, top - 1, left)
+            )
             if 0 <= r < size and 0 <= c < size and not closed and (r, c) not in seen:
                 seen.add((r, c))
                 ahead.append((r, c))

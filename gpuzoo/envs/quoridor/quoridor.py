@@ -38,8 +38,8 @@ class QuoridorConfig(Config):
 class Quoridor(EnvDef):
     """Two players in turn walk to the opposite side of a board, or place a wall in the other's way (Marchesi 1997).
 
-    The board has nine rows and nine columns, or ``board_size`` of both. The pawns begin in column ``board_size`` // 2 of
-    the first and the last row. A pawn walks one cell up, down, left or right, but through no wall. It jumps over the
+    The board has nine rows and nine columns, or ``board_size`` of both. The pawns begin in column ``board_size`` // 2
+    of the first and the last row. A pawn walks one cell up, down, left or right, but through no wall. It jumps over the
     other pawn if that stands on the next cell: straight on if the cell behind is on the board and no wall stands
     between, and else diagonally to either cell beside the other pawn that no wall separates from it.
 
@@ -47,9 +47,9 @@ class Quoridor(EnvDef):
     and is two cells long. Walls may touch, but not cross or overlap, and they stay. Each pawn must keep a way to its
     goal; pawns block no way in this sense.
 
-    **Agents.** `player_0`, who begins in the last row and walks to row 0, and `player_1`, who comes from there. They move
-    in turn: a step is one move, and the action of the player who is not to move is ignored. `player_1` sees the board
-    with the order of its rows reversed. So both players walk up, and the first position is the same to both.
+    **Agents.** `player_0`, who begins in the last row and walks to row 0, and `player_1`, who comes from there. They
+    move in turn: a step is one move, and the action of the player who is not to move is ignored. `player_1` sees the
+    board with the order of its rows reversed. So both players walk up, and the first position is the same to both.
 
     **Actions.** `Discrete(136)`, or 8 + 2 * (``board_size`` - 1)², as the player sees the board, with n for
     ``board_size`` - 1:
@@ -65,18 +65,18 @@ class Quoridor(EnvDef):
     legal move of its pawn.
 
     **Observation.** `Box(0, 1, (9, 9, 6), float32)`: row, column, and plane, as the player sees the board. Plane 0 is
-    the own pawn, and 1 the opponent's. Plane 2 has the horizontal walls and 3 the vertical ones, each as a 1 in the cell
-    (row, column) that gives it its number. Planes 4 and 5 have everywhere what is left of the own walls and of the
+    the own pawn, and 1 the opponent's. Plane 2 has the horizontal walls and 3 the vertical ones, each as a 1 in the
+    cell (row, column) that gives it its number. Planes 4 and 5 have everywhere what is left of the own walls and of the
     opponent's, as a part of the walls at first.
 
     **Reward.** 1 for the winner and -1 for the loser at the end, 0 otherwise.
 
-    **End.** A pawn in the row of its goal wins. The game is a draw after 4 * ``board_size``² moves of both players, even
-    if the last of them reaches the goal. An illegal action of the player to move ends the game at once with -1 for that
-    player and 0 for the other; the board and the turn stay as they were.
+    **End.** A pawn in the row of its goal wins. The game is a draw after 4 * ``board_size``² moves of both players,
+    even if the last of them reaches the goal. An illegal action of the player to move ends the game at once with -1 for
+    that player and 0 for the other; the board and the turn stay as they were.
 
-    **Differences from OpenSpiel.** Games are for two players only; OpenSpiel has up to four. OpenSpiel numbers actions by
-    places on a board of (2 * ``board_size`` - 1)² cells and edges, which both players see from the same side. Its
+    **Differences from OpenSpiel.** Games are for two players only; OpenSpiel has up to four. OpenSpiel numbers actions
+    by places on a board of (2 * ``board_size`` - 1)² cells and edges, which both players see from the same side. Its
     observation of two players shows no walls. ``board_size`` is 9 at most, and 25 there.
     """
 
