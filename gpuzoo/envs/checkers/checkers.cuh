@@ -139,31 +139,32 @@ GZ u64 reversed(u64 set) {
   return (set >> 32 | set << 32) >> (64 - CELLS);
 }
 
-GZ u64 quarters(int quiet_moves) {
-  return (4 * quiet_moves >= MOST_QUIET_MOVES ? 1ull << 5 : 0ull) |
-         (2 * quiet_moves >= MOST_QUIET_MOVES ? 1ull << 6 : 0ull) |
-         (4 * quiet_moves >= 3 * MOST_QUIET_MOVES ? 1ull << 7 : 0ull);
-}
+GZ u64 seen(int player, u64 set) { return player == 0 ? set : reversed(set); }
 
-GZ u64 planes_at(Env e, int player, int cell) {
-  const int here = player == 0 ? cell : CELLS - 1 - cell;
-  const u64 own = (player == 0 ? e.pieces_0 : e.pieces_1) >> here & 1ull;
-  const u64 other = (player == 0 ? e.pieces_1 : e.pieces_0) >> here & 1ull;
-  const u64 king = e.kings >> here & 1ull;
-  return own << king | other << (2ull + king) | (e.jumper >> here & 1ull) << 4 | quarters(e.quiet_moves);
-}
+// Four bits become the lowest bits of four bytes.
+GZ u32 spread(u32 bits) { return (bits & 15u) * 0x204081u & 0x01010101u; }
 
-GZ u64 moves_seen(Env e, int player, int half) {
-  return player != e.to_move ? 0ull : player == 0 ? (u64)e.legal[half] : reversed(e.legal[1 - half]);
+// Bit 8 * k + PLANE: whether a set has the k-th of four cells.
+template <int PLANE> GZ u32 plane(u64 set, int first) { return spread((u32)(set >> first)) << PLANE; }
+
+GZ u32 quarters(int quiet_moves) {
+  const int share = 4 * quiet_moves / MOST_QUIET_MOVES;
+  return (share >= 3 ? 0xe0u : share == 2 ? 0x60u : share == 1 ? 0x20u : 0u) * 0x01010101u;
 }
 
 GZ void observe(Env e) {
-  for (int a = 0; a < AGENTS; ++a)
-    lanes_of_bits(
-        e, Const<CELLS>(), Const<CHANNELS>(), [=](int cell) { return e.observation[a] + cell * CHANNELS; },
-        [=](int cell, int) { return planes_at(e, a, cell); });
   lanes(e, AGENTS, [=](int a) {
-    write_bits(e.action_mask[a] + 0, CELLS, moves_seen(e, a, 0));
-    write_bits(e.action_mask[a] + CELLS, CELLS, moves_seen(e, a, 1));
+    const u64 own = seen(a, a == 0 ? e.pieces_0 : e.pieces_1), others = seen(a, a == 0 ? e.pieces_1 : e.pieces_0);
+    const u64 kings = seen(a, e.kings), jumper = seen(a, e.jumper);
+    const u32 draw = quarters(e.quiet_moves);
+    const auto out = words(e.observation[a]);
+    for (int cell = 0; cell < CELLS; cell += 4) {
+      const u32 planes = plane<0>(own & ~kings, cell) | plane<1>(own & kings, cell) | plane<2>(others & ~kings, cell) |
+                         plane<3>(others & kings, cell) | plane<4>(jumper, cell) | draw;
+      write_bits(e.observation[a] + cell * CHANNELS, 4 * CHANNELS, (u64)planes);
+    }
+    const bool moves = a == e.to_move;
+    write_bits(e.action_mask[a] + 0, CELLS, moves ? seen(a, e.legal[a]) : 0ull);
+    write_bits(e.action_mask[a] + CELLS, CELLS, moves ? seen(a, e.legal[1 - a]) : 0ull);
   });
 }

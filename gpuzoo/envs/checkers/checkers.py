@@ -192,7 +192,7 @@ class Checkers(EnvDef):
         self, cfg: CheckersConfig, state: Mapping[str, NDArray[Any]], action: int
     ) -> list[tuple[float, float] | str]:
         cells = self._cells(cfg, self._turned(cfg, action, int(state["to_move"])), self._pieces(state))
-        return [(cell % cfg.columns + 0.5, cell // cfg.columns + 0.5) for cell in cells[:: len(cells) - 1]]
+        return [(cell % cfg.columns + 0.5, cell // cfg.columns + 0.5) for cell in (cells[0], cells[-1])]
 
     def move_name(self, cfg: CheckersConfig, state: Mapping[str, NDArray[Any]], action: int) -> str:
         """A move of the player to move as PDN writes it, such as ``11-15`` or ``15x22``."""
@@ -227,7 +227,10 @@ class Checkers(EnvDef):
 
     def _last_cells(self, cfg: CheckersConfig, state: Mapping[str, NDArray[Any]]) -> list[int]:
         """Where the last move started and ended: at the next cell, unless that is empty now."""
-        return [] if state["last_move"] < 0 else self._cells(cfg, int(state["last_move"]), ~self._pieces(state))[::2]
+        if state["last_move"] < 0:
+            return []
+        cells = self._cells(cfg, int(state["last_move"]), ~self._pieces(state))
+        return [cells[0], cells[-1]]
 
     @staticmethod
     def _legal(cfg: CheckersConfig, state: Mapping[str, NDArray[Any]]) -> list[int]:

@@ -34,7 +34,8 @@ def spiel_action(action: int, player: int, board: NDArray[Any]) -> int:
 
 def spiel_board(state: Any, rows: int) -> NDArray[Any]:
     """Letters of OpenSpiel's picture: ``o8`` for the first player's men and kings, ``+*`` for the second one's."""
-    return np.array([[*line[1:]] for line in str(state).replace(" ", "").splitlines()[:rows]])
+    lines = str(state).splitlines()
+    return np.array([[*line[len(str(rows)) :]] for line in lines[:rows]])
 
 
 def expected(board: NDArray[Any], player: int, quiet: int, jumper: tuple[int, int] | None) -> NDArray[Any]:
@@ -48,7 +49,7 @@ def expected(board: NDArray[Any], player: int, quiet: int, jumper: tuple[int, in
 
 
 #: rows, columns, games, the chance that a player moves one of its kings or, without one, the foremost man
-CASES = [(8, 8, 600, 0.0), (8, 8, 300, 0.7), (8, 6, 300, 0.3), (8, 4, 300, 0.3), (10, 6, 200, 0.5), (12, 4, 200, 0.5)]
+CASES = [(8, 8, 1100, 0.0), (8, 8, 400, 0.7), (8, 6, 300, 0.3), (8, 4, 300, 0.3), (10, 6, 200, 0.5), (12, 4, 200, 0.5)]
 
 
 @pytest.mark.parametrize(("rows", "columns", "games", "forward"), CASES)
@@ -77,7 +78,7 @@ def test_whole_games(rows: int, columns: int, games: int, forward: float) -> Non
             choice = int(rng.integers(len(legal)))
             if rng.random() < forward:
                 kings = [i for i, a in enumerate(theirs) if board.ravel()[a // 8] in "8*"]
-                choice = int(rng.choice(kings)) if kings else int(legal.argmin() if mover == 0 else legal.argmin())
+                choice = int(rng.choice(kings)) if kings else 0
             actions[k] = legal[choice]
             theirs_now, before = theirs[choice], board
             state.apply_action(theirs_now)
@@ -101,7 +102,7 @@ def test_whole_games(rows: int, columns: int, games: int, forward: float) -> Non
             else:
                 assert not sim.arrays["reward"][k].any()
         playing = [k for k in playing if not ended[k]]
-    assert moves > 50 * games
+    assert moves > 25 * games
     assert {"again", "king jumps", "king steps", "returns 1", "returns -1"} <= met
     print(rows, columns, moves, met)
 
