@@ -157,7 +157,6 @@ GZ void observe(Env e) {
     const u64 own = seen(a, a == 0 ? e.pieces_0 : e.pieces_1), others = seen(a, a == 0 ? e.pieces_1 : e.pieces_0);
     const u64 kings = seen(a, e.kings), jumper = seen(a, e.jumper);
     const u32 draw = quarters(e.quiet_moves);
-    const auto out = words(e.observation[a]);
     for (int cell = 0; cell < CELLS; cell += 4) {
       const u32 planes = plane<0>(own & ~kings, cell) | plane<1>(own & kings, cell) | plane<2>(others & ~kings, cell) |
                          plane<3>(others & kings, cell) | plane<4>(jumper, cell) | draw;
