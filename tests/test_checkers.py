@@ -254,6 +254,7 @@ def test_both_players_see_the_same() -> None:
     assert 0 < both.sum() < n
 
 
+@pytest.mark.rotates
 def test_small_boards() -> None:
     s = started(rows=6, columns=6)
     assert fen(s) == "B:W13,14,15,16,17,18:B1,2,3,4,5,6"
