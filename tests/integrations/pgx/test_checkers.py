@@ -49,7 +49,7 @@ def expected(board: NDArray[Any], player: int, quiet: int, jumper: tuple[int, in
 
 
 #: rows, columns, games, and the chance that a player moves one of its kings or, without one, the foremost man, so that
-#: games have more kings. (Where a board has more columns than rows, OpenSpiel ends with an error when a piece jumps on.)
+#: games have more kings. (If a board has more columns than rows, OpenSpiel ends with an error when a piece jumps on.)
 CASES = [(8, 8, 1100, 0.0), (8, 8, 400, 0.7), (8, 6, 300, 0.3), (8, 4, 300, 0.3), (10, 6, 200, 0.5), (12, 4, 200, 0.5)]
 
 
