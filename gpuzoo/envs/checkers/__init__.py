@@ -1,0 +1,1 @@
+"""Checkers (English draughts), with positions in PDN's notation; exact against OpenSpiel."""
