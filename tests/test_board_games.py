@@ -222,6 +222,15 @@ def test_hex_without_a_swap() -> None:
     assert s.arrays["ended"].all()
 
 
+def tiles_of(s: Simulator) -> np.ndarray:
+    """Exponents of the tiles of 2048, (num_envs, 16)."""
+    return np.ascontiguousarray(s.arrays["rows"]).view(np.uint8)
+
+
+def rows_of(tiles: np.ndarray) -> dict[str, np.ndarray]:
+    return {"rows": np.ascontiguousarray(tiles, np.uint8).view(np.uint32)}
+
+
 def test_2048_joins_tiles_as_the_original() -> None:
     """A line, what it becomes when it moves to its first cell, and the reward; the new tile comes after that.
 
@@ -239,11 +248,11 @@ def test_2048_joins_tiles_as_the_original() -> None:
     for line, (after, gained) in lines.items():
         board = np.array([line, (0, 0, 0, 0), (0, 0, 0, 0), (0, 0, 0, 0)])
         s = started(Game2048, 4)
-        s.set_state({"tile": np.stack([np.rot90(board, -k).ravel() for k in range(4)]).astype(np.uint8)})
+        s.set_state(rows_of(np.stack([np.rot90(board, -k).ravel() for k in range(4)])))
         s.arrays["action"][:, 0, 0] = range(4)
         s.step()
         for k in range(4):
-            seen = np.rot90(s.arrays["tile"][k].reshape(4, 4), k).copy()
+            seen = np.rot90(tiles_of(s)[k].reshape(4, 4), k).copy()
             seen[0, : len(after)] -= np.array(after, np.uint8)
             assert sorted(seen.ravel().tolist())[:-1] == [0] * 15  # nothing else but the new tile
             assert seen.max() in (1, 2)
@@ -252,12 +261,12 @@ def test_2048_joins_tiles_as_the_original() -> None:
 
 def test_2048_draws_tiles_fairly() -> None:
     s = started(Game2048, 40_000)
-    tiles = s.arrays["tile"]
+    tiles = tiles_of(s)
     assert ((tiles > 0).sum(1) == 2).all()
     for counts, chance in (((tiles > 0).sum(0), 1 / 8), ((tiles == 2).sum(0), 1 / 80)):
         assert abs(counts - 40_000 * chance).max() < 5 * np.sqrt(40_000 * chance)
     play_on = started(Game2048, 8, probability_of_4=1.0)
-    assert set(np.unique(play_on.arrays["tile"])) == {0, 2}
+    assert set(np.unique(tiles_of(play_on))) == {0, 2}
 
 
 def test_2048_ends_when_no_tile_moves() -> None:
@@ -265,7 +274,7 @@ def test_2048_ends_when_no_tile_moves() -> None:
     almost = stuck.copy()
     almost[3, 2:] = (0, 5)
     s = started(Game2048, 1)
-    s.set_state({"tile": almost.ravel()[None].astype(np.uint8)})
+    s.set_state(rows_of(almost.ravel()[None]))
     np.testing.assert_array_equal(s.arrays["action_mask"][0, 0], [1, 0, 1, 1])
     s.arrays["action"][0, 0, 0] = 1
     s.step()

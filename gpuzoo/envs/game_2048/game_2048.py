@@ -78,12 +78,14 @@ class Game2048(EnvDef):
 
     def fields(self, cfg: Game2048Config) -> dict[str, Field]:
         return {
-            "tile": Field("uint8", (SIZE * SIZE,), "exponent of each cell's tile, 0 for none, at 4 * row + column"),
+            "rows": Field(
+                "uint32", (SIZE,), "exponents of each row's tiles, 0 for none: a byte for each, the first lowest"
+            ),
             "score": Field("float32", doc="values of all tiles that have come about"),
         }
 
     def render(self, cfg: Game2048Config, state: Mapping[str, NDArray[Any]], canvas: Canvas) -> None:
-        tiles = np.asarray(state["tile"]).reshape(SIZE, SIZE)
+        tiles = np.asarray(state["rows"])[:, None] >> 8 * np.arange(SIZE) & 255
         canvas.background("#faf8ef")
         canvas.view(-0.15, -0.15, SIZE + 0.15, SIZE + 0.15, y_down=True, hud=True)
         canvas.rect(-0.08, -0.08, SIZE + 0.08, SIZE + 0.08, fill="#bbada0", radius=0.12)

@@ -29,6 +29,11 @@ def boards(n: int) -> np.ndarray:
     return np.where(rng.random((n, 16)) < rng.random((n, 1)), rng.integers(1, kinds + 1, (n, 16)), 0)
 
 
+def tiles_of(sim: Simulator) -> np.ndarray:
+    """Exponents of the tiles, (num_envs, 16)."""
+    return np.ascontiguousarray(sim.arrays["rows"]).view(np.uint8).astype(int)
+
+
 def compare(sim: Simulator, before: np.ndarray, actions: np.ndarray, live: np.ndarray) -> None:
     """A step that was made from `before` by legal actions."""
     n = len(before)
@@ -36,7 +41,7 @@ def compare(sim: Simulator, before: np.ndarray, actions: np.ndarray, live: np.nd
     mask = MASK(jnp.asarray(before))
     states = states.replace(_board=jnp.asarray(before, jnp.int32), legal_action_mask=mask)
     states = STEP(states, jnp.asarray(actions), jax.random.split(jax.random.key(2), n))
-    theirs, ours = np.asarray(states._board)[live], sim.arrays["tile"][live].astype(int)
+    theirs, ours = np.asarray(states._board)[live], tiles_of(sim)[live]
     np.testing.assert_array_equal(sim.arrays["reward"][live, 0], np.asarray(states.rewards)[live, 0])
     unlike = ours != theirs
     assert (unlike.sum(1) <= 2).all()  # each has a tile that the other has not
@@ -60,7 +65,7 @@ def test_steps_from_drawn_boards() -> None:
     actions = (rng.random(legal.shape) * legal).argmax(1)
     sim = Simulator(Game2048, len(before), device="cpu", autoreset_mode="disabled")
     sim.reset(seed=0)
-    sim.set_state({"tile": before.astype(np.uint8)})
+    sim.set_state({"rows": np.ascontiguousarray(before, np.uint8).view(np.uint32)})
     np.testing.assert_array_equal(sim.arrays["action_mask"][:, 0], legal)
     sim.arrays["action"][:, 0, 0] = actions
     sim.step()
@@ -74,7 +79,7 @@ def test_whole_games() -> None:
     sim.reset(seed=1)
     live = np.ones(n, bool)
     while live.any():
-        before, mask = sim.arrays["tile"].astype(int), sim.arrays["action_mask"][:, 0]
+        before, mask = tiles_of(sim), sim.arrays["action_mask"][:, 0]
         actions = (rng.random(mask.shape) * mask).argmax(1)
         sim.arrays["action"][:, 0, 0] = actions
         sim.step()
