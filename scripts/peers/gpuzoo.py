@@ -8,7 +8,7 @@ from . import DRAWN, About, Case, Game, Peer, Work
 
 ABOUT = About("gpuzoo")
 LARGEST = {"cpu": 2**27, "cuda": 2**32}  # bytes of a batch
-CACHE = 2**22  # bytes; where 64 envs take more, smaller batches are tried as well
+CACHE = 2**22  # bytes; where 64 envs take more, there is more choice among small batches
 BATCHES = {"cpu": (64, 512, 2048, 4096, 32768), "cuda": (4096, 32768, 262144, 2097152)}
 
 
@@ -55,5 +55,5 @@ def peer(game: Game) -> Peer:
     few = Simulator(env, 64, **options)
     batches = [fewest, *(batch for batch in more if few.nbytes / 64 * batch < largest)]
     if device == "cpu" and few.nbytes > CACHE:
-        batches = [game["threads"] * envs for envs in (1, 2, 4, 8)] + batches
+        batches = [game["threads"] * envs for envs in (1, 2, 4, 8, 64, 128)] + batches
     return [[mode, batch] for mode in ("step", "rollout") for batch in batches], start
