@@ -273,6 +273,23 @@ def test_small_boards() -> None:
         assert [square_at(bit, rows, columns) for bit in bits] == [*range(1, len(bits) + 1)]
 
 
+@pytest.mark.parametrize(("rows", "columns"), [(8, 8), (6, 6), (4, 16)])
+def test_who_can_move(rows: int, columns: int) -> None:
+    """As the rules say in games of random moves, whose last positions often leave nothing to move."""
+    s = started(64, rows=rows, columns=columns, most_quiet_moves=200)
+    ends = 0
+    while not over(s).all():
+        live = ~over(s)
+        s.random_actions()
+        s.step()
+        for k in np.flatnonzero(live):
+            position = Position.of_state({name: value[k] for name, value in s.state().items()}, rows, columns)
+            legal = bool(s.arrays["legal"][k].any())
+            assert position.can_move(rows, columns) == legal
+            ends += not legal
+    assert ends > 20
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -293,6 +310,8 @@ def test_small_boards() -> None:
         ({"fen": "B:W32:B1:J32"}, "no piece on square 32"),
         ({"fen": "B:W32:B1:J99"}, "no piece on square 99"),
         ({"fen": "B:W31:B1", "rows": 6, "columns": 6}, "'31' is not a square from 1 to 18"),
+        ({"fen": "B:W27,28,31,32:B24"}, "leaves the player to move without a move"),
+        ({"fen": "B:W32:B1,12:J1"}, "leaves the player to move without a move"),
     ],
 )
 def test_what_is_refused(options: dict[str, object], message: str) -> None:

@@ -88,6 +88,20 @@ class Position:
             jumper = square if jumps else jumper
         return cls(board, int(state["to_move"]), int(state["quiet_moves"]), jumper)
 
+    def can_move(self, rows: int = 8, columns: int = 8) -> bool:
+        """Whether the player to move has a legal move."""
+        at = {divmod(bit_of(k, rows, columns), columns): piece for k, piece in enumerate(self.board, 1)}
+        own, ahead = PIECES[self.to_move], 1 if self.to_move else -1
+        jumper = divmod(bit_of(self.jumper, rows, columns), columns) if self.jumper else None
+        for (y, x), piece in at.items():
+            if piece.lower() != own or jumper not in (None, (y, x)):
+                continue
+            for dy, dx in itertools.product((ahead, -ahead) if piece.isupper() else (ahead,), (-1, 1)):
+                near, far = at.get((y + dy, x + dx), ""), at.get((y + 2 * dy, x + 2 * dx))
+                if (near == "." and jumper is None) or (near.lower() == PIECES[1 - self.to_move] and far == "."):
+                    return True
+        return False
+
     def sets(self, rows: int = 8, columns: int = 8) -> list[int]:
         """Bits of black's pieces, white's, the kings, and the piece that jumps on."""
         bits = [1 << bit_of(square, rows, columns) for square in range(1, len(self.board) + 1)]
