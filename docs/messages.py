@@ -129,11 +129,12 @@ KINDS = (
     ),
     Kind(
         "Too early, too late, or from elsewhere",
-        "A call came before the one that it needs, during another one, or in another thread or process.",
+        "A call came before the one that it needs, during another one, or in another thread or process; or a move is "
+        "illegal at present.",
         "Call `reset()` once before the first step. Use an env in the process, and a pool on a GPU in the thread, "
-        "that made it.",
+        "that made it. Take a legal move.",
         r"""
-        call reset | first reset | in flight | was closed | another (process|thread) | is empty: add
+        illegal now | call reset | first reset | in flight | was closed | another (process|thread) | is empty: add
         choose (a game|the agent) | captured | make the pool with render | needs a display | cannot be pickled
         first step failed
         """,
