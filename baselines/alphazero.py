@@ -142,15 +142,15 @@ def network_of(args: Args) -> Network:
     return Network(shape, int(space.n), args.channels, args.blocks)
 
 
-def symmetry_of(args: Args) -> Symmetry:
-    """The symmetry that a run learns by.
+def symmetry_of(args: Args, device: torch.device | str = "cpu") -> Symmetry:
+    """The symmetry that a run learns by, on the device of its network.
 
     Raises:
         ValueError: it does not fit the game.
     """
     layout = layout_of(args)
     shape = next(iter(layout.observation_spaces.values())).shape or (1,)
-    return Symmetry(args.symmetry, shape, next(iter(layout.action_cells.values())))
+    return Symmetry(args.symmetry, shape, next(iter(layout.action_cells.values())), device)
 
 
 def load(path: str | Path, device: str = "cpu") -> tuple[Network, Args]:
@@ -181,9 +181,9 @@ class Run:
     def __init__(self, args: Args) -> None:
         torch.set_num_threads(args.threads)
         torch.manual_seed(args.seed)
-        self.args, self.symmetry = args, symmetry_of(args)
-        self.self_play = SelfPlay(args)
-        self.network = network_of(args).to(self.self_play.arrays["reward"].device)
+        self.args, self.self_play = args, SelfPlay(args)
+        device = self.self_play.arrays["reward"].device
+        self.network, self.symmetry = network_of(args).to(device), symmetry_of(args, device)
         self.optimizer = torch.optim.AdamW(self.network.parameters(), args.lr, weight_decay=args.weight_decay)
         self.replay = Replay(args.replay, self.self_play.observation()[0], self.self_play.search.tree.actions)
         self.minutes = self.cpu_minutes = self.evaluated = 0.0

@@ -251,8 +251,11 @@ def test_values_on_the_path_change_their_sign_with_the_player_only(moves: int, m
             same = closed_by(drawn, line) > 0
             again.add(same)
             assert search.tree.discount[env, child] == (0 if left == 1 else 1 if same else -1)
-    assert True in again or moves < 4
-    assert True not in again or moves >= 3
+    # A line closes a box whose other three sides are drawn; of 40 positions of four lines and more some have one.
+    if moves < 3:
+        assert again == {False}
+    elif moves > 3:
+        assert True in again
 
 
 @pytest.mark.rotates

@@ -31,21 +31,23 @@ class Symmetry:
         name: a key of `SYMMETRIES`.
         shape: of an observation: (rows, columns, planes).
         cells: where actions lie on the board, (actions, 2), as `Layout.action_cells` has it.
+        device: of the minibatches.
 
     Raises:
         ValueError: actions of this game cannot be turned in this way.
     """
 
-    def __init__(self, name: str, shape: Sequence[int], cells: NDArray[np.int64] | None) -> None:
-        self.ways = SYMMETRIES[name]
+    def __init__(
+        self, name: str, shape: Sequence[int], cells: NDArray[np.int64] | None, device: torch.device | str = "cpu"
+    ) -> None:
+        self.ways, self._orders = SYMMETRIES[name], list[Tensor]()
         if len(self.ways) == 1:
-            self._orders = [torch.zeros(0, dtype=torch.int64)]
             return
         if cells is None or len(shape) != 3 or cells[:, 1].any():
             raise ValueError(
                 f"symmetry {name!r} is for games with at most one action on each cell (`action_cells`): use 'none'."
             )
-        self._orders = [self._order(name, shape, cells[:, 0], *way) for way in self.ways]
+        self._orders = [self._order(name, shape, cells[:, 0], *way).to(device) for way in self.ways]
 
     @staticmethod
     def _order(name: str, shape: Sequence[int], cells: NDArray[np.int64], turns: int, mirrored: bool) -> Tensor:

@@ -135,9 +135,10 @@ class Checkers(EnvDef):
                 raise ValueError(f"{self.id}: {name} must be even, not {number}.")
         if cfg.rows * cfg.columns > 64:
             raise ValueError(f"{self.id}: a board has at most 64 cells, not {cfg.rows} * {cfg.columns}.")
-        if not self._start(cfg).can_move(cfg.rows, cfg.columns):
+        start = self._start(cfg)
+        if not start.can_move(cfg.rows, cfg.columns):
             raise ValueError(f"{self.id}: fen {cfg.fen!r} leaves the player to move without a move.")
-        if self._start(cfg).quiet_moves >= cfg.most_quiet_moves:
+        if start.quiet_moves >= cfg.most_quiet_moves:
             raise ValueError(f"{self.id}: with most_quiet_moves {cfg.most_quiet_moves}, fen {cfg.fen!r} is a draw.")
 
     def constants(self, cfg: CheckersConfig) -> dict[str, int]:

@@ -126,6 +126,7 @@ GZ void step(Env e) {
     const int way = e.action;
     const Lines before = rows_of(e);
     const int ways = ways_of(before);
+    // g++ makes a cast to bool of a test of one bit, and then does not step envs in vectors.
     const bool legal = (way >= 0) & ((ways | 1 << (way & 3)) == ways);
     const bool across = (way == LEFT) | (way == RIGHT), back = (way == RIGHT) | (way == DOWN);
     Lines l = reversed(turned(before, across), back);
