@@ -16,9 +16,9 @@ _IDLE = 30.0  #: pictures per second while the game waits
 def play(live: Live, agent: str, size: int = 640) -> list[dict[str, float]]:
     """Lets a person play one agent until the window is closed.
 
-    A game that has no action for doing nothing waits for each key; others go on at their own speed. There the Tab key
-    goes through the legal actions, whose names are in the title of the window, and Enter takes one. There an illegal
-    action is not taken, and the title says so.
+    A game that has no action for doing nothing waits for each key; others go on at their own speed. In a game that
+    waits, the Tab key goes through the legal actions, whose names are in the title of the window, and Enter takes one.
+    An illegal action is not taken there, and the title says so.
 
     Args:
         live: one env, with the policies of the other agents.
