@@ -18,7 +18,7 @@ def game(n: int) -> Against:
 
     def state_of(arrays):
         return State(
-            board=arrays["tile"].reshape(n, 4, 4).astype(np.int32),
+            board=np.ascontiguousarray(arrays["rows"]).view(np.uint8).reshape(n, 4, 4).astype(np.int32),
             step_count=arrays["elapsed_steps"],
             action_mask=arrays["action_mask"][:, 0][:, np.argsort(THEIRS)] != 0,
             score=arrays["score"],
@@ -48,8 +48,9 @@ def test_steps_from_drawn_states():
     n, rng = 20_000, np.random.default_rng(0)
     kinds = rng.integers(2, 12, (n, 1))
     board = np.where(rng.random((n, 16)) < rng.random((n, 1)), rng.integers(1, kinds + 1, (n, 16)), 0)
+    rows = board.astype(np.uint8).view(np.uint32)
     sim = simulator("Game2048-v0", n)
     sim.reset(seed=0)
-    sim.set_state({"tile": board.astype(np.uint8)})
+    sim.set_state({"rows": rows})
     some = sim.arrays["action_mask"][:, 0].any(1)
-    game(int(some.sum())).from_states({"tile": board[some].astype(np.uint8)}, illegal=0.0)
+    game(int(some.sum())).from_states({"rows": rows[some]}, illegal=0.0)
