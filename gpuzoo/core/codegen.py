@@ -18,7 +18,7 @@ from gpuzoo.core import packed
 from gpuzoo.core.configuration import PerEnv
 from gpuzoo.core.definition import C_TYPES, Config, EnvDef, Field
 from gpuzoo.core.dialect import ENTRIES, check_rules, inline_includes
-from gpuzoo.core.form import Form, choose
+from gpuzoo.core.form import Form, check_of_mover, choose
 from gpuzoo.core.generated.actions import actions_code, chosen_action_code
 from gpuzoo.core.generated.config import config_code, constants_code
 from gpuzoo.core.generated.env import INDEXED, env_code
@@ -26,7 +26,7 @@ from gpuzoo.core.generated.expressions import by_width
 from gpuzoo.core.generated.scratch import random_order
 from gpuzoo.core.generated.store import store_members
 from gpuzoo.core.headers import check_names, header
-from gpuzoo.core.layout import Layout, Shapes, resolve_fields
+from gpuzoo.core.layout import Layout, Shapes, of_mover, resolve_fields
 from gpuzoo.core.parameters import layout_of_all
 from gpuzoo.core.uniform import Uniform
 from gpuzoo.core.values import config_types
@@ -86,6 +86,7 @@ def program(
     per_env: PerEnv | None = None,
     lanes: int | None = None,
     debug: bool = False,
+    of_mover_only: bool = False,
 ) -> Program:
     """Generates the program of a game for one configuration.
 
@@ -95,6 +96,7 @@ def program(
         per_env: the float parameters that have a value per env, with these values, or that each episode draws.
         lanes: overrides the declared number of lanes (results do not depend on it).
         debug: the form that checks every index of the rules; results do not depend on it.
+        of_mover_only: whether an env has one row of observations and masks, of the agent to move.
 
     Raises:
         ValueError: a declaration or rules that break the dialect; the message names file, line and rule. Or more
@@ -102,6 +104,8 @@ def program(
     """
     per_env = per_env or {}
     lay = layout_of_all(env, cfg, per_env)
+    if of_mover_only:
+        lay = of_mover(env, lay)
     declared = resolve_fields(env, cfg, lay)
     rules = inline_includes(type(env).source())
     entries = (*ENTRIES, "state") if lay.state_space is not None else ENTRIES
@@ -120,8 +124,10 @@ def program(
     params = tuple(n for n, kind in config_types(env.Config).items() if kind is float)
     tables = {n: np.ascontiguousarray(t) for n, t in env.tables(cfg).items()}
     env_bytes = sum(int(np.prod(f.sizes)) * np.dtype(f.dtype).itemsize for f in fields.values())
-    env_bytes += lay.agents * (lay.observation_size * np.dtype(lay.observation_dtype).itemsize + 16) + 16
+    env_bytes += lay.observers * lay.observation_size * np.dtype(lay.observation_dtype).itemsize + lay.agents * 16 + 16
     form = choose(env, lay, fields | scratch, lanes, rules)
+    if of_mover_only:
+        check_of_mover(env, rules)
     # Loops in vectors go through a tile several times, so it fits into the caches nearest to a core.
     in_vectors = form.branchless or form.packed
     tile = max(1, min(512, (65536 if in_vectors else 262144) // env_bytes))
@@ -167,7 +173,7 @@ def program(
         load_config,
         *actions_code(lay, facts["single"], debug, env.chooses),
         *((by_width(env_code(facts), packs),) if env.packed else env_code(facts)),
-        *chosen_action_code(lay, env.chooses),
+        *chosen_action_code(lay, env.chooses, env.turn),
         "}  // namespace gz",
     ]
     parts = [

@@ -82,5 +82,18 @@ def choose(env: EnvDef, lay: Layout, fields: Mapping[str, Field], lanes: int, ru
     obstacles += [f"{places[name]}: e.{name} means that an agent may leave before the others." for name in of_one]
     short = not obstacles and env.short_episodes
     # Rows of several agents are groups of numbers that compilers do not blend in vectors, as `short` does.
-    apart = not obstacles and (lay.agents * lay.observation_size > LONGEST_ROW or (short and not single))
+    apart = not obstacles and (lay.observers * lay.observation_size > LONGEST_ROW or (short and not single))
     return Form(tuple(obstacles), apart, short, False, not of_one)
+
+
+def check_of_mover(env: EnvDef, rules: Sequence[Piece]) -> None:
+    """Checks that rules can write the row of the agent to move alone.
+
+    Raises:
+        ValueError: they write rows of all agents.
+    """
+    if "OBSERVERS" not in names(rules):
+        raise ValueError(
+            f"{env.id}: its rules write a row for each agent, so observers must be 'all', not 'mover'. (Rules that go "
+            "through OBSERVERS can do both: see docs/dialect.md.)"
+        )

@@ -28,6 +28,7 @@ class Layout:
         groups: agents of each group, in order.
         first: index of each group's first agent.
         agents: number of agents of one env.
+        observers: rows of observations and action masks of one env: one for each agent, or 1, of the agent to move.
         observation_spaces: one agent's observation, by group.
         action_spaces: one agent's action, by group.
         observation_size: elements of the longest flat observation; shorter ones are padded with zeros.
@@ -43,6 +44,7 @@ class Layout:
     groups: dict[str, int]
     first: dict[str, int]
     agents: int
+    observers: int
     observation_spaces: dict[str, spaces.Space[Any]]
     action_spaces: dict[str, spaces.Space[Any]]
     observation_size: int
@@ -142,6 +144,7 @@ def layout(env: EnvDef, cfg: Config) -> Layout:
         groups=dict(groups),
         first=first,
         agents=total,
+        observers=total,
         observation_spaces=observation_spaces,
         action_spaces=action_spaces,
         observation_size=max(1, *(flat_size(s) for s in observation_spaces.values())),
@@ -159,6 +162,19 @@ def layout(env: EnvDef, cfg: Config) -> Layout:
     if len({*names}) < total:
         raise ValueError(f"{name}: two agents would have the same name: {', '.join(names)}.")
     return lay
+
+
+def of_mover(env: EnvDef, lay: Layout) -> Layout:
+    """The layout with one row per env, of the agent to move.
+
+    Raises:
+        ValueError: there is no such agent, or agents have unlike spaces.
+    """
+    if env.turn is None or lay.agents == 1:
+        raise ValueError(f"{env.id}: agents do not move in turn, so observers must be 'all', not 'mover'.")
+    if len({str(s) for s in (*lay.observation_spaces.values(), *lay.action_spaces.values())}) > 2:
+        raise ValueError(f"{env.id}: its agents have unlike spaces, so observers must be 'all', not 'mover'.")
+    return dataclasses.replace(lay, observers=1)
 
 
 def _action_cells(

@@ -60,11 +60,11 @@ def batch_shapes(program: Program, num_envs: int, per_env: PerEnv, envs_last: bo
     shapes: dict[str, tuple[tuple[int, ...], str]] = {
         name: ((n, lay.agents) if kind == "A" else (n,), dtype) for name, (dtype, kind) in ENGINE_ARRAYS.items()
     }
-    observation = (n, lay.agents, lay.observation_size), lay.observation_dtype
+    observation = (n, lay.observers, lay.observation_size), lay.observation_dtype
     shapes |= {"observation": observation, "final_observation": observation}
     shapes["action"] = (n, lay.agents, lay.action_size), lay.action_dtype
     if lay.mask_size:
-        mask = (n, lay.agents, lay.mask_size), "int8"
+        mask = (n, lay.observers, lay.mask_size), "int8"
         shapes |= {"action_mask": mask, "final_action_mask": mask}
     for name, field in program.fields.items():
         shapes[FIELD + name] = (*field.sizes, n) if envs_last else (n, *field.sizes), field.dtype

@@ -46,6 +46,10 @@ _NO_LIMIT: Final = 2**31 - 1
 _MOST_ENVS: Final = 2**30  # kernels count envs in 32 bits
 #: what of the engine belongs to a game's state, as its author sees it
 _STATE: Final = ("elapsed_steps", "alive")
+#: whose observations and action masks are written
+OBSERVERS: Final = ("all", "mover")
+#: what has a row for each of them
+_SEEN: Final = ("observation", "action_mask")
 #: arrays that carry nothing from one step to the next
 _TRANSIENT: Final = frozenset({"over", "reset_mask", "reset_seed", "action", "final_observation", "final_action_mask"})
 #: outputs that are written only where somebody gave them a place
@@ -78,6 +82,8 @@ class Simulator:
         max_episode_steps: time limit; ``"default"`` takes the game's own, None or -1 means no limit.
         threads: CPU threads; all by default.
         lanes: overrides the game's number of lanes; results do not depend on it.
+        observers: of a game in turns, who has observations and action masks: ``"all"`` agents, or the ``"mover"``, the
+            agent to move. Then an env has one row of each, which is half the memory and less work for two players.
         debug: raise ValueError for actions that are out of range or NaN, and IndexError if the rules use an index out
             of range, with file and line. The results are the same; steps are slower.
         backend: a backend to use instead of ``device``.
@@ -87,7 +93,7 @@ class Simulator:
     Attributes:
         arrays: every array by name, on the device, with the envs along the first axis. ``observation``,
             ``reward``, ``terminated``, ``truncated``, ``alive``, ``episode_return``, ``final_return``, ``final_length``
-            (num_envs, agents, ...); ``ended``, ``waiting``, ``elapsed_steps``, ``seed``, ``episode`` (num_envs,);
+            (num_envs, agents, ...), but (num_envs, 1, ...) for the observations and masks of movers; ``ended``, ``waiting``, ``elapsed_steps``, ``seed``, ``episode`` (num_envs,);
             ``action`` (num_envs, agents, action_size), to be written before `step`; and the game's fields.
         recordings: the recordings of single envs that are in progress.
         in_use: a lock, held while a kernel of this batch is launched; on a CPU, while it runs. `close` waits for it.
@@ -108,6 +114,7 @@ class Simulator:
         max_episode_steps: int | Literal["default"] | None = "default",
         threads: int | None = None,
         lanes: int | None = None,
+        observers: Literal["all", "mover"] = "all",
         debug: bool = False,
         backend: Backend | None = None,
         **config: Any,
@@ -125,18 +132,20 @@ class Simulator:
             raise ValueError(f"num_envs must be at most {_MOST_ENVS}, not {num_envs}: make several batches.")
         if lanes is not None and (isinstance(lanes, bool) or not isinstance(lanes, (int, np.integer))):
             raise TypeError(f"lanes must be an int or None, not {lanes!r}.")
+        if observers not in OBSERVERS:
+            raise ValueError(f"observers must be {' or '.join(map(repr, OBSERVERS))}, not {observers!r}.")
         self.num_envs = int(num_envs)
         self.debug = debug
         mode = parse_autoreset_mode(autoreset_mode)
         cfg, per_env = split_config(self.env, self.num_envs, config)
         self._drawn = {name: values for name, values in per_env.items() if isinstance(values, Uniform)}
         given = {**vars(cfg), **{n: v if isinstance(v, Uniform) else v.copy() for n, v in per_env.items()}}
-        self._made_with = {"threads": threads, "lanes": lanes, "debug": debug, **given}
+        self._made_with = {"threads": threads, "lanes": lanes, "observers": observers, "debug": debug, **given}
         self.backend = make_backend(device, threads) if backend is None else backend
         self.device = self.backend.device
         if lanes is None and self.device == "cpu" and type(self.env).single():
             lanes = 1  # lanes are loops there, and the state of a game with one lane is in registers
-        self.program = program(self.env, cfg, per_env, lanes, debug)
+        self.program = program(self.env, cfg, per_env, lanes, debug, observers == "mover")
         self.cfg: Any = cfg
         self.xp = self.backend.xp
         kernels = self.backend.compile(self.program)
@@ -602,6 +611,9 @@ class Simulator:
                 f"{self.env.id} with {self.constants()}."
             )
         kept = [name for name in self.arrays if name not in _TRANSIENT | _WANTED]
+        others_observe = self._has_other_observers(snapshot)
+        if others_observe:
+            kept = [name for name in kept if name not in _SEEN]
         for name in (*kept, *(f"param_{name}" for name in self._params)):
             if name not in snapshot.arrays:
                 raise ValueError(f"{self.env.id}: the snapshot has no array {name!r}.")
@@ -623,6 +635,14 @@ class Simulator:
                 self.backend.put(self.arrays[name], where, array)
         self._set_params(params)
         self._seeded = True
+        if others_observe:
+            self.backend.upload(self.arrays["reset_mask"], np.isin(np.arange(self.num_envs), chosen))
+            self._launch("reset", self.num_envs, _NO_RESET)
+
+    def _has_other_observers(self, snapshot: Snapshot) -> bool:
+        """Whether rows of all agents stand against rows of the agent to move."""
+        rows = getattr(snapshot.arrays.get("observation"), "shape", (0, 0))[1:2]
+        return rows in ((1,), (self.layout.agents,)) and rows != (self.layout.observers,)
 
     def _restored_params(self, snapshot: Snapshot, chosen: Any) -> Change:
         values = {}

@@ -151,7 +151,7 @@ class _Rules:
         capture = next(k for k in span if self._tokens[k].text == "[")
         opened = closing(self._tokens, capture) + 1
         first = next(iter(separated(self._tokens, range(opened + 1, closing(self._tokens, opened)))))
-        if self._tokens[span.start].text != "lanes" or self._text(count) != "AGENTS":
+        if self._tokens[span.start].text != "lanes" or self._text(count) not in ("AGENTS", "OBSERVERS"):
             raise _UnclearError
         if agents != {self._tokens[first[-1]].text}:
             raise _UnclearError

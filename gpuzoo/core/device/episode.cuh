@@ -5,7 +5,7 @@
 // rare: it ends episodes and begins the next ones.
 //
 // Generated above: Store (addresses of the arrays), State (an env's scalars, in registers where LANES == 1), Env (what
-// rules see), load, save, keep, clear, bind, row_size; AGENTS, OBSERVATION_SIZE, MASK_SIZE, GZ_BRANCHLESS, GZ_APART.
+// rules see), load, save, keep, clear, bind, row_size; AGENTS, OBSERVERS, OBSERVATION_SIZE, MASK_SIZE, GZ_BRANCHLESS, GZ_APART.
 // What only some games can compile is a template, which the others do not instantiate.
 
 namespace gz {
@@ -50,27 +50,27 @@ template <class Where> GZ void leave(const Store &s, i64 k, Where leaves, float 
 // What is observed from now on is what env i sees last.
 template <class S, class E> GZ void see_last(const S &s, E &e, i64 i) {
   see(e, s.final_observation + i * row_size(s));
-  if constexpr (MASK_SIZE > 0) see_masks(e, s.final_action_mask + i * (AGENTS * MASK_SIZE));
+  if constexpr (MASK_SIZE > 0) see_masks(e, s.final_action_mask + i * (OBSERVERS * MASK_SIZE));
 }
 
 // Copies what the agents who leave see last, before observations of the next episode take its place. `leaves(agent)`
 // says who they are.
 template <int SIZE, class T, class Leaves> GZ void keep_rows(const Store &s, T *kept, const T *seen, Leaves leaves) {
   const auto keep = [&](int n) { put(leaves(n / SIZE), kept[n], seen[n]); };
-  if constexpr (GZ_BRANCHLESS && GZ_THREADS && AGENTS * SIZE <= 8) {
-    T row[AGENTS * SIZE];
-    unrolled<0, AGENTS * SIZE>([&](int n) { row[n] = seen[n]; });
-    unrolled<0, AGENTS * SIZE>([&](int n) { kept[n] = row[n]; });
-  } else if constexpr (GZ_BRANCHLESS && AGENTS * SIZE <= 32)
-    unrolled<0, AGENTS * SIZE>(keep);  // a loop would keep one over envs from being vectorised
+  if constexpr (GZ_BRANCHLESS && GZ_THREADS && OBSERVERS * SIZE <= 8) {
+    T row[OBSERVERS * SIZE];
+    unrolled<0, OBSERVERS * SIZE>([&](int n) { row[n] = seen[n]; });
+    unrolled<0, OBSERVERS * SIZE>([&](int n) { kept[n] = row[n]; });
+  } else if constexpr (GZ_BRANCHLESS && OBSERVERS * SIZE <= 32)
+    unrolled<0, OBSERVERS * SIZE>(keep);  // a loop would keep one over envs from being vectorised
   else if constexpr (GZ_BRANCHLESS || GZ_THREADS)
-    lanes(s, AGENTS * SIZE, keep);
+    lanes(s, OBSERVERS * SIZE, keep);
   else  // few leave at a time: a CPU passes over the rows of the others
-    for (int a = 0; a < AGENTS; ++a)
+    for (int a = 0; a < OBSERVERS; ++a)
       if (leaves(a)) lanes(s, SIZE, [=](int k) { kept[a * SIZE + k] = seen[a * SIZE + k]; });
 }
 template <class S, class Leaves> GZ void keep_last_seen(const S &s, i64 i, Leaves leaves) {
-  const i64 row = i * row_size(s), mask = i * (AGENTS * MASK_SIZE);
+  const i64 row = i * row_size(s), mask = i * (OBSERVERS * MASK_SIZE);
   if constexpr (!APART) keep_rows<OBSERVATION_SIZE>(s, s.final_observation + row, s.observation + row, leaves);
   if constexpr (!APART && MASK_SIZE > 0) keep_rows<MASK_SIZE>(s, s.final_action_mask + mask, s.action_mask + mask, leaves);
 }
@@ -150,7 +150,7 @@ struct Read {
 // observations once more.
 constexpr bool LEAVES_AT_ONCE = READS_FIRST || !GZ_BRANCHLESS;
 constexpr bool SEES_LAST_AT_ONCE =
-    READS_FIRST && GZ_BRANCHLESS && AGENTS * (OBSERVATION_SIZE + MASK_SIZE) <= 8;
+    READS_FIRST && GZ_BRANCHLESS && OBSERVERS * (OBSERVATION_SIZE + MASK_SIZE) <= 8;
 
 // The seed of an env that may begin an episode. It is read as soon as that is known, and the thread goes on while memory
 // answers.
@@ -313,7 +313,7 @@ GZ Halfway advance_general(const Store &s, bool finals, int max_steps, i64 i, co
   if (finals)
     keep_last_seen(s, i, active, ends, news & 2, [=](int a) {
       const i64 k = i * AGENTS + a;
-      return GZ_TOGETHER || (ends | s.terminated[k] | s.truncated[k]);
+      return GZ_TOGETHER || ends || (OBSERVERS == AGENTS && (s.terminated[k] | s.truncated[k]));
     });
   once(e, [=] {
     s.elapsed_steps[i] = t;

@@ -42,8 +42,8 @@ template <class T, int N, class LENGTH> struct Output {
   static constexpr bool GAPS = LANES == 1 && BYTES > 0 && BYTES % SECTOR == 0;
   static constexpr int STRIDE = BYTES + (GAPS ? CHUNK : 0);
 };
-using Observations = Output<Observation, AGENTS * OBSERVATION_SIZE, Length_observation>;
-using Masks = Output<i8, AGENTS * MASK_SIZE, Length_action_mask>;  // in games without masks of no bytes
+using Observations = Output<Observation, OBSERVERS * OBSERVATION_SIZE, Length_observation>;
+using Masks = Output<i8, OBSERVERS * MASK_SIZE, Length_action_mask>;  // in games without masks of no bytes
 
 // Shared memory of a team. An SM then has shared memory for more threads than it has registers for.
 constexpr int ROOM = TEAM > 6 * WARP ? 38912 : TEAM * 192;
@@ -62,10 +62,10 @@ constexpr bool ASSEMBLES = OF_ONE_CHUNK || (Observations::BYTES > 8 && TURN > (L
 // How many agents of an env have a place for their rows; 0: all of them, or none. A multiple of 4, so that all windows
 // begin alike within a chunk. As few windows as possible, and none much shorter than the others.
 constexpr int balanced(int most) {
-  return most < 4 ? 0 : ((AGENTS + (AGENTS + most - 1) / most - 1) / ((AGENTS + most - 1) / most) + 3) / 4 * 4;
+  return most < 4 ? 0 : ((OBSERVERS + (OBSERVERS + most - 1) / most - 1) / ((OBSERVERS + most - 1) / most) + 3) / 4 * 4;
 }
 constexpr int SEEN_AT_ONCE =
-    GZ_WINDOWED && TURN == 0 ? balanced(ROOM / ENVS / ((Observations::BYTES + Masks::BYTES) / AGENTS) / 4 * 4) : 0;
+    GZ_WINDOWED && TURN == 0 ? balanced(ROOM / ENVS / ((Observations::BYTES + Masks::BYTES) / OBSERVERS) / 4 * 4) : 0;
 
 // A turn's rows lie within a chunk as they will in global memory. It is not said that rows of bytes begin at one: the
 // compiler would put neighbouring bytes together, and keep twice the registers for it.
@@ -77,8 +77,8 @@ template <class O> GZ int shift(const typename O::Number *rows, const Together &
 }
 
 // Padding is written by no rule.
-template <class O> GZ void clear_padding(typename O::Number *place, int first = 0, int stop = AGENTS) {
-  constexpr int COLUMNS = O::NUMBERS / AGENTS;
+template <class O> GZ void clear_padding(typename O::Number *place, int first = 0, int stop = OBSERVERS) {
+  constexpr int COLUMNS = O::NUMBERS / OBSERVERS;
   if constexpr (O::Length::PADDED)
     for (int a = first + lane(); a < stop; a += LANES)
       for (int k = O::Length::of(a); k < COLUMNS; ++k) place[(a - first) * COLUMNS + k] = 0;
@@ -157,7 +157,7 @@ template <class T> GZ int within_chunk(const T *row) { return (int)(u64)row & (C
 
 // Stores the rows of agents first, ..., stop - 1, by the lanes of their env.
 template <class O> GZ void store_window(const typename O::Number *place, typename O::Number *rows, int first, int stop) {
-  constexpr int COLUMNS = O::NUMBERS / AGENTS;
+  constexpr int COLUMNS = O::NUMBERS / OBSERVERS;
   const int offset = within_chunk(rows);
   const u8 *const from = reinterpret_cast<const u8 *>(place) - offset;
   store<O>(from, offset, rows + first * COLUMNS, (stop - first) * COLUMNS, lane(), LANES);
@@ -166,8 +166,8 @@ template <class O> GZ void store_window(const typename O::Number *place, typenam
 // Goes through the agents, a window at a time: run(first, stop) writes rows.
 template <class E, class F> GZ void in_windows(const E &e, const F &run) {
   GZ_ROLLED
-  for (int first = 0; first < AGENTS; first += SEEN_AT_ONCE) {
-    const int stop = min((int)AGENTS, first + SEEN_AT_ONCE);
+  for (int first = 0; first < OBSERVERS; first += SEEN_AT_ONCE) {
+    const int stop = min((int)OBSERVERS, first + SEEN_AT_ONCE);
     clear_padding<Observations>(e.observation.data, first, stop);
     if constexpr (MASK_SIZE > 0) clear_padding<Masks>(e.action_mask.data, first, stop);
     run(first, stop);
@@ -188,8 +188,8 @@ GZ void meet(const Together &all) {
 // What the threads of `all` observe, each in its env i.
 template <class S, class E> GZ void observe_together(const S &s, E &e, i64 i, const Together &all) {
   if constexpr (SEEN_AT_ONCE > 0) {
-    constexpr int OBSERVATIONS = SEEN_AT_ONCE * Observations::BYTES / AGENTS + CHUNK;
-    constexpr int MASKS = (SEEN_AT_ONCE * Masks::BYTES / AGENTS + 2 * CHUNK - 1) / CHUNK * CHUNK;
+    constexpr int OBSERVATIONS = SEEN_AT_ONCE * Observations::BYTES / OBSERVERS + CHUNK;
+    constexpr int MASKS = (SEEN_AT_ONCE * Masks::BYTES / OBSERVERS + 2 * CHUNK - 1) / CHUNK * CHUNK;
     alignas(CHUNK) __shared__ u8 memory[BLOCK / LANES][OBSERVATIONS + (MASK_SIZE ? MASKS : 0)];
     u8 *const place = memory[(int)threadIdx.x / LANES];
     see(e, reinterpret_cast<Observation *>(place + within_chunk(e.gz_rows)));

@@ -12,6 +12,11 @@ from gpuzoo.core.generated.expressions import float_literal, per_agent
 from gpuzoo.core.layout import Layout, choices
 
 
+def row_of(agent: str, lay: Layout) -> str:
+    """The row of an agent's mask; where only the agent to move has one, nobody reads those of the others."""
+    return agent if lay.observers == lay.agents else "0"
+
+
 def actions_code(lay: Layout, single: bool, debug: bool, chooses: bool) -> Iterable[str]:
     """How a game reads actions: illegal values never reach it."""
     spaces_ = lay.action_spaces
@@ -54,12 +59,12 @@ def actions_code(lay: Layout, single: bool, debug: bool, chooses: bool) -> Itera
     yield "    Action raw = data[k];"
     yield "    unrolled<1, AGENTS>([&](int a) { put(Blend{(u8)(agent == a)}, raw, data[a * ACTION_SIZE + k]); });"
     yield "#else\n    const Action raw = data[agent * ACTION_SIZE + k];\n#endif"
-    yield "    return legal_action(raw, mask + agent * MASK_SIZE, agent, k);\n  }"
+    yield f"    return legal_action(raw, mask + {row_of('agent', lay)} * MASK_SIZE, agent, k);\n  }}"
     both = "0, k" if single else "k, 0"
     yield f"  GZ_MEMBER Action operator[]({index}k) const {{ return (*this)({both}); }}\n}};\n#endif"
 
 
-def chosen_action_code(lay: Layout, chooses: bool) -> Iterable[str]:
+def chosen_action_code(lay: Layout, chooses: bool, turn: str | None) -> Iterable[str]:
     """A legal action from random bits."""
     if chooses:
         yield "GZ int choose(Env e, int agent, u32 bits);"
@@ -80,7 +85,10 @@ def chosen_action_code(lay: Layout, chooses: bool) -> Iterable[str]:
         yield "  const Env e = bind(s, v, i, s.episode[i], s.elapsed_steps[i], s.control->max_steps);"
         yield "  return choose(e, agent, bits);"
     elif lay.mask_size:
-        yield "  const i8 *mask = s.action_mask + (i * AGENTS + agent) * MASK_SIZE + mask_offset(agent, k);"
+        if lay.observers < lay.agents:
+            yield f"  if (agent != s.field_{turn}[i]) return 0;"
+        row = f"i * OBSERVERS + {row_of('agent', lay)}"
+        yield f"  const i8 *mask = s.action_mask + ({row}) * MASK_SIZE + mask_offset(agent, k);"
         yield "  return chosen_of(mask, choices(agent, k), bits);"
     else:
         yield "  return (int)mulhi(bits, (u32)choices(agent, k));"

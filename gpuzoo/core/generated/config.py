@@ -20,6 +20,7 @@ def constants_code(program: dict[str, Any]) -> Iterable[str]:
     """Numbers of agents, sizes of spaces, and the game's own constants."""
     lay: Layout = program["layout"]
     yield f"constexpr Const<{lay.agents}> AGENTS;"
+    yield f"constexpr Const<{lay.observers}> OBSERVERS;"
     for group, count in lay.groups.items():
         if group != "agent":
             yield f"constexpr Const<{count}> {group.upper()}S;"

@@ -83,7 +83,7 @@ def env_code(program: dict[str, Any]) -> Iterable[str]:
     def rows(c_type: str, name: str, place: str, columns: str) -> tuple[str, str, str]:
         if not debug:
             return f"Rows<{c_type}> ", name, f"{{{place}, {columns}}}"
-        value = f"{{{place}, {columns}, watch, {indexed.index(name)}, AGENTS}}"
+        value = f"{{{place}, {columns}, watch, {indexed.index(name)}, OBSERVERS}}"
         return f"Rows<{c_type}, Length_{name}> ", name, value
 
     members: list[tuple[str, str, str]] = []  # declaration, name, value
@@ -101,8 +101,9 @@ def env_code(program: dict[str, Any]) -> Iterable[str]:
         members.append((f"Array<{C_TYPES[field.dtype]}, {columns}> ", name, f"{{{place}, {stride}{checked}}}"))
     for name, table in program["tables"].items():
         members.append(pointer(f"const {C_TYPES[str(table.dtype)]}", name, f"s.table_{name}", table.size))
-    agent = "i" if lay.agents == 1 else "i * AGENTS"
-    mask = f"s.action_mask + {agent} * MASK_SIZE" if lay.mask_size else "nullptr"
+    agent, observer = ("i" if n == 1 else f"i * {name}" for n, name in ((lay.agents, "AGENTS"), (lay.observers, "OBSERVERS")))
+    masks = f"s.action_mask + {observer} * MASK_SIZE"
+    mask = masks if lay.mask_size else "nullptr"
     seen = "s.observation + i * row_size(s)"
     if single:
         if lay.action_size == 1 and lay.action_dtype == "int32":
@@ -125,11 +126,11 @@ def env_code(program: dict[str, Any]) -> Iterable[str]:
             members.append(pointer("const u8", "alive", f"s.alive + {agent}", "AGENTS"))
         members.append(rows("Observation", "observation", seen, "OBSERVATION_SIZE"))
         if lay.mask_size:
-            members.append(rows("i8", "action_mask", f"s.action_mask + {agent} * MASK_SIZE", "MASK_SIZE"))
+            members.append(rows("i8", "action_mask", masks, "MASK_SIZE"))
     if program["windowed"]:  # where rows belong whose parts are assembled elsewhere
         members.append(("Observation *", "gz_rows", seen))
         if lay.mask_size:
-            members.append(("i8 *", "gz_mask_rows", f"s.action_mask + {agent} * MASK_SIZE"))
+            members.append(("i8 *", "gz_mask_rows", masks))
     if lay.state_space is not None:
         members.append(pointer("StateNumber", "state", "nullptr", "STATE_SIZE"))
     members.append(("u8 &", "over", "v.over" if one_lane else "s.over[i]"))
@@ -142,7 +143,7 @@ def env_code(program: dict[str, Any]) -> Iterable[str]:
         members.append(("Watch ", "gz_watch", "watch"))
 
     # GCC vectorises rows of 1, 2, 3, 4, 8, ... values; others only where it does not know how long they are.
-    size = lay.agents * lay.observation_size
+    size = lay.observers * lay.observation_size
     unknown = branchless and size & (size - 1) and size != 3
     yield "GZ i64 row_size(const Store &s) {"
     yield f"  (void)s;\n  return {size}{' + (s.num_envs < 0)' if unknown else ''};\n}}"
@@ -159,6 +160,12 @@ def env_code(program: dict[str, Any]) -> Iterable[str]:
         yield f"    if (gz_watch.admits(agent, AGENTS, {number}, FLAT, 0)) terminated.data[agent.value] = 1;\n  }}"
     yield "  GZ_MEMBER void terminate_all() const { over = 1; }"
     yield "};"
+    if (turn := program["env"].turn) is not None:
+        all_observe = lay.observers == lay.agents
+        yield "GZ int observer(const Env &e, int row) {"
+        yield f"  (void)e; (void)row;\n  return {'row' if all_observe else f'e.{turn}'};\n}}"
+        yield "GZ int row_of_mover(const Env &e) {"
+        yield f"  (void)e;\n  return {f'e.{turn}' if all_observe else '0'};\n}}"
     yield "GZ void see(Env &e, Observation *row) {"
     yield f"  e.observation{'' if single and not debug else '.data'} = row;\n}}"
     if lay.mask_size:

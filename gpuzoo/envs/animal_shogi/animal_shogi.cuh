@@ -182,23 +182,25 @@ GZ u32 planes(Env e, int a, int age, int cell, bool turned) {
 GZ void observe(Env e) {
   const int mover = broadcast(e, [=] { return e.to_move; });
   lanes(e, PAST * CELLS, [=](int k) { e.shown[k] = 1u << (e.history[k] & 31); });
-  lanes(e, AGENTS, PAST, [=](int a, int age) { e.known[a * PAST + age] = known_planes(e, age, a != mover); });
-  for (int a = 0; a < AGENTS; ++a) {  // two positions in a row of bits, so that it fills whole vectors
-    const bool turned = a != mover;
+  lanes(e, OBSERVERS, PAST, [=](int row, int age) {
+    e.known[row * PAST + age] = known_planes(e, age, observer(e, row) != mover);
+  });
+  for (int row = 0; row < OBSERVERS; ++row) {  // two positions in a row of bits, so that it fills whole vectors
+    const bool turned = observer(e, row) != mover;
     lanes_of_bits(
         e, Const<CELLS * PAST / 2>(), Const<2 * PLANES>(),
-        [=](int k) { return e.observation[a] + 2 * k / PAST * CHANNELS + 2 * k % PAST * PLANES; },
+        [=](int k) { return e.observation[row] + 2 * k / PAST * CHANNELS + 2 * k % PAST * PLANES; },
         [=](int k, int) {
           const int place = 2 * k / PAST, age = 2 * k % PAST, cell = (2 - place % 3) * 4 + place / 3;
           const int seen_as = turned ? CELLS - 1 - cell : cell;
-          return (u64)planes(e, a, age, seen_as, turned) | (u64)planes(e, a, age + 1, seen_as, turned) << PLANES;
+          return (u64)planes(e, row, age, seen_as, turned) | (u64)planes(e, row, age + 1, seen_as, turned) << PLANES;
         });
   }
-  lanes(e, AGENTS, CELLS, [=](int a, int place) {
-    e.observation[a][place * CHANNELS + PAST * PLANES] = (float)a;
-    e.observation[a][place * CHANNELS + PAST * PLANES + 1] = (float)e.moves / (float)MOST_MOVES;
+  lanes(e, OBSERVERS, CELLS, [=](int row, int place) {
+    e.observation[row][place * CHANNELS + PAST * PLANES] = (float)observer(e, row);
+    e.observation[row][place * CHANNELS + PAST * PLANES + 1] = (float)e.moves / (float)MOST_MOVES;
   });
   lanes_of_bits(
-      e, Const<AGENTS * WORDS>(), Const<CELLS>(), [=](int k) { return e.action_mask[k / WORDS] + k % WORDS * CELLS; },
-      [=](int k, int) { return k / WORDS == mover ? e.legal[k % WORDS] : 0u; });
+      e, Const<OBSERVERS * WORDS>(), Const<CELLS>(), [=](int k) { return e.action_mask[k / WORDS] + k % WORDS * CELLS; },
+      [=](int k, int) { return observer(e, k / WORDS) == mover ? e.legal[k % WORDS] : 0u; });
 }

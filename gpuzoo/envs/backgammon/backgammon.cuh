@@ -159,18 +159,18 @@ GZ void step(Env e) {
 }
 
 GZ void observe(Env e) {
-  lanes(e, AGENTS, [=](int a) {
-    const Row out = e.observation[a];
+  lanes(e, OBSERVERS, [=](int row) {
+    const Row out = e.observation[row];
     GZ_ROLLED
     for (int k = 0; k < PLACES; ++k) out[k] = e.board[k];
-    for (int k = 0; k < SIDES; ++k) out[PLACES + k] = a == e.to_move ? e.dice[k] : (i8)0;
+    for (int k = 0; k < SIDES; ++k) out[PLACES + k] = observer(e, row) == e.to_move ? e.dice[k] : (i8)0;
     GZ_ROLLED
-    for (int k = 0; k < ACTIONS; ++k) e.action_mask[a][k] = 0;
+    for (int k = 0; k < ACTIONS; ++k) e.action_mask[row][k] = 0;
   });
   once(e, [=] {
     GZ_ROLLED
     for (int k = 0; k < SIDES; ++k)
       for (u32 left = e.legal[k]; left != 0u; left &= left - 1u)
-        e.action_mask[e.to_move][index_of(lowest(left)) * SIDES + k] = 1;
+        e.action_mask[row_of_mover(e)][index_of(lowest(left)) * SIDES + k] = 1;
   });
 }

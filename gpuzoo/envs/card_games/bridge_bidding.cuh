@@ -110,10 +110,11 @@ template <class Out, class Sets> GZ void put_calls(Out out, Sets sets, int a, in
 }
 
 GZ void observe(Env e) {
-  lanes(e, AGENTS, [=](int a) {
+  lanes(e, OBSERVERS, [=](int row) {
+    const int a = observer(e, row);
     const u32 own = e.vulnerable >> (a & 1) & 1u, others = e.vulnerable >> (~a & 1) & 1u;
     const u32 passed = e.opening_passes | e.opening_passes << SEATS;
-    const auto out = words(e.observation[a]);
+    const auto out = words(e.observation[row]);
     out[0] = as_bytes((own != 0u ? 2u : 1u) | (others != 0u ? 8u : 4u));
     out[1] = as_bytes(passed >> a & 15u);
     GZ_ROLLED
@@ -125,6 +126,6 @@ GZ void observe(Env e) {
     for (int k = 0; k < CARDS / 4; ++k) out[2 + 3 * BIDS + k] = as_bytes(e.hand[a] >> 4 * k);
     const u64 legal = a == e.to_move ? legal_calls(e) : 0;
     GZ_ROLLED
-    for (int k = 0; k < CALLS; ++k) e.action_mask[a][k] = (i8)(legal >> k & 1);
+    for (int k = 0; k < CALLS; ++k) e.action_mask[row][k] = (i8)(legal >> k & 1);
   });
 }

@@ -210,10 +210,11 @@ GZ void step(Env e) {
 }
 
 GZ void observe(Env e) {
-  lanes(e, AGENTS, [=](int a) {
+  lanes(e, OBSERVERS, [=](int row) {
+    const int a = observer(e, row);
     const bool over = e.phase == OVER;
     const u64 top = e.top >= 0 ? 1ull << e.top : 0, known = e.known[1 - a];
-    const auto out = words(e.observation[a]);
+    const auto out = words(e.observation[row]);
     for (int k = 0; k < CARDS / 4; ++k) {
       out[k] = over ? 0u : as_bytes(e.hand[a] >> 4 * k);
       out[CARDS / 4 + k] = over ? 0u : as_bytes(top >> 4 * k);
@@ -225,15 +226,15 @@ GZ void observe(Env e) {
       for (int k = 0; k < CARDS / 4; ++k) out[CARDS + k] = as_bytes(unknown >> 4 * k);
     }
   });
-  lanes(e, AGENTS, [=](int a) {
-    const bool moves = a == e.to_move;
+  lanes(e, OBSERVERS, [=](int row) {
+    const bool moves = observer(e, row) == e.to_move;
     const u64 simple = moves ? simple_moves(e) : 0, discards = moves ? discardable(e) : 0;
     const u64 knocks = moves ? knockable(e) : 0;
-    for (int k = 0; k < DISCARD; ++k) e.action_mask[a][k] = (i8)(simple >> k & 1);
+    for (int k = 0; k < DISCARD; ++k) e.action_mask[row][k] = (i8)(simple >> k & 1);
     GZ_ROLLED
     for (int k = 0; k < CARDS; ++k) {
-      e.action_mask[a][DISCARD + k] = (i8)(discards >> k & 1);
-      e.action_mask[a][KNOCK + k] = (i8)(knocks >> k & 1);
+      e.action_mask[row][DISCARD + k] = (i8)(discards >> k & 1);
+      e.action_mask[row][KNOCK + k] = (i8)(knocks >> k & 1);
     }
   });
 }

@@ -55,14 +55,15 @@ GZ void step(Env e) {
 }
 
 GZ void observe(Env e) {
-  lanes(e, AGENTS, [=](int a) {
+  lanes(e, OBSERVERS, [=](int row) {
+    const int a = observer(e, row);
     const u64 cards = e.hand[a] | e.public_cards;
     u32 raises = 0u;
     for (int r = 0; r < ROUNDS; ++r) raises |= 1u << (RAISE_SIZES * r + e.raises[r]);
-    const auto out = words(e.observation[a]);
+    const auto out = words(e.observation[row]);
     for (int k = 0; k < CARDS / 4; ++k) out[k] = as_bytes(cards >> 4 * k);
     for (int k = 0; k < RAISE_SIZES; ++k) out[CARDS / 4 + k] = as_bytes(raises >> 4 * k);
     const u64 legal = a == e.to_move ? legal_moves(e) : 0;
-    for (int k = 0; k < MOVES; ++k) e.action_mask[a][k] = (i8)(legal >> k & 1);
+    for (int k = 0; k < MOVES; ++k) e.action_mask[row][k] = (i8)(legal >> k & 1);
   });
 }

@@ -86,12 +86,13 @@ GZ void step(Env e) {
 
 GZ void observe(Env e) {
   const int most = broadcast(e, [=] { return highest_bet(e); });
-  lanes(e, AGENTS, [=](int a) {
+  lanes(e, OBSERVERS, [=](int row) {
+    const int a = observer(e, row);
     const u64 cards = e.hand[a] | e.public_cards;
-    const auto out = words(e.observation[a]);
+    const auto out = words(e.observation[row]);
     for (int k = 0; k < CARDS / 2; ++k) out[k] = as_halves(cards >> 2 * k);
     out[CARDS / 2] = (u32)e.chips[a] | (u32)most << 16;
     const u64 legal = a == e.to_move ? legal_moves(e) : 0;
-    for (int k = 0; k < MOVES; ++k) e.action_mask[a][k] = (i8)(legal >> k & 1);
+    for (int k = 0; k < MOVES; ++k) e.action_mask[row][k] = (i8)(legal >> k & 1);
   });
 }

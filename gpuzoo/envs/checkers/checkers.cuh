@@ -153,17 +153,18 @@ GZ u32 quarters(int quiet_moves) {
 }
 
 GZ void observe(Env e) {
-  lanes(e, AGENTS, [=](int a) {
+  lanes(e, OBSERVERS, [=](int row) {
+    const int a = observer(e, row);
     const u64 own = seen(a, a == 0 ? e.pieces_0 : e.pieces_1), others = seen(a, a == 0 ? e.pieces_1 : e.pieces_0);
     const u64 kings = seen(a, e.kings), jumper = seen(a, e.jumper);
     const u32 draw = quarters(e.quiet_moves);
     for (int cell = 0; cell < CELLS; cell += 4) {
       const u32 planes = plane<0>(own & ~kings, cell) | plane<1>(own & kings, cell) | plane<2>(others & ~kings, cell) |
                          plane<3>(others & kings, cell) | plane<4>(jumper, cell) | draw;
-      write_bits(e.observation[a] + cell * CHANNELS, 4 * CHANNELS, (u64)planes);
+      write_bits(e.observation[row] + cell * CHANNELS, 4 * CHANNELS, (u64)planes);
     }
     const bool moves = a == e.to_move;
-    write_bits(e.action_mask[a] + 0, CELLS, moves ? seen(a, e.legal[a]) : 0ull);
-    write_bits(e.action_mask[a] + CELLS, CELLS, moves ? seen(a, e.legal[1 - a]) : 0ull);
+    write_bits(e.action_mask[row] + 0, CELLS, moves ? seen(a, e.legal[a]) : 0ull);
+    write_bits(e.action_mask[row] + CELLS, CELLS, moves ? seen(a, e.legal[1 - a]) : 0ull);
   });
 }

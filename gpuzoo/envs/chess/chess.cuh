@@ -310,27 +310,28 @@ GZ void observe(Env e) {
     });
   const u64 now = broadcast(e, [=] { return repetitions(e, 0); }), before = broadcast(e, [=] { return repetitions(e, 4); });
   GZ_ROLLED_ON_GPU
-  for (int a = 0; a < AGENTS; ++a) {
+  for (int k = 0; k < OBSERVERS; ++k) {
+    const int a = observer(e, k);
     const int player = broadcast(e, [=] { return a | rights_of(e, a) << 2; });
     lanes_of_bits(
-        e, Const<CELLS>(), Const<CHANNELS>(), [=](int cell) { return e.observation[a] + cell * CHANNELS; },
+        e, Const<CELLS>(), Const<CHANNELS>(), [=](int cell) { return e.observation[k] + cell * CHANNELS; },
         [=](int cell, int word) {
           const int here = a == 0 ? flipped_cell(cell) : cell;
           const u64 past = four_positions(e, a, 4, here) | before;
           return word == 0 ? four_positions(e, a, 0, here) | now | past << 56 : past >> 8 | (u64)player << 48;
         });
   }
-  lanes(e, AGENTS, CELLS, [=](int a, int cell) {
-    const Row out = e.observation[a] + cell * CHANNELS;
+  lanes(e, OBSERVERS, CELLS, [=](int k, int cell) {
+    const Row out = e.observation[k] + cell * CHANNELS;
     out[14 * HISTORY + 1] = (float)e.moves / (float)MOST_MOVES;
     out[CHANNELS - 1] = (float)e.halfmove_clock / 100.f;
   });
-  lanes(e, AGENTS, CELLS * PLANES, [=](int a, int action) { e.action_mask[a][action] = 0; });
+  lanes(e, OBSERVERS, CELLS * PLANES, [=](int k, int action) { e.action_mask[k][action] = 0; });
   lanes(e, PLANES, [=](int word) {
     const int plane = e.plane_of[word];
     for (u64 left = e.legal[word]; left != 0ull; left &= left - 1ull) {
       const int from = cell_of(left & (~left + 1ull));
-      e.action_mask[e.to_move][transposed(from) * PLANES + plane] = 1;
+      e.action_mask[row_of_mover(e)][transposed(from) * PLANES + plane] = 1;
     }
   });
 }

@@ -49,11 +49,12 @@ GZ void step(Env e) {
 GZ u32 spread(u32 discs) { return (discs & 3u) * 0x8001u & 0x10001u; }
 
 GZ void observe(Env e) {
-  lanes(e, AGENTS, [=](int a) {
+  lanes(e, OBSERVERS, [=](int row) {
+    const int a = observer(e, row);
     const u64 own = a == 0 ? e.discs_0 : e.discs_1, other = a == 0 ? e.discs_1 : e.discs_0;
-    const auto out = words(e.observation[a]);
+    const auto out = words(e.observation[row]);
     for (int k = 0; k < 21; ++k) out[k] = spread((u32)(own >> 2 * k)) | spread((u32)(other >> 2 * k)) << 8;
     const u64 free = legal(e, a);
-    for (int column = 0; column < 7; ++column) e.action_mask[a][column] = (i8)(free >> column & 1);
+    for (int column = 0; column < 7; ++column) e.action_mask[row][column] = (i8)(free >> column & 1);
   });
 }

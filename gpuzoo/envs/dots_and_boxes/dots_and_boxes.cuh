@@ -100,10 +100,10 @@ GZ Words<BITS_OF_ROW> row_of(Env e, int player, int row) {
 GZ void observe(Env e) {
   const int mover = broadcast(e, [=] { return e.to_move; });
   rows_of_bits(
-      e, Const<AGENTS * GRID_ROWS>(), Const<BITS_OF_ROW>(),
+      e, Const<OBSERVERS * GRID_ROWS>(), Const<BITS_OF_ROW>(),
       [=](int k) { return e.observation[k / GRID_ROWS] + k % GRID_ROWS * BITS_OF_ROW; },
-      [=](int k) { return row_of(e, k / GRID_ROWS, k % GRID_ROWS); });
+      [=](int k) { return row_of(e, observer(e, k / GRID_ROWS), k % GRID_ROWS); });
   lanes_of_bits(
-      e, Const<AGENTS>(), Const<LINES>(), [=](int a) { return e.action_mask[a] + 0; },
-      [=](int a, int word) { return a == mover ? free_lines(e, word) : 0ull; });
+      e, Const<OBSERVERS>(), Const<LINES>(), [=](int row) { return e.action_mask[row] + 0; },
+      [=](int row, int word) { return observer(e, row) == mover ? free_lines(e, word) : 0ull; });
 }

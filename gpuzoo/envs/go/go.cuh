@@ -224,11 +224,12 @@ GZ void observe(Env e) {
     e.legal[k] = legal >> 1;
   });
   lanes_of_bits(
-      e, SIZE, SIZE, [=](int k) { return e.action_mask[mover] + SIZE * k; }, [=](int k, int) { return (u64)e.legal[k]; });
-  lanes(e, CELLS, [=](int k) { e.action_mask[1 - mover][k] = 0; });
-  lanes(e, AGENTS, [=](int a) { e.action_mask[a][PASS] = a == mover; });
-  lanes(e, AGENTS, CELLS, [=](int a, int k) {
+      e, SIZE, SIZE, [=](int k) { return e.action_mask[row_of_mover(e)] + SIZE * k; }, [=](int k, int) { return (u64)e.legal[k]; });
+  if (OBSERVERS == AGENTS) lanes(e, CELLS, [=](int k) { e.action_mask[1 - mover][k] = 0; });
+  lanes(e, OBSERVERS, [=](int row) { e.action_mask[row][PASS] = observer(e, row) == mover; });
+  lanes(e, OBSERVERS, CELLS, [=](int row, int k) {
+    const int a = observer(e, row);
     const u32 seen = (u32)e.history[k] & 0xffffu, own = a == 0 ? seen : (seen & 0x5555u) << 1 | (seen >> 1 & 0x5555u);
-    write_bits(e.observation[a] + PLANES * k, PLANES, own | (u32)a << 2 * HISTORY);
+    write_bits(e.observation[row] + PLANES * k, PLANES, own | (u32)a << 2 * HISTORY);
   });
 }

@@ -169,18 +169,19 @@ template <class Out> GZ void put_progress(Env e, Out out, int a) {
 GZ void observe_beliefs(Env e) {
   once(e, [=] { classify(e); });
   lanes(e, PLAYERS + 1, [=](int p) { count_unseen(e, p); });
-  lanes(e, AGENTS, Const<HAND>(), [=](int a, int slot) {
-    put_own_card(e, e.observation[a] + slot * OWN_NUMBERS, a, slot);
+  lanes(e, OBSERVERS, Const<HAND>(), [=](int row, int slot) {
+    put_own_card(e, e.observation[row] + slot * OWN_NUMBERS, observer(e, row), slot);
   });
-  lanes(e, AGENTS, Const<OTHERS>(), [=](int a, int card) {
-    put_card_of_other(
-        e, e.observation[a] + (FROM_OTHERS + card * OTHERS_NUMBERS), (a + 1 + card / HAND) % PLAYERS, card % HAND);
+  lanes(e, OBSERVERS, Const<OTHERS>(), [=](int row, int card) {
+    const int other = (observer(e, row) + 1 + card / HAND) % PLAYERS;
+    put_card_of_other(e, e.observation[row] + (FROM_OTHERS + card * OTHERS_NUMBERS), other, card % HAND);
   });
-  lanes(e, AGENTS, Const<HINTS>(), [=](int a, int hint) {
+  lanes(e, OBSERVERS, Const<HINTS>(), [=](int row, int hint) {
     const bool is_color = hint < (PLAYERS - 1) * COLORS;
     const int k = is_color ? hint : hint - (PLAYERS - 1) * COLORS, values = is_color ? COLORS : RANKS;
     const u32 kinds = is_color ? (u32)first_bits(RANKS) << RANKS * (k % values) : LOWEST_RANKS << k % values;
-    put_hint(e, e.observation[a] + (FROM_HINTS + hint * HINT_NUMBERS), (a + 1 + k / values) % PLAYERS, kinds);
+    const int other = (observer(e, row) + 1 + k / values) % PLAYERS;
+    put_hint(e, e.observation[row] + (FROM_HINTS + hint * HINT_NUMBERS), other, kinds);
   });
-  lanes(e, AGENTS, [=](int a) { put_progress(e, e.observation[a] + FROM_TABLE, a); });
+  lanes(e, OBSERVERS, [=](int row) { put_progress(e, e.observation[row] + FROM_TABLE, observer(e, row)); });
 }

@@ -161,22 +161,25 @@ template <class Out> GZ void put_table(Env e, Out out, int a, int part) {
 }
 
 GZ void observe(Env e) {
-  lanes(e, AGENTS, [=](int a) { make_table(e, a); });
+  lanes(e, OBSERVERS, [=](int row) { make_table(e, observer(e, row)); });
   once(e, [=] { e.legal = legal_moves(e); });
   if constexpr (Config::observation_type == OBSERVATION_TYPE_BELIEFS) {
     observe_beliefs(e);
   } else {
-    lanes(e, AGENTS, Const<PLAYERS * HAND>(), [=](int a, int card) {
+    lanes(e, OBSERVERS, Const<PLAYERS * HAND>(), [=](int row, int card) {
+      const int a = observer(e, row);
       const int p = (a + card / HAND) % PLAYERS, slot = card % HAND;
-      if (card >= HAND) put<CARDS>(e.observation[a], (card - HAND) * CARDS, card_bits(e, p, slot));
+      if (card >= HAND) put<CARDS>(e.observation[row], (card - HAND) * CARDS, card_bits(e, p, slot));
       if (Config::observation_type != OBSERVATION_TYPE_MINIMAL)
-        put<KNOWN>(e.observation[a], OTHERS_CARDS + TABLE + card * KNOWN, knowledge_bits(e, p, slot));
+        put<KNOWN>(e.observation[row], OTHERS_CARDS + TABLE + card * KNOWN, knowledge_bits(e, p, slot));
     });
-    lanes(e, AGENTS, Const<(TABLE + 7) / 8>(), [=](int a, int part) {
-      put_table(e, e.observation[a] + OTHERS_CARDS, a, part);
+    lanes(e, OBSERVERS, Const<(TABLE + 7) / 8>(), [=](int row, int part) {
+      put_table(e, e.observation[row] + OTHERS_CARDS, observer(e, row), part);
     });
   }
-  lanes(e, AGENTS, MOVES, [=](int a, int move) { e.action_mask[a][move] = a == e.to_move && (e.legal >> move & 1); });
+  lanes(e, OBSERVERS, MOVES, [=](int row, int move) {
+    e.action_mask[row][move] = observer(e, row) == e.to_move && (e.legal >> move & 1);
+  });
 }
 
 GZ void state(Env e) {

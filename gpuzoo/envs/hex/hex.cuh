@@ -90,11 +90,12 @@ GZ void step(Env e) {
 GZ void observe(Env e) {
   const int mover = broadcast(e, [=] { return e.to_move; });
   const bool swap = broadcast(e, [=] { return can_swap(e); });
-  lanes(e, AGENTS, CELLS, [=](int a, int cell) {
+  lanes(e, OBSERVERS, CELLS, [=](int row, int cell) {
+    const int a = observer(e, row);
     const int stone = e.stone[cell];
     const u32 own = stone == 1 + a, other = stone == 2 - a;
-    words(e.observation[a])[cell] = own | other << 8 | (u32)a << 16 | (u32)swap << 24;
-    e.action_mask[a][cell] = (a == mover) & (stone == EMPTY);
+    words(e.observation[row])[cell] = own | other << 8 | (u32)a << 16 | (u32)swap << 24;
+    e.action_mask[row][cell] = (a == mover) & (stone == EMPTY);
   });
-  lanes(e, AGENTS, [=](int a) { e.action_mask[a][SWAP] = (a == mover) & swap; });
+  lanes(e, OBSERVERS, [=](int row) { e.action_mask[row][SWAP] = (observer(e, row) == mover) & swap; });
 }

@@ -32,12 +32,14 @@ GZ void step(Env e) {
 }
 
 GZ void observe(Env e) {
-  lanes(e, AGENTS, [=](int a) {
-    for (int k = 0; k < 3; ++k) e.observation[a][k] = e.card[a] == k;
+  lanes(e, OBSERVERS, [=](int row) {
+    const int a = observer(e, row), card = a == 0 ? e.card[0] : e.card[1];
+    const int own = a == 0 ? e.bet[0] : e.bet[1], other = a == 0 ? e.bet[1] : e.bet[0];
+    for (int k = 0; k < 3; ++k) e.observation[row][k] = card == k;
     for (int k = 0; k < 2; ++k) {
-      e.observation[a][3 + k] = e.bet[a] == k;
-      e.observation[a][5 + k] = e.bet[1 - a] == k;
-      e.action_mask[a][k] = a == e.to_move;
+      e.observation[row][3 + k] = own == k;
+      e.observation[row][5 + k] = other == k;
+      e.action_mask[row][k] = a == e.to_move;
     }
   });
 }

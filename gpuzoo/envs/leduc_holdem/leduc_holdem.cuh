@@ -69,12 +69,14 @@ GZ u64 bit(int k) { return 1ull << k; }
 
 GZ void observe(Env e) {
   lanes_of_bits(
-      e, AGENTS, Const<34>(), [=](int a) { return e.observation[a]; },
-      [=](int a, int) {
+      e, OBSERVERS, Const<34>(), [=](int row) { return e.observation[row]; },
+      [=](int row, int) {
+        const int a = observer(e, row), card = a == 0 ? e.card[0] : e.card[1];
+        const int own = a == 0 ? e.chips[0] : e.chips[1], other = a == 0 ? e.chips[1] : e.chips[0];
         const u64 shown = e.round == 1 ? bit(3 + e.public_card) : 0ull;
-        return bit(e.card[a]) | shown | bit(6 + e.chips[a]) | bit(20 + e.chips[1 - a]);
+        return bit(card) | shown | bit(6 + own) | bit(20 + other);
       });
   lanes_of_bits(
-      e, AGENTS, Const<3>(), [=](int a) { return e.action_mask[a]; },
-      [=](int a, int) { return a == e.to_move ? legal(e) : 0ull; });
+      e, OBSERVERS, Const<3>(), [=](int row) { return e.action_mask[row]; },
+      [=](int row, int) { return observer(e, row) == e.to_move ? legal(e) : 0ull; });
 }

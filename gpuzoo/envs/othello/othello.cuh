@@ -95,12 +95,13 @@ GZ void step(Env e) {
 GZ u32 spread(u32 discs) { return (discs & 3u) * 0x8001u & 0x10001u; }
 
 GZ void observe(Env e) {
-  lanes(e, AGENTS, [=](int a) {
+  lanes(e, OBSERVERS, [=](int row) {
+    const int a = observer(e, row);
     const u64 own = a == 0 ? e.discs_0 : e.discs_1, other = a == 0 ? e.discs_1 : e.discs_0;
-    const auto out = words(e.observation[a]);
+    const auto out = words(e.observation[row]);
     for (int k = 0; k < PASS / 2; ++k) out[k] = spread((u32)(own >> 2 * k)) | spread((u32)(other >> 2 * k)) << 8;
     const u64 legal = a == e.to_move ? (u64)e.legal : 0ull;
-    for (int cell = 0; cell < PASS; ++cell) e.action_mask[a][cell] = (i8)(legal >> cell & 1ull);
-    e.action_mask[a][PASS] = a == e.to_move && legal == 0ull;
+    for (int cell = 0; cell < PASS; ++cell) e.action_mask[row][cell] = (i8)(legal >> cell & 1ull);
+    e.action_mask[row][PASS] = a == e.to_move && legal == 0ull;
   });
 }

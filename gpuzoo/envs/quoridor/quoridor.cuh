@@ -318,23 +318,24 @@ GZ u64 pawn_in(int cell, int row) { return cell / SIZE == row ? 1ull << cell % S
 GZ void observe(Env e) {
   find_legal_moves(e);
   lanes_of_bits(
-      e, Const<AGENTS * SIZE>(), Const<SIZE * CHANNELS>(),
+      e, Const<OBSERVERS * SIZE>(), Const<SIZE * CHANNELS>(),
       [=](int k) { return e.observation[k / SIZE] + k % SIZE * SIZE * CHANNELS; },
       [=](int k, int) {
-        const int a = k / SIZE, seen = k % SIZE, row = a == 0 ? seen : REACH - seen;
+        const int a = observer(e, k / SIZE), seen = k % SIZE, row = a == 0 ? seen : REACH - seen;
         return e.spread[pawn_in(e.pawn[a], row)] | e.spread[pawn_in(e.pawn[1 - a], row)] << 1 |
                e.spread[row_as_seen(e.horizontal, a, seen)] << 2 | e.spread[row_as_seen(e.vertical, a, seen)] << 3;
       });
-  lanes(e, AGENTS, CELLS, [=](int a, int cell) {
-    const Row out = e.observation[a] + cell * CHANNELS;
+  lanes(e, OBSERVERS, CELLS, [=](int row, int cell) {
+    const int a = observer(e, row);
+    const Row out = e.observation[row] + cell * CHANNELS;
     out[4] = (float)e.walls_left[a] / (float)max(MOST_WALLS, 1);
     out[5] = (float)e.walls_left[1 - a] / (float)max(MOST_WALLS, 1);
   });
   const int mover = broadcast(e, [=] { return e.to_move; });
   lanes_of_bits(
-      e, Const<AGENTS>(), Const<DIRECTIONS>(), [=](int a) { return e.action_mask[a] + 0; },
-      [=](int a, int) { return a == mover ? pawn_moves(e, a) : 0ull; });
+      e, Const<OBSERVERS>(), Const<DIRECTIONS>(), [=](int row) { return e.action_mask[row] + 0; },
+      [=](int row, int) { return observer(e, row) == mover ? pawn_moves(e, mover) : 0ull; });
   lanes_of_bits(
-      e, Const<2 * AGENTS>(), Const<PLACES>(), [=](int k) { return e.action_mask[k / 2] + (DIRECTIONS + k % 2 * PLACES); },
-      [=](int k, int) { return k / 2 == mover ? e.places[k % 2] : 0ull; });
+      e, Const<2 * OBSERVERS>(), Const<PLACES>(), [=](int k) { return e.action_mask[k / 2] + (DIRECTIONS + k % 2 * PLACES); },
+      [=](int k, int) { return observer(e, k / 2) == mover ? e.places[k % 2] : 0ull; });
 }

@@ -393,13 +393,13 @@ GZ void observe(Env e) {
   look_far(e);
   find_planes(e);
   const int mover = broadcast(e, [=] { return e.to_move; });
-  for (int a = 0; a < AGENTS; ++a) {
-    const int side = a == mover ? 0 : 1;
+  for (int k = 0; k < OBSERVERS; ++k) {
+    const int side = observer(e, k) == mover ? 0 : 1;
     const u64 check = in_check(e, side) ? 1ull : 0ull;
     const u64 hands = broadcast(e, [=] { return hand(e, side) | hand(e, 1 - side) << HAND_PLANES; });
     const u64 known = hands | check << 2 * HAND_PLANES;
     lanes_of_bits(
-        e, Const<CELLS>(), Const<CHANNELS>(), [=](int place) { return e.observation[a] + place * CHANNELS; },
+        e, Const<CELLS>(), Const<CHANNELS>(), [=](int place) { return e.observation[k] + place * CHANNELS; },
         [=](int place, int word) {
           const int seen_as = (8 - place % 9) * FRAMED_COLUMN + place / 9;
           const u64 board = planes_for(side, e.planes[side == 0 ? seen_as : LAST_PLACE - seen_as]);
@@ -407,9 +407,9 @@ GZ void observe(Env e) {
         });
   }
   lanes_of_bits(
-      e, Const<AGENTS * WAYS>(), Const<CELLS>(), [=](int k) { return e.action_mask[k / WAYS] + k % WAYS * CELLS; },
+      e, Const<OBSERVERS * WAYS>(), Const<CELLS>(), [=](int k) { return e.action_mask[k / WAYS] + k % WAYS * CELLS; },
       [=](int k, int word) {
-        const Set found = only_if(k / WAYS == mover, legal(e, k % WAYS));
+        const Set found = only_if(observer(e, k / WAYS) == mover, legal(e, k % WAYS));
         return word == 0 ? (u64)found.a | (u64)found.b << WORD | (u64)found.c << 2 * WORD : (u64)found.c >> 64 - 2 * WORD;
       });
 }

@@ -161,14 +161,16 @@ GZ void step(Env e) {
 GZ u32 feature(bool here, int place) { return here ? 1u << place : 0u; }
 
 GZ void observe(Env e) {
-  lanes(e, AGENTS, [=](int a) {
+  lanes(e, OBSERVERS, [=](int row) {
+    const int a = observer(e, row);
     u64 thrown = 0;
     for (int k = 0; k < PLAYERS; ++k)
       for (u64 left = e.river[(a + k) % PLAYERS]; left != 0; left >>= 4)
         thrown |= 1ull << (KINDS * k + (int)(left & 15) - 1);
     e.thrown[a] = thrown;
   });
-  lanes(e, AGENTS, Const<KINDS>(), [=](int a, int kind) {
+  lanes(e, OBSERVERS, Const<KINDS>(), [=](int row, int kind) {
+    const int a = observer(e, row);
     const u64 next = e.river[(a + 1) % PLAYERS], after = e.river[(a + 2) % PLAYERS], seen = (u64)(kind + 1);
     u32 bits = (1u << count_of(e.hand[a], kind)) - 1u;
     bits |= feature(count_of(e.reds[a], kind) > 0, 4) | feature(e.dora == kind, 5);
@@ -176,8 +178,8 @@ GZ void observe(Env e) {
       bits |= feature((e.thrown[a] >> (KINDS * k + kind) & 1) != 0, 6 + k);
       bits |= feature((next >> 4 * k & 15) == seen, 9 + k) | feature((after >> 4 * k & 15) == seen, 12 + k);
     }
-    const Row out = e.observation[a] + FEATURES * kind;
+    const Row out = e.observation[row] + FEATURES * kind;
     for (int k = 0; k < FEATURES; ++k) out[k] = (i8)(bits >> k & 1u);
-    e.action_mask[a][kind] = a == e.to_move ? (i8)(legal_kinds(e) >> 4 * kind & 1) : (i8)0;
+    e.action_mask[row][kind] = a == e.to_move ? (i8)(legal_kinds(e) >> 4 * kind & 1) : (i8)0;
   });
 }

@@ -50,8 +50,12 @@ GZ u64 spread(u32 marks) {
 
 GZ void observe(Env e) {
   lanes_of_bits(
-      e, AGENTS, Const<18>(), [=](int a) { return e.observation[a]; },
-      [=](int a, int) { return spread(a == 0 ? e.marks_0 : e.marks_1) | spread(a == 0 ? e.marks_1 : e.marks_0) << 1; });
+      e, OBSERVERS, Const<18>(), [=](int row) { return e.observation[row]; },
+      [=](int row, int) {
+        const int a = observer(e, row);
+        return spread(a == 0 ? e.marks_0 : e.marks_1) | spread(a == 0 ? e.marks_1 : e.marks_0) << 1;
+      });
   lanes_of_bits(
-      e, AGENTS, Const<9>(), [=](int a) { return e.action_mask[a]; }, [=](int a, int) { return (u64)legal(e, a); });
+      e, OBSERVERS, Const<9>(), [=](int row) { return e.action_mask[row]; },
+      [=](int row, int) { return (u64)legal(e, observer(e, row)); });
 }
