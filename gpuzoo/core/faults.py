@@ -126,8 +126,9 @@ def _of_agents(program: Program, name: str, part: int, index: int, other: int) -
     lay, single = program.layout, type(program.env).single()
     if part in (_FLAT, _AGENT):
         left, right = "()" if name == "terminate" else "[]"
-        rows = lay.observers if name in ("observation", "action_mask") else lay.agents
-        return f"e.{name}{left}{index}{right}", f"the env has {_count(rows, 'agent' if rows == lay.agents else 'observer')}"
+        few = name in ("observation", "action_mask") and lay.observers < lay.agents
+        what = _count(lay.observers, "observer") if few else _count(lay.agents, "agent")
+        return f"e.{name}{left}{index}{right}", f"the env has {what}"
     group = lay.group_of(other)
     whose = f"{name.replace('_', ' ')} of {lay.agent_names()[other]}"
     if name == "action":

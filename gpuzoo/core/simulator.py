@@ -93,7 +93,7 @@ class Simulator:
     Attributes:
         arrays: every array by name, on the device, with the envs along the first axis. ``observation``,
             ``reward``, ``terminated``, ``truncated``, ``alive``, ``episode_return``, ``final_return``, ``final_length``
-            (num_envs, agents, ...), but (num_envs, 1, ...) for the observations and masks of movers; ``ended``, ``waiting``, ``elapsed_steps``, ``seed``, ``episode`` (num_envs,);
+            (num_envs, agents, ...); ``ended``, ``waiting``, ``elapsed_steps``, ``seed``, ``episode`` (num_envs,);
             ``action`` (num_envs, agents, action_size), to be written before `step`; and the game's fields.
         recordings: the recordings of single envs that are in progress.
         in_use: a lock, held while a kernel of this batch is launched; on a CPU, while it runs. `close` waits for it.

@@ -24,6 +24,7 @@ from gpuzoo.interfaces.arrays import ActionSlot
 from gpuzoo.interfaces.global_state import global_state, global_state_space
 from gpuzoo.interfaces.interface import Interface
 from gpuzoo.interfaces.spaces import agent_observation_space
+from gpuzoo.interfaces.turns import check_all_observe
 from gpuzoo.render import Canvas, Window, picture_size
 from gpuzoo.render.window import need_display
 
@@ -163,6 +164,7 @@ class BatchEnv(Interface):
         autoreset_mode: str | AutoresetMode = "same_step",
         **kwargs: Any,
     ) -> None:
+        check_all_observe(kwargs, "a batch")
         tensors.start(output, device)
         self.simulator = sim = Simulator(
             registry.get(env), num_envs, device=device, autoreset_mode=autoreset_mode, **kwargs

@@ -21,6 +21,7 @@ from gpuzoo.interfaces.infos import infos_of_one
 from gpuzoo.interfaces.interface import OneEnv
 from gpuzoo.interfaces.signatures import arguments_of
 from gpuzoo.interfaces.spaces import agent_observation_space, plain_space
+from gpuzoo.interfaces.turns import check_all_observe
 from gpuzoo.render import Window
 
 _OPTIONS = ("params", "options")  # the second is what PettingZoo's own tests give
@@ -46,6 +47,7 @@ class AgentView(OneEnv):
         definition = registry.get(env)
         check_render_mode(render_mode)
         check_masks(masks)
+        check_all_observe(kwargs, "PettingZoo's interface")
         kwargs.setdefault("threads", 1)
         self.simulator = sim = Simulator(
             definition,

@@ -30,6 +30,7 @@ from gpuzoo.interfaces.attributes import BatchAttributes
 from gpuzoo.interfaces.batch import Output, check_options, check_output, check_render_mode, draw
 from gpuzoo.interfaces.pool_arguments import checked_count, env_indices, refusal, torch_kind
 from gpuzoo.interfaces.spaces import common_spaces
+from gpuzoo.interfaces.turns import check_all_observe
 
 #: what a step of the whole batch writes in full
 _WRITTEN = ("observation", "reward", "terminated", "truncated")
@@ -117,6 +118,7 @@ class EnvPool(BatchAttributes, gymnasium.vector.VectorEnv[Any, Any, Any]):
         if "autoreset_mode" in kwargs:
             raise TypeError("a pool resets in next-step mode, as EnvPool does; for the other modes take make_vec.")
         check_render_mode(render_mode, ("rgb_array",))
+        check_all_observe(kwargs, "a pool")
         definition = registry.get(env)
         tensors.start(output, device)
         threads = checked_count("num_threads", available_threads() if num_threads is None else num_threads, None)

@@ -40,9 +40,12 @@ from gpuzoo.interfaces.opponents import Opponents, Policy
 from gpuzoo.interfaces.rows import layout_of, rows_of, worlds_of
 from gpuzoo.interfaces.signatures import arguments_of
 from gpuzoo.interfaces.spaces import common_spaces, converted_dtype, plain_space
+from gpuzoo.interfaces.turns import Turns
 
 #: what a step returns, in arrays that a caller may keep
 _RETURNED = ("observation", "reward", "terminated", "truncated")
+#: what agents see
+_SEEN = frozenset({"observation", "final_observation", "action_mask", "final_action_mask"})
 
 
 class VectorEnv(BatchAttributes, gymnasium.vector.VectorEnv[Any, Any, Any]):
@@ -70,6 +73,9 @@ class VectorEnv(BatchAttributes, gymnasium.vector.VectorEnv[Any, Any, Any]):
             batch ``f(observations, action_masks) -> actions`` with arrays (envs, other agents, ...) in ``output`` kind
             (masks are None if the game has none). In a turn-based game they reply within the step, so it is always the
             row's turn, and a step's reward is the sum over these moves.
+        observers: of a game in turns, ``"mover"`` makes an env one row, that of the agent to move: its observation and
+            mask, and its action. A step's reward is that of the agent who has just moved; ``infos["rewards"]`` has
+            those of all agents, (num_envs, agents), and ``infos["player"]`` the index of the agent to move next.
         statistics: adds ``infos["episode"]`` with return ``r`` and length ``l`` where an agent finished. (Gymnasium's
             RecordEpisodeStatistics does the same, and refuses envs that already do it.)
         masks: where to put a game's action masks: into the ``"observation"``, which becomes a dictionary, or into
@@ -105,6 +111,7 @@ class VectorEnv(BatchAttributes, gymnasium.vector.VectorEnv[Any, Any, Any]):
         copy: bool = True,
         group: str | None = None,
         opponents: Policy = "random",
+        observers: Literal["all", "mover"] = "all",
         masks: Masks = "observation",
         statistics: bool = False,
         infos: bool = False,
@@ -120,6 +127,11 @@ class VectorEnv(BatchAttributes, gymnasium.vector.VectorEnv[Any, Any, Any]):
         tensors.start(output, device)
         shape_of = layout_of(definition, kwargs)
         self._first, self._count, groups = rows_of(definition, shape_of, group)
+        of_movers = observers == "mover"
+        if of_movers:
+            if group is not None:
+                raise ValueError("observers='mover' makes rows of all agents in turn: leave out group.")
+            self._count = 1
         if num_worlds is not None:
             if num_envs is not None:
                 raise ValueError("give either num_envs (rows) or num_worlds (envs), not both.")
@@ -132,6 +144,7 @@ class VectorEnv(BatchAttributes, gymnasium.vector.VectorEnv[Any, Any, Any]):
             device=device,
             autoreset_mode=autoreset_mode,
             max_episode_steps=max_episode_steps,
+            observers=observers,
             **kwargs,
         )
         check_output(output, sim.device)
@@ -158,16 +171,17 @@ class VectorEnv(BatchAttributes, gymnasium.vector.VectorEnv[Any, Any, Any]):
             f"actions of {self._described()}",
         )
         self._opponents: Opponents | None = None
-        if self._count < sim.layout.agents:
+        if self._count < sim.layout.observers:
             rows = range(self._first, self._first + self._count)
             self._opponents = Opponents(sim, rows, opponents, output)
+        self._turns = Turns(sim) if of_movers else None
         self._whole = self._count == sim.layout.agents and self._observation_size == sim.layout.observation_size
         # In disabled mode a step leaves rows as they are, so the memory that it writes is not given away.
         rewrites_all = sim.autoreset_mode != AutoresetMode.DISABLED
         swaps = output == "numpy" and copy and sim.xp is np and self._whole and rewrites_all
         written = functools.partial(_recycled_rows, self.num_envs, self._observation_shape)
         self._recycler = Recycler(sim, _RETURNED, written) if swaps else None
-        self._multi = sim.layout.agents > 1
+        self._multi = sim.layout.agents > 1 and not of_movers
         self._same_step = sim.autoreset_mode == AutoresetMode.SAME_STEP
         # Arrays in host memory while a call returns NumPy arrays from a GPU; all of one call come with one wait.
         self._brought: dict[str, Any] = {}
@@ -175,9 +189,8 @@ class VectorEnv(BatchAttributes, gymnasium.vector.VectorEnv[Any, Any, Any]):
         self._brings = () if self._on_cpu or output != "numpy" else self._names_of_infos()
         self._stepped = False
         # Most often there is nothing to add to what the kernel wrote.
-        self._bare = not (
-            self._multi or self._same_step or statistics or infos or self._masks_in or render_mode == "rgb_array_list"
-        )
+        adds = of_movers or self._multi or self._same_step or statistics or infos or self._masks_in
+        self._bare = not (adds or render_mode == "rgb_array_list")
         self._frames: list[list[Any]] | None = None
         if render_mode == "rgb_array_list":
             self._frames = [[] for _ in range(worlds)]
@@ -258,6 +271,8 @@ class VectorEnv(BatchAttributes, gymnasium.vector.VectorEnv[Any, Any, Any]):
         return array.clone() if self._output == "torch" else array.copy()
 
     def _select(self, name: str, array: Any) -> Any:
+        if self._turns is not None:
+            return array if name in _SEEN else self._turns.of_mover(array)
         array = array[:, self._first : self._first + self._count]
         if name in ("observation", "final_observation"):
             return array[..., : self._observation_size]
@@ -389,6 +404,9 @@ class VectorEnv(BatchAttributes, gymnasium.vector.VectorEnv[Any, Any, Any]):
         return observations, rewards, terminations, truncations, infos
 
     def _step(self) -> None:
+        if self._turns is not None:
+            self._turns.step()
+            return
         if self._opponents is None:
             self.simulator.step()
             return
@@ -401,6 +419,8 @@ class VectorEnv(BatchAttributes, gymnasium.vector.VectorEnv[Any, Any, Any]):
         infos: dict[str, Any] = {}
         if self._multi:
             infos["alive"], infos["_alive"] = self._kept("alive"), self._all_rows()
+        for name, told in self._turns.told.items() if self._turns is not None else ():
+            infos[name], infos[f"_{name}"] = self._by_row(self._read(self.simulator.arrays[told])), self._all_rows()
         if self._masks_in == "info":
             infos["action_mask"], infos["_action_mask"] = self._kept("action_mask"), self._all_rows()
         if self._tells:

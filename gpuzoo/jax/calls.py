@@ -22,6 +22,7 @@ from gpuzoo.core.backend_cpu import compile_host
 from gpuzoo.core.definition import EnvDef
 from gpuzoo.core.layout import flat_size
 from gpuzoo.core.simulator import Simulator
+from gpuzoo.interfaces.turns import check_all_observe
 
 Arrays = dict[str, Any]
 #: a kernel for some number of envs: arrays of the envs, and what they share -> arrays of the envs
@@ -64,6 +65,7 @@ class Program:
     """
 
     def __init__(self, env: EnvDef, num_envs: int, threads: int | None, config: Mapping[str, Any]) -> None:
+        check_all_observe(dict(config), "an env of gpuzoo.jax")
         sim = Simulator(env, num_envs, device="cpu", threads=threads, **config)
         self._given = env, num_envs, threads, config
         self._program = sim.program

@@ -23,6 +23,7 @@ from gpuzoo.core.simulator import Simulator
 from gpuzoo.interfaces.arrays import ActionSlot
 from gpuzoo.interfaces.batch import apply_options, check_render_mode, draw
 from gpuzoo.interfaces.spaces import with_mask
+from gpuzoo.interfaces.turns import check_all_observe
 from gpuzoo.interfaces.vector import VectorEnv
 
 try:
@@ -157,6 +158,7 @@ class RLlibMultiAgentVectorEnv(VectorMultiAgentEnv):  # type: ignore[misc]
             raise ValueError(f"{definition.id} has one agent: use RLlibVectorEnv in place of RLlibMultiAgentEnv.")
         self.render_mode = kwargs.pop("render_mode", None)
         check_render_mode(self.render_mode, ("rgb_array",))
+        check_all_observe(kwargs, "RLlibMultiAgentEnv")
         self.simulator = sim = Simulator(definition, num_envs, autoreset_mode=autoreset_mode, **kwargs)
         self.closed = False
         self.num_envs = num_envs

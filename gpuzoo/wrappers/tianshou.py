@@ -21,6 +21,7 @@ from gpuzoo.core.suggestions import unknown
 from gpuzoo.interfaces.arrays import ActionSlot
 from gpuzoo.interfaces.batch import apply_options, check_options, check_render_mode, draw
 from gpuzoo.interfaces.spaces import common_spaces
+from gpuzoo.interfaces.turns import check_all_observe
 
 try:
     from tianshou.data import Batch, to_numpy
@@ -95,6 +96,7 @@ class TianshouVectorEnv(BaseVectorEnv):
                 f"Tianshou's collectors reset envs themselves: leave out autoreset_mode={autoreset_mode!r}."
             )
         check_render_mode(render_mode, ("rgb_array",))
+        check_all_observe(kwargs, "TianshouVectorEnv")
         self.simulator = sim = Simulator(
             definition,
             num_envs,

@@ -14,6 +14,7 @@ from gpuzoo.core.layout import choices, flat_size
 from gpuzoo.core.simulator import Simulator
 from gpuzoo.interfaces.arrays import ActionSlot
 from gpuzoo.interfaces.batch import draw
+from gpuzoo.interfaces.turns import check_all_observe
 
 try:
     import torch
@@ -81,6 +82,7 @@ class GpuZooEnv(EnvBase):
             )
         if "autoreset_mode" in kwargs:
             raise TypeError("GpuZooEnv has no autoreset_mode: TorchRL resets the envs that are done.")
+        check_all_observe(kwargs, "GpuZooEnv")
         definition = registry.get(env)
         sim = Simulator(
             definition,

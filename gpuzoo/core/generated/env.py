@@ -101,7 +101,8 @@ def env_code(program: dict[str, Any]) -> Iterable[str]:
         members.append((f"Array<{C_TYPES[field.dtype]}, {columns}> ", name, f"{{{place}, {stride}{checked}}}"))
     for name, table in program["tables"].items():
         members.append(pointer(f"const {C_TYPES[str(table.dtype)]}", name, f"s.table_{name}", table.size))
-    agent, observer = ("i" if n == 1 else f"i * {name}" for n, name in ((lay.agents, "AGENTS"), (lay.observers, "OBSERVERS")))
+    agent = "i" if lay.agents == 1 else "i * AGENTS"
+    observer = "i" if lay.observers == 1 else "i * OBSERVERS"
     masks = f"s.action_mask + {observer} * MASK_SIZE"
     mask = masks if lay.mask_size else "nullptr"
     seen = "s.observation + i * row_size(s)"
