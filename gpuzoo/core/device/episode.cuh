@@ -313,7 +313,7 @@ GZ Halfway advance_general(const Store &s, bool finals, int max_steps, i64 i, co
   if (finals)
     keep_last_seen(s, i, active, ends, news & 2, [=](int a) {
       const i64 k = i * AGENTS + a;
-      return GZ_TOGETHER || ends || (OBSERVERS == AGENTS && (s.terminated[k] | s.truncated[k]));
+      return GZ_TOGETHER || (ends | (OBSERVERS == AGENTS ? s.terminated[k] | s.truncated[k] : 0));
     });
   once(e, [=] {
     s.elapsed_steps[i] = t;
