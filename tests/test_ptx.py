@@ -21,7 +21,7 @@ from toys.lamps import Lamps
 
 import gpuzoo
 from gpuzoo import Simulator
-from gpuzoo.core import nvrtc
+from gpuzoo.core import nvrtc, occupancy
 from gpuzoo.core.codegen import program
 from gpuzoo.core.occupancy import ALONE, ROLLED
 from gpuzoo.testing.tools import assert_same, read
@@ -85,6 +85,19 @@ def test_widest_games(name, lanes):
 @pytest.mark.parametrize(("name", "config"), [("Hanabi-v0", {"observation_type": "beliefs"})])
 def test_other_observations(name, config):
     assert_ptx_equals_cpu(type(gpuzoo.get(name)), 9, "same_step", 12, 3, **config)
+
+
+@pytest.mark.rotates
+@pytest.mark.parametrize("name", [name for name in gpuzoo.ids() if gpuzoo.get(name).turn is not None])
+def test_rows_of_the_agent_to_move(name):
+    """With its kernels' registers, none of which spill."""
+    game = type(gpuzoo.get(name))
+    lanes = game().lanes(game.Config())
+    for mode in ("same_step", "next_step"):
+        assert_ptx_equals_cpu(game, max(2, 128 // lanes + 1), mode, rollout=12, steps=3, observers="mover")
+    made = program(game(), game.Config(), of_mover_only=True)
+    usage = occupancy.usage(nvrtc.bounded_cubin(made.code, name, "sm_90", made.block).log)
+    assert {kernel: usage[kernel].local for kernel in ("step", "rollout")} == {"step": 0, "rollout": 0}
 
 
 @pytest.mark.rotates
