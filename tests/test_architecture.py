@@ -19,6 +19,7 @@ ADAPTED = {
     "gpuzoo.core",
     "gpuzoo.registry",
     "gpuzoo.interfaces.arrays",
+    "gpuzoo.interfaces.turns",
     "gpuzoo.interfaces.global_state",
     "gpuzoo.interfaces.infos",
     "gpuzoo.interfaces.interface",
@@ -48,6 +49,7 @@ MAY = {
     "gpuzoo.interfaces.spaces": {"gpuzoo.core"},
     "gpuzoo.tensors": {"gpuzoo.core"},
     "gpuzoo.interfaces.arrays": {"gpuzoo.core", "gpuzoo.tensors"},
+    "gpuzoo.interfaces.turns": {"gpuzoo.core", "gpuzoo.tensors"},
     "gpuzoo.interfaces.interface": {"gpuzoo.core", "gpuzoo.notebook"},  # which is asked by notebooks alone
     "gpuzoo.interfaces.attributes": {"gpuzoo.core", "gpuzoo.interfaces.interface"},
     "gpuzoo.interfaces.batch": ADAPTED | {"gpuzoo.render"},
@@ -73,7 +75,13 @@ MAY = {
     | {"gpuzoo.jax"},
     "gpuzoo.interfaces.parallel": ADAPTED
     | {"gpuzoo.interfaces.batch", "gpuzoo.interfaces.signatures", "gpuzoo.render"},
-    "gpuzoo.jax": {"gpuzoo.core", "gpuzoo.registry", "gpuzoo.interfaces.spaces", "gpuzoo.jax"},
+    "gpuzoo.jax": {
+        "gpuzoo.core",
+        "gpuzoo.registry",
+        "gpuzoo.interfaces.spaces",
+        "gpuzoo.interfaces.turns",
+        "gpuzoo.jax",
+    },
     "gpuzoo.interfaces.aec": {
         "gpuzoo.core",
         "gpuzoo.registry",
