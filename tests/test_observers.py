@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 import pytest
+import torch
 from batches import advance
+from toys.nim import Nim
 
 import gpuzoo
 from gpuzoo import Simulator
+from gpuzoo.search import Search
 
 ENVS = 37
 GAMES = [game for game in gpuzoo.ids() if gpuzoo.get(game).turn is not None]
@@ -100,8 +105,6 @@ def test_snapshots_fit_both():
 
 
 def test_copies():
-    import copy
-
     _, movers = both("ConnectFour-v0")
     movers.reset(seed=1)
     other = copy.deepcopy(movers)
@@ -109,6 +112,24 @@ def test_copies():
     for sim in (movers, other):
         sim.rollout(3)
     np.testing.assert_array_equal(movers.arrays["observation"], other.arrays["observation"])
+
+
+def test_a_search_finds_the_same():
+    weights = torch.randn(128, 66, generator=torch.Generator().manual_seed(0))
+
+    def evaluate(boards, legal):
+        found = boards.float().flatten(1) @ weights
+        return found[:, :65], torch.tanh(found[:, 65] / 10)
+
+    envs = Simulator(gpuzoo.get("Othello-v0"), 6, device="cpu")
+    envs.reset(seed=0)
+    envs.rollout(9)
+    one, other = (
+        Search("Othello-v0", 6, simulations=24, device="cpu", observers=observers).run(envs, evaluate)
+        for observers in ("all", "mover")
+    )
+    assert torch.equal(one.visits, other.visits)
+    assert torch.equal(one.q, other.q)
 
 
 @pytest.mark.parametrize(
@@ -125,7 +146,5 @@ def test_what_is_refused(name, given, message):
 
 
 def test_rules_that_write_all_rows_are_refused():
-    from toys.nim import Nim
-
     with pytest.raises(ValueError, match="its rules write a row for each agent"):
         Simulator(Nim, 2, device="cpu", observers="mover")

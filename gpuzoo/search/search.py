@@ -187,13 +187,14 @@ class Search:
     def _evaluated(self, evaluate: Evaluate | None) -> tuple[Tensor, Tensor]:
         """Logits and values of the envs as they are."""
         mover, width = self._mover(), self.tree.actions
+        row = mover if self._envs.layout.observers > 1 else torch.zeros_like(mover)
         if "action_mask" in self._arrays:
-            legal = self._arrays["action_mask"][self._here, mover, :width] != 0
+            legal = self._arrays["action_mask"][self._here, row, :width] != 0
         else:
             legal = torch.ones((len(mover), width), dtype=torch.bool, device=mover.device)
         if evaluate is None:
             return torch.zeros(legal.shape, device=mover.device).masked_fill(~legal, -math.inf), self._played(mover)
-        observation = self._arrays["observation"][self._here, mover].view(-1, *self._observed)
+        observation = self._arrays["observation"][self._here, row].view(-1, *self._observed)
         logits, value = evaluated(evaluate, observation, legal)
         return logits.masked_fill(~legal, -math.inf), value
 
