@@ -156,3 +156,20 @@ def test_material_that_is_won_can_be_rewarded(name: str) -> None:
         changes |= {*(after - before).tolist()}
         before = after
     assert {-9, -5, -3, -1, 0, 1, 3, 5, 8, 9} <= changes
+
+
+def test_pettingzoos_observations() -> None:
+    s = Simulator(get("chess_v6"), 1, device="cpu", autoreset_mode="disabled")
+    s.reset(seed=0)
+
+    def planes() -> np.ndarray:
+        return s.arrays["observation"][0].reshape(2, 8, 8, 111)
+
+    assert not planes()[..., 7:].any()
+    play(s, "e2e4")
+    white, black = planes()
+    assert white[7, 4, 7] == black[0, 4, 13] == 1  # the pawn that made a double step, on its first row
+    assert white[4, 4, 7] == black[3, 4, 13] == 0
+    play(s, "g8f6", "g1f3", "f6g8", "f3g1", "g8f6", "g1f3")
+    assert planes()[:, 0, 0, 19::13].tolist() == [[1, 1, 0, 0, 0, 0, 0, 0]] * 2  # two positions had come before
+    assert planes()[:, 4, 4, 7].tolist() == [1, 0]

@@ -66,6 +66,16 @@ def test_bits_are_the_same(name, mode):
         assert_alike(name, step, one, other, one["ended"] if mode == "same_step" else np.zeros(ENVS, bool))
 
 
+@pytest.mark.one_case
+@pytest.mark.parametrize("name", ["Chess-v0", "Go-v0", "LeducHoldem-v0"])
+def test_pettingzoos_observations(name):
+    every, movers = both(name, observation_type="pettingzoo")
+    for sim in (every, movers):
+        sim.reset(seed=3)
+        sim.rollout(17)
+    assert_alike(name, 17, read(every), read(movers), np.zeros(ENVS, bool))
+
+
 @pytest.mark.parametrize("device", ["cpu", "simt"])
 @pytest.mark.parametrize("name", ["TicTacToe-v0", "AnimalShogi-v0", "Hanabi-v0"])
 def test_rollouts_are_the_same(name, device):

@@ -82,7 +82,11 @@ def test_widest_games(name, lanes):
 
 
 @pytest.mark.rotates
-@pytest.mark.parametrize(("name", "config"), [("Hanabi-v0", {"observation_type": "beliefs"})])
+@pytest.mark.parametrize(("name", "config"), [
+    ("Hanabi-v0", {"observation_type": "beliefs"}),
+    ("Chess-v0", {"observation_type": "pettingzoo"}),
+    ("Go-v0", {"observation_type": "pettingzoo"}),
+])  # fmt: skip
 def test_other_observations(name, config):
     assert_ptx_equals_cpu(type(gpuzoo.get(name)), 9, "same_step", 12, 3, **config)
 

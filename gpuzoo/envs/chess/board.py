@@ -119,6 +119,7 @@ class Board(EnvDef):
             "CELLS": cells,
             "PLANES": 8 * (self.size - 1) + 17,
             "CHANNELS": self.channels,
+            "AS_PETTINGZOO": 0,
             "HISTORY": HISTORY,
             "RING": RING,
             "MOST_MOVES": self.most_moves,

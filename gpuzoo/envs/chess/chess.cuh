@@ -128,6 +128,16 @@ GZ void find_legal_moves(Env e) {
   });
 }
 
+// PettingZoo shows what positions were when they came about; other configurations have no such field.
+constexpr u64 CAME_AGAIN = 1ull << 7;
+template <class E> GZ void forget_past(E e) {
+  if constexpr (AS_PETTINGZOO) e.past = 0ull;
+}
+template <class E> GZ void remember(E e, bool came_again) {
+  const u64 passed = e.en_passant < 0 ? 0ull : 1ull + (u64)e.en_passant % SIZE;
+  if constexpr (AS_PETTINGZOO) e.past = e.past << 8 | passed | (came_again ? CAME_AGAIN : 0ull);
+}
+
 GZ void reset(Env e) {
   lanes(e, HISTORY * CELLS, [=](int k) { e.board[k] = k < CELLS ? (u8)e.start[k] : (u8)NONE; });
   lanes(e, RING, [=](int k) { e.hashes[k] = k == 0 ? 1ull : 0ull; });
@@ -148,6 +158,7 @@ GZ void reset(Env e) {
     e.hash = 1ull;
     e.repeated = 0;
     e.last_move = -1;
+    forget_past(e);
   });
   find_legal_moves(e);
 }
@@ -271,12 +282,13 @@ GZ void step(Env e) {
   once(e, [=] {
     u64 any = 0ull;
     for (int word = 0; word < PLANES; ++word) any |= e.legal[word];
-    const bool third_time = count_repetitions(e) >= 2;
+    const int repetitions = count_repetitions(e);
+    remember(e, repetitions > 0);
     if (any == 0ull && e.in_check) {
       e.reward[e.to_move] -= 1.f;
       e.reward[1 - e.to_move] += 1.f;
     }
-    if (any == 0ull || third_time || e.halfmove_clock >= 100 || e.moves >= MOST_MOVES || too_few_pieces(e))
+    if (any == 0ull || repetitions >= 2 || e.halfmove_clock >= 100 || e.moves >= MOST_MOVES || too_few_pieces(e))
       e.terminate_all();
   });
 }
@@ -301,7 +313,7 @@ GZ u64 four_positions(Env e, int a, int age, int cell) {
 // Rights to castle as bits, the own ones first.
 GZ int rights_of(Env e, int a) { return SIZE == 8 ? (e.castling >> 2 * a | e.castling << 2 * a) & 15 : 0; }
 
-GZ void observe(Env e) {
+GZ void observe_as_alphazero(Env e) {
   const int move = broadcast(e, [=] { return e.moves + HISTORY; });
   GZ_ROLLED_ON_GPU
   for (int age = 0; age < HISTORY; age += 2)
@@ -326,6 +338,52 @@ GZ void observe(Env e) {
     out[14 * HISTORY + 1] = (float)e.moves / (float)MOST_MOVES;
     out[CHANNELS - 1] = (float)e.halfmove_clock / 100.f;
   });
+}
+
+// Pieces of a position as White sees it, and whether it had come before. A pawn that has just made a double step stands
+// on the row where its pieces begin.
+template <class E> GZ u32 shown_at(const E &e, int age, int cell) {
+  if (age >= e.moves) return 0u;
+  const bool black = ((e.to_move + age) & 1) == 0;
+  const u64 then = e.past >> 8 * age;
+  const int column = (int)(then & CAME_AGAIN - 1ull) - 1, row = cell / SIZE;
+  const bool passed = cell % SIZE == column && row == (black ? 4 : 3), home = cell % SIZE == column && row == (black ? 7 : 0);
+  const u32 pieces = passed ? 0u : pieces_at(e, e.moves + HISTORY - age, cell);
+  return pieces | (home ? black ? 1u << 6 : 1u : 0u) | ((then & CAME_AGAIN) != 0ull ? 1u << 12 : 0u);
+}
+
+constexpr u64 FIRST_SIX = 0x3full | 0x3full << 13 | 0x3full << 26 | 0x3full << 39;
+constexpr u64 REPEATED = 1ull << 12 | 1ull << 25 | 1ull << 38 | 1ull << 51;
+GZ u64 four_shown(Env e, int a, int age, int cell) {
+  const u64 white = e.pieces[age / 2 * CELLS + cell] | (u64)e.pieces[(age / 2 + 1) * CELLS + cell] << 26;
+  return a == 0 ? white : (white & FIRST_SIX) << 6 | white >> 6 & FIRST_SIX | white & REPEATED;
+}
+
+template <class E> GZ void observe_as_pettingzoo(const E &e) {
+  for (int age = 0; age < HISTORY; age += 2)
+    lanes(e, CELLS, [=](int cell) {
+      e.pieces[age / 2 * CELLS + cell] = shown_at(e, age, cell) | shown_at(e, age + 1, cell) << 13;
+    });
+  const int turns = broadcast(e, [=] { return e.halfmove_clock / 2; });
+  for (int k = 0; k < OBSERVERS; ++k) {
+    const int a = observer(e, k), rights = broadcast(e, [=] { return rights_of(e, a); });
+    const int kings_side_first = (rights >> 1 & 5) | (rights & 5) << 1;
+    lanes_of_bits(
+        e, Const<CELLS>(), Const<CHANNELS>(), [=](int cell) { return e.observation[k] + cell * CHANNELS; },
+        [=](int cell, int word) {
+          const int here = a == 0 ? flipped_cell(cell) : cell;
+          const u64 others = (u64)(kings_side_first | a << 4 | (here == turns) << 5 | 1 << 6);
+          const u64 past = four_shown(e, a, 4, here);
+          return word == 0 ? others | four_shown(e, a, 0, here) << 7 | past << 59 : past >> 5;
+        });
+  }
+}
+
+GZ void observe(Env e) {
+  if constexpr (AS_PETTINGZOO)
+    observe_as_pettingzoo(e);
+  else
+    observe_as_alphazero(e);
   lanes(e, OBSERVERS, CELLS * PLANES, [=](int k, int action) { e.action_mask[k][action] = 0; });
   lanes(e, PLANES, [=](int word) {
     const int plane = e.plane_of[word];

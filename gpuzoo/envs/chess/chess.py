@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import Any, ClassVar, Literal
 
-from gpuzoo.core.definition import param
-from gpuzoo.envs.chess.board import Board, BoardConfig
+import numpy as np
+from gymnasium import spaces
+
+from gpuzoo.core.definition import Field, param
+from gpuzoo.envs.chess.board import HISTORY, Board, BoardConfig
 
 START = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"
 
 
 @dataclasses.dataclass(frozen=True)
 class ChessConfig(BoardConfig):
-    """Where games begin."""
+    """Where games begin, and what players see of them."""
 
+    observation_type: Literal["pgx", "pettingzoo"] = param("pgx", doc="whose observations")
     fen: str = param(START, doc="the first position, in Forsyth-Edwards notation")
 
 
@@ -46,6 +50,13 @@ class Chess(Board):
     Positions before the first are empty and count as occurring once. Then follow the observing player's colour (0:
     white), moves of both players / 512, the rights to castle (own queen's side, own king's side, then the opponent's),
     and moves since the last capture or move of a pawn / 100.
+
+    With ``observation_type="pettingzoo"`` it is that of PettingZoo's `chess_v6`: `Box(0, 1, (8, 8, 111), int8)`. Planes
+    0 to 3 are the rights to castle (own king's side, own queen's side, then the opponent's), plane 4 is the observing
+    player's colour, and plane 6 is 1 everywhere. Plane 5 is 1 at one square: squares are counted from a1, and its
+    number is half of the moves since the last capture or move of a pawn. Planes 7 + 13 k to 19 + 13 k show the position
+    of k moves ago: own pieces, those of the opponent, and whether the position had occurred before. A pawn that had
+    just made a double step stands on its player's first row there. The position that games begin with is not shown.
 
     **Reward.** 1 for a checkmate, -1 for the one who is mated, 0 otherwise. A move also gets `material_reward` for each
     pawn's worth of material that it wins by a capture or a promotion, and the opponent loses as much. Pawns count 1,
@@ -78,4 +89,31 @@ class Chess(Board):
     links: ClassVar[Mapping[str, str]] = {
         "Pgx": "https://www.sotets.uk/pgx/chess/",
         "AlphaZero": "https://arxiv.org/abs/1712.01815",
+        "PettingZoo": "https://pettingzoo.farama.org/environments/classic/chess/",
     }
+
+    @staticmethod
+    def config_of(name: str) -> dict[str, Any]:
+        return {"observation_type": "pettingzoo"} if name.startswith("chess_v") else {}
+
+    def constants(self, cfg: ChessConfig) -> dict[str, int]:
+        found = super().constants(cfg)
+        return found | {"CHANNELS": 111, "AS_PETTINGZOO": 1} if cfg.observation_type == "pettingzoo" else found
+
+    def observation_space(self, cfg: ChessConfig, group: str) -> spaces.Box:
+        if cfg.observation_type == "pgx":
+            return super().observation_space(cfg, group)
+        return spaces.Box(0, 1, (8, 8, 111), np.int8)
+
+    def observation_names(self, cfg: ChessConfig, group: str) -> dict[str, int]:
+        if cfg.observation_type == "pgx":
+            return super().observation_names(cfg, group)
+        others = {"castling: own king's side, own queen's side, the opponent's": 4, "colour": 1}
+        others |= {"halfmove clock / 2, as a square": 1, "everywhere 1": 1}
+        ago = {f"{k} moves ago" if k > 1 else "1 move ago": 13 for k in range(1, HISTORY)}
+        return {**others, "now": 13, **ago}
+
+    def fields(self, cfg: ChessConfig) -> dict[str, Field]:
+        doc = "by bytes, latest first: 1 + the column of a pawn that had made a double step, and 128 for a repetition"
+        past = {"past": Field("uint64", doc=doc)} if cfg.observation_type == "pettingzoo" else {}
+        return super().fields(cfg) | past

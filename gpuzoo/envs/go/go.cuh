@@ -229,7 +229,13 @@ GZ void observe(Env e) {
   lanes(e, OBSERVERS, [=](int row) { e.action_mask[row][PASS] = observer(e, row) == mover; });
   lanes(e, OBSERVERS, CELLS, [=](int row, int k) {
     const int a = observer(e, row);
-    const u32 seen = (u32)e.history[k] & 0xffffu, own = a == 0 ? seen : (seen & 0x5555u) << 1 | (seen >> 1 & 0x5555u);
-    write_bits(e.observation[row] + PLANES * k, PLANES, own | (u32)a << 2 * HISTORY);
+    const u32 black_first = (u32)e.history[k] & 0xffffu;
+    const u32 white_first = (black_first & 0x5555u) << 1 | (black_first >> 1 & 0x5555u);
+    u32 seen = a == 0 ? black_first : white_first;
+    if constexpr (Config::observation_type == OBSERVATION_TYPE_PETTINGZOO) {  // who had made the move comes first
+      const u32 of_white = mover == 0 ? 0x3333u : 0xccccu;
+      seen = (white_first & of_white) | (black_first & ~of_white);
+    }
+    write_bits(e.observation[row] + PLANES * k, PLANES, seen | (u32)a << 2 * HISTORY);
   });
 }

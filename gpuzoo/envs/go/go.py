@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from gymnasium import spaces
@@ -25,6 +25,7 @@ class GoConfig(Config):
     size: int = param(9, low=2, high=25, doc="rows and columns")
     komi: float = param(7.5, low=-1000.0, high=1000.0, doc="points that white has in advance")
     history_length: int = param(8, low=1, high=8, doc="positions in an observation, the current one included")
+    observation_type: Literal["pgx", "pettingzoo"] = param("pgx", doc="whose observations")
     max_moves: int = param(0, low=0, high=10_000, doc="moves after which the game is scored; 0: 2 * size * size")
 
 
@@ -44,7 +45,8 @@ class Go(EnvDef):
 
     **Observation.** `Box(0, 1, (size, size, 2 * history_length + 1), int8)`: row, column, and plane: 0 holds the
     observing player's own stones now, 1 the opponent's, 2 and 3 those before the last move, and so on. The last plane
-    is 1 everywhere for white.
+    is 1 everywhere for white. With ``observation_type="pettingzoo"`` it is that of PettingZoo's `go_v5`: the first of a
+    position's two planes holds the stones of the player who had just moved, whoever observes.
 
     **Reward.** 1 for the winner and -1 for the loser at the end, 0 otherwise.
 
@@ -60,8 +62,7 @@ class Go(EnvDef):
     other player. At the end of a game all its actions are legal. On large boards a 32-bit product overflows in Pgx,
     which may then take a chain with very many liberties for a chain with one.
 
-    PettingZoo's `go_v5` forbids a move that repeats a position; here such a move loses. In its planes of the past the
-    opponent's stones come before one's own.
+    PettingZoo's `go_v5` forbids a move that repeats a position; here such a move loses.
     """
 
     id = "Go-v0"
@@ -115,7 +116,9 @@ class Go(EnvDef):
         return spaces.Discrete(cfg.size**2 + 1)
 
     def observation_names(self, cfg: GoConfig, group: str) -> dict[str, int]:
-        whose = [f"{who}'s stones" for who in ("the observing player", "the opponent")]
+        pettingzoo = cfg.observation_type == "pettingzoo"
+        players = ("the player who had moved", "the other") if pettingzoo else ("the observing player", "the opponent")
+        whose = [f"{who}'s stones" for who in players]
         when = ["now", "a move ago", *(f"{k} moves ago" for k in range(2, cfg.history_length))][: cfg.history_length]
         return {f"{stones} {ago}": 1 for ago in when for stones in whose} | {"everywhere 1: white observes": 1}
 

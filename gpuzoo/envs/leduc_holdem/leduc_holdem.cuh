@@ -69,12 +69,12 @@ GZ u64 bit(int k) { return 1ull << k; }
 
 GZ void observe(Env e) {
   lanes_of_bits(
-      e, OBSERVERS, Const<34>(), [=](int row) { return e.observation[row]; },
+      e, OBSERVERS, Const<6 + 2 * CHIPS>(), [=](int row) { return e.observation[row]; },
       [=](int row, int) {
         const int a = observer(e, row), card = a == 0 ? e.card[0] : e.card[1];
         const int own = a == 0 ? e.chips[0] : e.chips[1], other = a == 0 ? e.chips[1] : e.chips[0];
         const u64 shown = e.round == 1 ? bit(3 + e.public_card) : 0ull;
-        return bit(card) | shown | bit(6 + own) | bit(20 + other);
+        return bit(card) | shown | bit(6 + own) | bit(6 + CHIPS + other);
       });
   lanes_of_bits(
       e, OBSERVERS, Const<3>(), [=](int row) { return e.action_mask[row]; },

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from gpuzoo.core.definition import Config, EnvDef, Field
+from gpuzoo.core.definition import Config, EnvDef, Field, param
 from gpuzoo.render import Canvas
 
 CARDS = ("jack", "queen", "king")
@@ -19,7 +19,9 @@ HIGHEST = 13  # chips of one player
 
 @dataclasses.dataclass(frozen=True)
 class LeducHoldemConfig(Config):
-    """Leduc hold'em has no options."""
+    """What players see."""
+
+    observation_type: Literal["pgx", "pettingzoo"] = param("pgx", doc="whose observations")
 
 
 class LeducHoldem(EnvDef):
@@ -37,7 +39,8 @@ class LeducHoldem(EnvDef):
     action mask holds the legal actions of the player to move, and zeros for the other one.
 
     **Observation.** `Box(0, 1, (34,), int8)`: one-hot, the player's own card; the public card, zeros in the first
-    round; the player's chips in the pot, 0 to 13; the opponent's.
+    round; the player's chips in the pot, 0 to 13; the opponent's. With ``observation_type="pettingzoo"`` it is that of
+    PettingZoo's `leduc_holdem_v4`, `Box(0, 1, (36,), int8)`: chips are 0 to 14.
 
     **Reward.** At the end what was won or lost, in chips. In between 0.
 
@@ -69,15 +72,19 @@ class LeducHoldem(EnvDef):
     def agents(self, cfg: LeducHoldemConfig) -> dict[str, int]:
         return {"player": 2}
 
+    def constants(self, cfg: LeducHoldemConfig) -> dict[str, int]:
+        return {"CHIPS": _chips(cfg)}
+
     def observation_space(self, cfg: LeducHoldemConfig, group: str) -> spaces.Box:
-        return spaces.Box(0, 1, (6 + 2 * (HIGHEST + 1),), np.int8)
+        return spaces.Box(0, 1, (6 + 2 * _chips(cfg),), np.int8)
 
     def action_space(self, cfg: LeducHoldemConfig, group: str) -> spaces.Discrete:
         return spaces.Discrete(3)
 
     def observation_names(self, cfg: LeducHoldemConfig, group: str) -> dict[str, int]:
         cards = {f"{whose} card: {card}": 1 for whose in ("own", "public") for card in CARDS}
-        chips = {f"{whose} chips, 0 to {HIGHEST}": HIGHEST + 1 for whose in ("own", "opponent's")}
+        most = _chips(cfg) - 1
+        chips = {f"{whose} chips, 0 to {most}": most + 1 for whose in ("own", "opponent's")}
         return cards | chips
 
     def action_names(self, cfg: LeducHoldemConfig, group: str) -> dict[str, int]:
@@ -118,3 +125,8 @@ class LeducHoldem(EnvDef):
 def _card(canvas: Canvas, x: float, y: float, name: str, colour: str) -> None:
     canvas.rect(x - 0.5, y - 0.7, x + 0.5, y + 0.7, radius=0.12, fill="white", outline="line")
     canvas.text(x, y, name, colour=colour, size=32)
+
+
+def _chips(cfg: LeducHoldemConfig) -> int:
+    """How many counts of a player's chips an observation tells apart."""
+    return HIGHEST + 1 if cfg.observation_type == "pgx" else HIGHEST + 2
