@@ -238,6 +238,7 @@ GZ int count_repetitions(Env e) {
     }
   e.hashes[e.moves % RING] = e.hash;
   e.repeated = repeated & (1 << HISTORY) - 1;
+  remember(e, count > 0);
   return count;
 }
 
@@ -282,13 +283,12 @@ GZ void step(Env e) {
   once(e, [=] {
     u64 any = 0ull;
     for (int word = 0; word < PLANES; ++word) any |= e.legal[word];
-    const int repetitions = count_repetitions(e);
-    remember(e, repetitions > 0);
+    const bool third_time = count_repetitions(e) >= 2;
     if (any == 0ull && e.in_check) {
       e.reward[e.to_move] -= 1.f;
       e.reward[1 - e.to_move] += 1.f;
     }
-    if (any == 0ull || repetitions >= 2 || e.halfmove_clock >= 100 || e.moves >= MOST_MOVES || too_few_pieces(e))
+    if (any == 0ull || third_time || e.halfmove_clock >= 100 || e.moves >= MOST_MOVES || too_few_pieces(e))
       e.terminate_all();
   });
 }
@@ -312,33 +312,6 @@ GZ u64 four_positions(Env e, int a, int age, int cell) {
 
 // Rights to castle as bits, the own ones first.
 GZ int rights_of(Env e, int a) { return SIZE == 8 ? (e.castling >> 2 * a | e.castling << 2 * a) & 15 : 0; }
-
-GZ void observe_as_alphazero(Env e) {
-  const int move = broadcast(e, [=] { return e.moves + HISTORY; });
-  GZ_ROLLED_ON_GPU
-  for (int age = 0; age < HISTORY; age += 2)
-    lanes(e, CELLS, [=](int cell) {
-      e.pieces[age / 2 * CELLS + cell] = pieces_at(e, move - age, cell) | pieces_at(e, move - age - 1, cell) << 14;
-    });
-  const u64 now = broadcast(e, [=] { return repetitions(e, 0); }), before = broadcast(e, [=] { return repetitions(e, 4); });
-  GZ_ROLLED_ON_GPU
-  for (int k = 0; k < OBSERVERS; ++k) {
-    const int a = observer(e, k);
-    const int player = broadcast(e, [=] { return a | rights_of(e, a) << 2; });
-    lanes_of_bits(
-        e, Const<CELLS>(), Const<CHANNELS>(), [=](int cell) { return e.observation[k] + cell * CHANNELS; },
-        [=](int cell, int word) {
-          const int here = a == 0 ? flipped_cell(cell) : cell;
-          const u64 past = four_positions(e, a, 4, here) | before;
-          return word == 0 ? four_positions(e, a, 0, here) | now | past << 56 : past >> 8 | (u64)player << 48;
-        });
-  }
-  lanes(e, OBSERVERS, CELLS, [=](int k, int cell) {
-    const Row out = e.observation[k] + cell * CHANNELS;
-    out[14 * HISTORY + 1] = (float)e.moves / (float)MOST_MOVES;
-    out[CHANNELS - 1] = (float)e.halfmove_clock / 100.f;
-  });
-}
 
 // Pieces of a position as White sees it, and whether it had come before. A pawn that has just made a double step stands
 // on the row where its pieces begin.
@@ -380,10 +353,34 @@ template <class E> GZ void observe_as_pettingzoo(const E &e) {
 }
 
 GZ void observe(Env e) {
-  if constexpr (AS_PETTINGZOO)
+  if constexpr (AS_PETTINGZOO) {
     observe_as_pettingzoo(e);
-  else
-    observe_as_alphazero(e);
+  } else {
+    const int move = broadcast(e, [=] { return e.moves + HISTORY; });
+    GZ_ROLLED_ON_GPU
+    for (int age = 0; age < HISTORY; age += 2)
+      lanes(e, CELLS, [=](int cell) {
+        e.pieces[age / 2 * CELLS + cell] = pieces_at(e, move - age, cell) | pieces_at(e, move - age - 1, cell) << 14;
+      });
+    const u64 now = broadcast(e, [=] { return repetitions(e, 0); }), before = broadcast(e, [=] { return repetitions(e, 4); });
+    GZ_ROLLED_ON_GPU
+    for (int k = 0; k < OBSERVERS; ++k) {
+      const int a = observer(e, k);
+      const int player = broadcast(e, [=] { return a | rights_of(e, a) << 2; });
+      lanes_of_bits(
+          e, Const<CELLS>(), Const<CHANNELS>(), [=](int cell) { return e.observation[k] + cell * CHANNELS; },
+          [=](int cell, int word) {
+            const int here = a == 0 ? flipped_cell(cell) : cell;
+            const u64 past = four_positions(e, a, 4, here) | before;
+            return word == 0 ? four_positions(e, a, 0, here) | now | past << 56 : past >> 8 | (u64)player << 48;
+          });
+    }
+    lanes(e, OBSERVERS, CELLS, [=](int k, int cell) {
+      const Row out = e.observation[k] + cell * CHANNELS;
+      out[14 * HISTORY + 1] = (float)e.moves / (float)MOST_MOVES;
+      out[CHANNELS - 1] = (float)e.halfmove_clock / 100.f;
+    });
+  }
   lanes(e, OBSERVERS, CELLS * PLANES, [=](int k, int action) { e.action_mask[k][action] = 0; });
   lanes(e, PLANES, [=](int word) {
     const int plane = e.plane_of[word];
