@@ -124,7 +124,8 @@ KINDS = (
         action masks | no time limit | is for games | games? of two agents
         cannot be searched | only choices can be masked | for actions that are choices | no network
         declares no state_space | a CNN needs | needs a state beyond | policies that learn | needs? several policies
-        observers must be | has an observation for each agent | those of … are | no factorisation | plays whole games only | is no algorithm | no game of several
+        observers must be | has an observation for each agent
+        those of … are | no factorisation | plays whole games only | is no algorithm | no game of several
         """,
     ),
     Kind(
