@@ -14,6 +14,7 @@ from test_gpu import (  # noqa: F401 the same tests
     test_opponents_by_function_get_tensors,
     test_parameters_per_env,
     test_pettingzoo_and_single_env_on_the_gpu,
+    test_rows_of_movers_equal_the_cpus,
     test_snapshot_between_cpu_and_gpu,
     test_state,
     test_steps_are_ordered_with_torchs_current_stream,

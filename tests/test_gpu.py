@@ -176,6 +176,32 @@ def test_vector_env_equals_the_cpus(game, mode, output, torch):
         assert_same("kept arrays", was, leaves_of(values))
 
 
+@pytest.mark.parametrize("output", ["numpy", "torch", "cupy"])
+def test_rows_of_movers_equal_the_cpus(output, torch):
+    options = {"num_envs": 7, "observers": "mover", "autoreset_mode": "same_step", "masks": "info", "statistics": True}
+    cpu = make_vec("TicTacToe-v0", device="cpu", **options)
+    cuda = make_vec("TicTacToe-v0", device="cuda", output=output, **options)
+    send = {"numpy": lambda a: a, "torch": lambda a: torch.as_tensor(a).cuda(), "cupy": cuda.simulator.xp.asarray}[
+        output
+    ]
+    rng, ends = np.random.default_rng(0), 0
+    want, got = cpu.reset(seed=6), cuda.reset(seed=6)
+    for step in range(25):
+        mask = want[-1]["action_mask"]
+        for name in ("player", "rewards", "action_mask") if step else ("player", "action_mask"):
+            np.testing.assert_array_equal(to_host(got[-1][name]), want[-1][name])
+        actions = (rng.random(mask.shape) * mask).argmax(1)
+        want, got = cpu.step(actions), cuda.step(send(actions))
+        assert_same(f"step {step}", leaves_of(want[:4]), leaves_of(got[:4]))
+        done = want[2]
+        if done.any():
+            ends += int(done.sum())
+            for one, other in ((want[-1]["final_obs"], got[-1]["final_obs"]),
+                               (want[-1]["episode"]["r"], got[-1]["episode"]["r"])):  # fmt: skip
+                np.testing.assert_array_equal(to_host(other)[done], one[done])
+    assert ends > 7
+
+
 @pytest.mark.parametrize("mode", MODES)
 def test_vector_env_keeps_gymnasiums_contract(game, mode):
     testing.check_vector_env(make_vec(game, num_worlds=4, autoreset_mode=mode, device="cuda", max_episode_steps=20))

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from gpuzoo import tensors
-from gpuzoo.core.host import to_host
 from gpuzoo.core.simulator import Simulator
 
 
@@ -33,6 +32,7 @@ class Turns:
         self._simulator, self._turn = simulator, simulator.env.turn
         #: names of infos, and of the arrays that they are
         self.told = {"player": self._turn, "rewards": "reward"}
+        self._envs = np.arange(simulator.num_envs)
         self._moved = simulator.backend.copied(simulator.arrays[self._turn])
         self._tensor: Any = None
 
@@ -50,12 +50,15 @@ class Turns:
         sim.step()
 
     def of_mover(self, array: Any) -> Any:
-        """What an array (num_envs, agents) has for those who made the last move, (num_envs, 1)."""
+        """What an array (num_envs, agents) has for those who made the last move, (num_envs,)."""
         if isinstance(array, np.ndarray):
-            return np.take_along_axis(array, to_host(self._moved)[:, None].astype(np.int64), 1)
+            return array[self._envs, self._simulator.backend.to_numpy(self._moved)]
         if tensors.is_tensor(array):
             if self._tensor is None:
                 self._tensor = tensors.as_tensor(self._moved)
-            return array.gather(1, self._tensor.long()[:, None])
+            return array.gather(1, self._tensor.long()[:, None])[:, 0]
+        # CuPy would compile an index by arrays when it is first used, so the rows are counted on the host.
+        places = self._envs * array.shape[1] + self._simulator.backend.to_numpy(self._moved)
         with self._simulator.backend.ordered():
-            return self._simulator.xp.take_along_axis(array, self._moved[:, None].astype("int64"), 1)
+            where, numbers = self._simulator.xp.asarray(places), array.reshape(-1)
+        return self._simulator.backend.take(numbers, where)
