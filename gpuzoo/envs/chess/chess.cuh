@@ -129,13 +129,13 @@ GZ void find_legal_moves(Env e) {
 }
 
 // PettingZoo shows what positions were when they came about; other configurations have no such field.
-constexpr u64 CAME_AGAIN = 1ull << 7;
+constexpr u32 CAME_AGAIN = 1u << 7;
 template <class E> GZ void forget_past(E e) {
   if constexpr (AS_PETTINGZOO) e.past = 0ull;
 }
 template <class E> GZ void remember(E e, bool came_again) {
   const u64 passed = e.en_passant < 0 ? 0ull : 1ull + (u64)e.en_passant % SIZE;
-  if constexpr (AS_PETTINGZOO) e.past = e.past << 8 | passed | (came_again ? CAME_AGAIN : 0ull);
+  if constexpr (AS_PETTINGZOO) e.past = e.past << 8 | passed | (came_again ? CAME_AGAIN : 0u);
 }
 
 GZ void reset(Env e) {
@@ -315,14 +315,12 @@ GZ int rights_of(Env e, int a) { return SIZE == 8 ? (e.castling >> 2 * a | e.cas
 
 // Pieces of a position as White sees it, and whether it had come before. A pawn that has just made a double step stands
 // on the row where its pieces begin.
-template <class E> GZ u32 shown_at(const E &e, int age, int cell) {
-  if (age >= e.moves) return 0u;
-  const bool black = ((e.to_move + age) & 1) == 0;
-  const u64 then = e.past >> 8 * age;
-  const int column = (int)(then & CAME_AGAIN - 1ull) - 1, row = cell / SIZE;
-  const bool passed = cell % SIZE == column && row == (black ? 4 : 3), home = cell % SIZE == column && row == (black ? 7 : 0);
-  const u32 pieces = passed ? 0u : pieces_at(e, e.moves + HISTORY - age, cell);
-  return pieces | (home ? black ? 1u << 6 : 1u : 0u) | ((then & CAME_AGAIN) != 0ull ? 1u << 12 : 0u);
+GZ u32 shown_at(Env e, int moves, bool black, u32 then, int age, int cell) {
+  const int column = (int)(then & CAME_AGAIN - 1u) - 1, passed = (black ? 4 : 3) * SIZE + column;
+  const int home = column < 0 ? -1 : black ? passed + 3 * SIZE : passed - 3 * SIZE;
+  const u32 pieces = pieces_at(e, moves + HISTORY - age, cell), pawn = black ? 1u << 6 : 1u;
+  const u32 shown = (home >= 0 && cell == passed ? 0u : pieces) | (cell == home ? pawn : 0u);
+  return age < moves ? shown | ((then & CAME_AGAIN) != 0u ? 1u << 12 : 0u) : 0u;
 }
 
 constexpr u64 FIRST_SIX = 0x3full | 0x3full << 13 | 0x3full << 26 | 0x3full << 39;
@@ -333,10 +331,15 @@ GZ u64 four_shown(Env e, int a, int age, int cell) {
 }
 
 template <class E> GZ void observe_as_pettingzoo(const E &e) {
-  for (int age = 0; age < HISTORY; age += 2)
+  const int moves = broadcast(e, [=] { return e.moves; }), mover = broadcast(e, [=] { return e.to_move; });
+  const u64 past = broadcast(e, [=] { return e.past; });
+  for (int age = 0; age < HISTORY; age += 2) {
+    const u32 then = (u32)(past >> 8 * age) & 255u, before = (u32)(past >> 8 * age + 8) & 255u;
     lanes(e, CELLS, [=](int cell) {
-      e.pieces[age / 2 * CELLS + cell] = shown_at(e, age, cell) | shown_at(e, age + 1, cell) << 13;
+      e.pieces[age / 2 * CELLS + cell] = shown_at(e, moves, mover == 0, then, age, cell) |
+                                         shown_at(e, moves, mover != 0, before, age + 1, cell) << 13;
     });
+  }
   const int turns = broadcast(e, [=] { return e.halfmove_clock / 2; });
   for (int k = 0; k < OBSERVERS; ++k) {
     const int a = observer(e, k), rights = broadcast(e, [=] { return rights_of(e, a); });
