@@ -163,9 +163,9 @@ def env_code(program: dict[str, Any]) -> Iterable[str]:
     yield "};"
     if (turn := program["env"].turn) is not None:
         all_observe = lay.observers == lay.agents
-        yield "GZ int observer(const Env &e, int row) {"
+        yield "GZ int observer(Env e, int row) {"
         yield f"  (void)e; (void)row;\n  return {'row' if all_observe else f'e.{turn}'};\n}}"
-        yield "GZ int row_of_mover(const Env &e) {"
+        yield "GZ int row_of_mover(Env e) {"
         yield f"  (void)e;\n  return {f'e.{turn}' if all_observe else '0'};\n}}"
     yield "GZ void see(Env &e, Observation *row) {"
     yield f"  e.observation{'' if single and not debug else '.data'} = row;\n}}"
