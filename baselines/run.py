@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import gc
+import importlib
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -30,6 +31,14 @@ from .train.sweep import parse_sweep
 from .train.trainer import Args, Trainer
 
 CHECKPOINT = "checkpoint.safetensors"
+
+
+def algorithm(name: str) -> tuple[type[Trainer], type[Args]]:
+    """The trainer and the options of an algorithm: those in the module of that name."""
+    module = importlib.import_module(f".{name}", __package__)
+    own = [x for x in vars(module).values() if getattr(x, "__module__", "") == module.__name__]
+    (trainer,) = (x for x in own if isinstance(x, type) and issubclass(x, Trainer))
+    return trainer, module.Args
 
 
 @dataclasses.dataclass

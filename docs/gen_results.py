@@ -16,6 +16,7 @@ import numpy as np
 from markdown_text import number, raw, table, write
 
 import gpuzoo
+from baselines import run
 from baselines.report import checkpoint, curves
 
 ROOT = Path(__file__).parents[1]
@@ -91,6 +92,11 @@ def about_game(game: str) -> dict[str, Any]:
 def ways(game: str) -> dict[str, dict[str, Any]]:
     """Other settings with which the game is trained, too, by the names of their results."""
     return {f"{game}-{name}": way for name, way in about_game(game).get("ways", {}).items()}
+
+
+def name_of(found: Mapping[str, Any]) -> str:
+    """Of the algorithm that gave these results."""
+    return run.algorithm(found["algorithm"])[0].__name__
 
 
 def goal_of(name: str, game: str) -> dict[str, Any]:
@@ -196,7 +202,7 @@ def leagues() -> Iterator[str]:
 
 def best(by_name: Mapping[str, Mapping[str, Any]]) -> tuple[str, Mapping[str, Any]]:
     """Of the results of a game with its own settings the one whose score of the goal is better."""
-    own = {name: found for name, found in by_name.items() if name in (found["game"], found["game"] + MAPPO)}
+    own = {k: found for k, found in by_name.items() if not ways(found["game"]).get(k, {}).get("config")}
     return max(own.items(), key=lambda item: (item[1]["solved"] is True, _goal_score(item[1])))
 
 
@@ -214,10 +220,10 @@ def _row(game: str, by_name: Mapping[str, Mapping[str, Any]]) -> dict[str, tuple
     scored, base, score = lines(game, dict(result))[0]
     level = about_game(game).get("goal", {}).get("at_least", env.reward_threshold)
     mark = {True: "yes", False: "not yet"}.get(result["solved"] if result["goal"] else None, "no goal")
-    mappo = " (MAPPO)" if name.endswith(MAPPO) else ""
+    other = " (MAPPO)" if name.endswith(MAPPO) else f" ({name_of(result)})" if result["algorithm"] != "ppo" else ""
     agents = sum(env.agents(env.Config(**parameters(game))).values())
     return {
-        "game": (f'<a href="{game}.html#results">{game}</a>{mappo}', game),
+        "game": (f'<a href="{game}.html#results">{game}</a>{other}', game),
         "agents": (str(agents), agents),
         "random play": (base, _first(base)),
         "PPO": (f"<strong>{score}</strong>", _first(score)),
@@ -295,7 +301,7 @@ def _one(game: str, name: str, found: dict[str, Any], pictures: Mapping[str, str
         parts.append("### With a central critic (MAPPO)")
     if name in pictures:
         parts.append(f"```{{raw}} html\n:file: {pictures[name]}\n```")
-    head = ["what is scored", "random play", "PPO"]
+    head = ["what is scored", "random play", name_of(found)]
     parts += [
         table(head, lines(game, found, name)),
         f"{_solved(found).capitalize()}." + (f" The goal is {found['goal']}." if found["goal"] else ""),

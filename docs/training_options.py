@@ -7,7 +7,9 @@ from typing import Any
 
 from markdown_text import table
 
-from baselines import a2c, ppo
+from baselines import a2c, dagger, ppo
+
+KINDS = {"PPO": ppo.Args, "A2C": a2c.Args, "DAgger": dagger.Args}
 
 
 def default(field: dataclasses.Field[Any]) -> str:
@@ -20,19 +22,22 @@ def default(field: dataclasses.Field[Any]) -> str:
 
 
 def options_table() -> str:
-    """A Markdown table of all options of PPO, and of what A2C has otherwise."""
-    others = {field.name: field for field in dataclasses.fields(a2c.Args)}
+    """A Markdown table of all options of the trainers, with what they have otherwise than the first that has them."""
     rows = []
-    for field in dataclasses.fields(ppo.Args):
+    for name in dict.fromkeys(field.name for kind in KINDS.values() for field in dataclasses.fields(kind)):
+        having = {
+            who: kind.__dataclass_fields__[name] for who, kind in KINDS.items() if name in kind.__dataclass_fields__
+        }
+        field, *others = having.values()
         text, mine = field.metadata.get("doc"), default(field)
         if not text:
             continue
-        only = "PPO only: " * (field.name not in others)
-        theirs = default(others[field.name]) if not only else mine
+        only = "" if len(having) == len(KINDS) else f"{' and '.join(having)}{' only' * (not others)}: "
+        unlike = [f"; {who}: {theirs}" for who, other in having.items() if (theirs := default(other)) != mine]
         rows.append(
             [
-                f"`--{field.name.replace('_', '-')}`",
-                mine if mine == theirs else f"{mine}; A2C: {theirs}",
+                f"`--{name.replace('_', '-')}`",
+                mine + "".join(unlike),
                 "yes" if field.metadata.get("sweep") else "",
                 only + text.replace("<", "&lt;"),
             ]

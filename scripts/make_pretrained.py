@@ -65,7 +65,8 @@ def best(game: str) -> Best:
         ValueError: the game has no results.
     """
     env, about = registry.get(game), make_results.about_game(game)
-    found = {v: RESULTS / f"{game}{v}.json" for v in ("", "-MAPPO")}
+    own = [v for v, options in make_results.variants(game).items() if not v or not options.get("config")]
+    found = {v: RESULTS / f"{game}{v}.json" for v in own}
     results = {v: json.loads(path.read_text()) for v, path in found.items() if path.is_file()}
     if not results:
         raise ValueError(f"{game} has no results: run python scripts/make_results.py {game}.")

@@ -1,4 +1,4 @@
-"""Trains PPO on every registered game and writes what came of it to ``baselines/results``.
+"""Trains agents for every registered game and writes what came of it to ``baselines/results``.
 
     python scripts/make_results.py                                # all games, five seeds each
     python scripts/make_results.py CartPole-v1 --seeds 3 --out my_results
@@ -12,7 +12,7 @@ learning curves, which the documentation draws. What is trained, and what it is 
 read here only. Its ``note``, which says what hinders a weak result, is read by the documentation only. With ``mappo``,
 the options that differ for a central critic (``{}`` if none), that is trained as well, to ``<ID>-MAPPO.*``. ``ways``
 are other settings of the game, such as further maps: each has a name, options that differ, and a goal of its own if it
-has one, and is trained to ``<ID>-<NAME>.*``. ``lessons``
+has one, and is trained to ``<ID>-<NAME>.*``; or another ``algorithm`` than PPO, with its options. ``lessons``
 is a list of such options for runs that follow each other: each begins with the policies that learned before. With
 ``past_selves`` the policies also play against those of each lesson before the last one. Seeds learn as one population.
 With ``--runs`` each has a run of its own in a folder, named ``<ID>-<seed>``, which goes on where it was: for long
@@ -40,9 +40,9 @@ from numpy.typing import NDArray
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from baselines import run
-from baselines.ppo import PPO, Args
 from baselines.report import curves, match
 from baselines.report.evaluation import Evaluation, evaluate
+from baselines.train.args import Args
 from baselines.train.config_files import RESULTS_ONLY
 from baselines.train.networks import Policy
 from gpuzoo import registry
@@ -58,6 +58,8 @@ SIMULATIONS = 100  # of a tree search, for each move
 QUICK_ITERATIONS = 3
 
 Scores = dict[str, dict[str, float]]  # by scenario and measure
+
+OF_RUNS = ("algorithm", "lessons")  # what a way may say beside options
 
 #: options that say where and how a run goes, not what it learns
 ASIDE = (
@@ -87,11 +89,11 @@ class Trained:
 
 
 def variants(game: str) -> dict[str, dict[str, Any]]:
-    """What is trained, by the ends of the names of its files: options beside those of the game's config."""
+    """What is trained, by the ends of the names of its files: options beside those of the config, and `OF_RUNS`."""
     about = about_game(game)
     central = {"-MAPPO": {"critic": "central"} | about["mappo"]} if "mappo" in about else {}
     ways = {
-        f"-{name}": {key: value for key, value in way.items() if key not in RESULTS_ONLY}
+        f"-{name}": {key: value for key, value in way.items() if key in OF_RUNS or key not in RESULTS_ONLY}
         for name, way in about.get("ways", {}).items()
     }
     return {"": {}} | central | ways
@@ -120,8 +122,8 @@ def about_game(game: str, variant: str = "") -> dict[str, Any]:
 
 def arguments(game: str, seeds: int, quick: bool = False, apart: bool = False, **options: Any) -> list[Args]:
     """The runs that train all seeds: one population, or a run for each, ``apart`` or as past selves or lessons want."""
-    *others, last = lessons(game)
-    args = Args.of(game, seed=1, **options | last)
+    *others, last = lessons(game, options)
+    args = made(game, options | last, seed=1)
     if quick:
         args = dataclasses.replace(args, total_steps=QUICK_ITERATIONS * args.num_envs * args.num_steps)
     if args.pool or apart or seeds == 1 or others:
@@ -129,19 +131,30 @@ def arguments(game: str, seeds: int, quick: bool = False, apart: bool = False, *
     return [dataclasses.replace(args, population=seeds)]
 
 
-def lessons(game: str) -> list[dict[str, Any]]:
+def made(game: str, options: Mapping[str, Any], **more: Any) -> Any:
+    """The arguments of a run by the algorithm that the options name."""
+    _, kind = run.algorithm(options.get("algorithm", "ppo"))
+    return kind.of(game, **of_training(options), **more)
+
+
+def of_training(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Those that a trainer has."""
+    return {name: value for name, value in options.items() if name not in OF_RUNS}
+
+
+def lessons(game: str, options: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
     """The options that differ in each of the runs that train one after the other; most games have one run."""
-    return list(about_game(game).get("lessons", [{}]))
+    return list((options or {}).get("lessons", about_game(game).get("lessons", [{}])))
 
 
 def before(args: Args, **options: Any) -> list[Args]:
     """The runs that go before, shorter in a trial. Each lies in a folder beside that of the run."""
     game = str(args.game)
-    *first, last = lessons(game)
-    share = args.total_steps / Args.of(game, **options | last).total_steps
+    *first, last = lessons(game, options)
+    share = args.total_steps / made(game, options | last).total_steps
     runs = []
     for k, lesson in enumerate(first, 1):
-        one = Args.of(game, **options | lesson, seed=args.seed, device=args.device, resume=args.resume)
+        one = made(game, options | lesson, seed=args.seed, device=args.device, resume=args.resume)
         steps = max(int(one.total_steps * share), one.num_envs * one.num_steps)
         runs.append(dataclasses.replace(one, total_steps=steps, out=f"{args.out}-lesson-{k}"))
     return runs
@@ -165,14 +178,14 @@ def commands(args: Args, variant: str = "", alone: bool = True, **options: Any) 
     last = dataclasses.replace(args, out=out)
     runs = [*before(last, **options), last]
     return [
-        typed(one, options | lesson, learned(runs[:k]))
-        for k, (one, lesson) in enumerate(zip(runs, lessons(str(args.game)), strict=True))
+        typed(one, of_training(options) | lesson, learned(runs[:k]))
+        for k, (one, lesson) in enumerate(zip(runs, lessons(str(args.game), options), strict=True))
     ]
 
 
 def typed(args: Args, options: Mapping[str, Any], load: Mapping[str, str]) -> str:
     """The command of a run whose options differ from those of the game's config."""
-    words = ["python", "-m", "baselines.ppo", str(args.game), "--seed", str(args.seed)]
+    words = ["python", "-m", f"baselines.{args.algorithm}", str(args.game), "--seed", str(args.seed)]
     words += ["--population", str(args.population)] if args.population > 1 else []
     for name, value in options.items():
         if name == "config":
@@ -201,7 +214,8 @@ def taught(args: Args, quiet: bool, **options: Any) -> run.Result:
     """Trains the lessons of a run, one after the other; the seconds are those of all."""
     runs, seconds = [*before(args, **options), args], 0.0
     for k, one in enumerate(runs):
-        done = run.train(PPO, dataclasses.replace(one, load=learned(runs[:k])), quiet)
+        trainer, _ = run.algorithm(one.algorithm)
+        done = run.train(trainer, dataclasses.replace(one, load=learned(runs[:k])), quiet)
         seconds += done.seconds
     return dataclasses.replace(done, seconds=seconds)
 

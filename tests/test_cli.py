@@ -477,8 +477,14 @@ def test_train_refuses_another_algorithm():
 def test_train_knows_every_algorithm():
     files = {path.stem for path in (ROOT / "baselines" / "simple").glob("*.py")} - {"__init__"}
     known = algorithms()
-    assert {"ppo": "ppo", "a2c": "a2c", "dqn": "simple.dqn", "simple.ppo": "simple.ppo"}.items() <= known.items()
-    assert files == {name.removeprefix("simple.") for name in known.values()} - {"a2c"}
+    assert {
+        "ppo": "ppo",
+        "a2c": "a2c",
+        "dagger": "dagger",
+        "dqn": "simple.dqn",
+        "simple.ppo": "simple.ppo",
+    }.items() <= known.items()
+    assert files == {name.removeprefix("simple.") for name in known.values()} - {"a2c", "dagger"}
     told = " ".join(run("train", "--help").stdout.split())
     assert f"for --algorithm: {', '.join(name for name in known if name != 'ppo')}." in told
 
@@ -533,7 +539,7 @@ def documented(program):
 
 @pytest.mark.parametrize(
     ("algorithm", "words"),
-    [(a, w) for a, p in (("ppo", "-m baselines.ppo "), ("a2c", "-m baselines.a2c ")) for w in documented(f"python {p}")]
+    [(a, w) for a in ("ppo", "a2c", "dagger") for w in documented(f"python -m baselines.{a} ")]
     + [("ppo", w) for w in documented("torchrun --nproc-per-node=2 -m baselines.ppo ")]
     + [("ppo", w) for w in documented("gpuzoo train ")],
     ids=lambda words: words if isinstance(words, str) else " ".join(words[:2]),
@@ -567,12 +573,15 @@ def test_every_option_is_in_the_documentation(monkeypatch):
     assert "| `--num-steps` | `128`; A2C: `8` |  |" in table
     assert "| `--clip-eps` | `0.2` | yes | PPO only: " in table
     assert "| `--anneal-lr` | on |" in table
+    assert "| `--expert` |  |  | DAgger only: " in table
+    assert "| `--epochs` | `4`; DAgger: `1` |  | PPO and DAgger: " in table
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "baselines" / "configs").glob("*.json")), ids=lambda path: path.stem)
 def test_values_for_a_game_are_options(path):
     """`Args.of` leaves out what its algorithm does not know, so a name that is wrong would go unnoticed."""
     from baselines import a2c, ppo
+    from baselines.run import algorithm
     from baselines.train.config_files import RESULTS_ONLY
 
     about, names = json.loads(path.read_text()), {field.name for field in dataclasses.fields(ppo.Args)}
@@ -581,6 +590,9 @@ def test_values_for_a_game_are_options(path):
     assert all(lesson.keys() <= names for lesson in about.get("lessons", []))
     for module in (a2c, ppo):
         module.Args.of(path.stem).check()
+    for way in about.get("ways", {}).values():
+        _, kind = algorithm(way.get("algorithm", "ppo"))
+        assert way.keys() <= {*RESULTS_ONLY, "algorithm", *(field.name for field in dataclasses.fields(kind))}
 
 
 MISTAKES = {

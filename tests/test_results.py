@@ -18,7 +18,6 @@ pytest.importorskip("matplotlib")
 
 import gpuzoo
 from baselines import run
-from baselines.ppo import Args
 from baselines.report import curves, match
 from baselines.report.evaluation import evaluate
 from baselines.report.tournament import Table
@@ -48,13 +47,14 @@ def result(name: str) -> dict[str, Any]:
 def test_command_trains_what_was_trained(env_id: str, variant: str, maker: Any) -> None:
     found = result(env_id + variant)
     assert len(found["seeds"]) >= 5
-    defaults = Args("CartPole-v1").about()  # of options that there were not when it was trained
+    _, kind = run.algorithm(found["algorithm"])
+    defaults = kind("CartPole-v1").about()  # of options that there were not when it was trained
     seeds: list[int] = []
     before = 0  # steps of lessons
     for command in found["commands"]:
         python, flag, module, *words = shlex.split(command)
-        assert (python, flag, module) == ("python", "-m", "baselines.ppo")
-        args = run.parse(Args, words)
+        assert (python, flag, module) == ("python", "-m", f"baselines.{found['algorithm']}")
+        args = run.parse(kind, words)
         args.check()
         if "-lesson-" in args.out:
             before += args.iterations * args.num_envs * args.num_steps

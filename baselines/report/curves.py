@@ -15,11 +15,13 @@ from numpy.typing import NDArray
 from gpuzoo.core.files import replacing
 
 ROWS = 200
+NUMBERS = 4000  # the most in a file, which fewer rows keep where there are many agents and seeds
 
 
 def thinned(steps: NDArray[Any], returns: Mapping[str, NDArray[Any]]) -> tuple[NDArray[Any], dict[str, NDArray[Any]]]:
-    """At most `ROWS` rows, each the mean of the rows that it stands for, at the last of their steps."""
-    parts = np.array_split(np.arange(len(steps)), min(ROWS, len(steps)))
+    """At most `ROWS` rows and `NUMBERS` returns, a row for the mean of several, at the last of their steps."""
+    columns = sum(v.shape[1] for v in returns.values())
+    parts = np.array_split(np.arange(len(steps)), max(1, min(ROWS, NUMBERS // columns, len(steps))))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # the mean of no episode is not a number
         means = {g: np.stack([np.nanmean(v[part], 0) for part in parts]) for g, v in returns.items()}

@@ -17,6 +17,7 @@ from torch import Tensor
 from gpuzoo import registry
 from gpuzoo.core.definition import EnvDef
 
+from ..train.loading import is_scale
 from . import checkpoint
 
 #: options that say where a run went, not what it learned
@@ -42,10 +43,17 @@ def write(
     tensors, about = checkpoint.load_run(source)
     if about["args"]["population"] != 1:
         raise ValueError(f"{source} holds {about['args']['population']} members: train one for a pretrained agent.")
-    kept = {k: _short(x, dtype) for k, x in tensors.items() if k.startswith("policy/") and "/weights/" in k}
+    kept = {k: _short(x, dtype) for k, x in tensors.items() if _plays(k, about["policies"])}
     args = {k: v for k, v in about["args"].items() if k not in ASIDE}
     said = {k: about[k] for k in ("game", "config", "policies", "steps", "iteration")}
     checkpoint.save(target, kept, {**said, "run": {}, "args": args, "returns": dict(returns or {})})
+
+
+def _plays(name: str, policies: Mapping[str, Any]) -> bool:
+    """Whether a policy needs a tensor of a checkpoint in order to play; a set's scale tells how much it sees."""
+    of, _, weight = name.partition("/weights/")
+    form = policies[of.removeprefix("policy/")]["form"] if weight and of.startswith("policy/") else None
+    return form is not None and (form["normalize"] or form["encoder"] == "set" or not is_scale(weight))
 
 
 def write_network(source: Path, target: Path) -> None:

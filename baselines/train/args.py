@@ -319,3 +319,40 @@ class A2CArgs(Args):
     lr: float = option(7e-4, "Adam's step size", sweep=True)
     gae_lambda: float = option(1.0, "0: one-step advantages, 1: whole returns", sweep=True)
     normalize_advantages: bool = option(False, "in each update, to mean 0 and deviation 1")
+
+
+@dataclasses.dataclass
+class DAggerArgs(Args):
+    """DAgger (Ross et al. 2011) for groups of agents and whole populations: everything that a run depends on."""
+
+    algorithm: ClassVar[str] = "dagger"
+
+    expert: str = option("", "MODULE:FUNCTION of a group and its observations, which says what actions it would take")
+    beta: float = option(1.0, "probability with which the expert plays a step in the envs with most help", sweep=True)
+    epochs: int = option(1, "passes over what was played, in each update")
+    minibatches: int = option(4, "gradient steps of each pass")
+    ent_coef: float = option(0.0, "weight of the entropy bonus", sweep=True)
+
+    def minibatch_count(self) -> int:
+        """Into how many minibatches a rollout is divided."""
+        return self.minibatches
+
+    def check(self) -> tuple[Layout, dict[str, list[str]]]:
+        """Refuses options that cannot work, see `Args.check`."""
+        lay, players = super().check()
+        if not self.expert:
+            raise ValueError("DAgger needs an expert: give --expert MODULE:FUNCTION.")
+        if self.pool:
+            raise ValueError("DAgger has no pool of past selves: take pool=0.")
+        for group, space in lay.action_spaces.items():
+            if not choices(space):
+                raise ValueError(f"DAgger is for actions that are choices, but those of {group!r} are {space}.")
+        return lay, players
+
+    def _check_numbers(self) -> None:
+        super()._check_numbers()
+        for name in ("epochs", "minibatches"):
+            if getattr(self, name) <= 0:
+                raise ValueError(f"{name} must be positive, not {getattr(self, name)}.")
+        if not 0 <= self.beta <= 1:
+            raise ValueError(f"beta must lie between 0 and 1, not {self.beta}.")

@@ -97,7 +97,7 @@ def load(
         form = {**form, "entities": entities}
     if form["encoder"] == "board":
         form = {**form, "cells": lay.action_cells[group]}
-        _fit_board(mine, lay, group, form["normalize"], file)
+        _check_board(mine, lay, group, file)
     return form, mine
 
 
@@ -130,12 +130,8 @@ def rescale(weights: dict[str, Tensor], form: Mapping[str, Any], entities: Entit
         weights[name] = x[..., torch.from_numpy(entities.alike(size))]
 
 
-def _fit_board(weights: dict[str, Tensor], lay: Layout, group: str, normalize: bool, file: str) -> None:
-    """Gives a policy for boards the scale of another size of board, if it has none of its own.
-
-    Raises:
-        ValueError: cells have other numbers or kinds of actions than in training.
-    """
+def _check_board(weights: Mapping[str, Tensor], lay: Layout, group: str, file: str) -> None:
+    """Refuses a policy for boards whose cells have other numbers or kinds of actions than in training."""
     cells, (*_, planes) = lay.action_cells[group], lay.observation_spaces[group].shape or (0,)
     wanted = {"describe": planes}
     if cells is not None:
@@ -144,9 +140,6 @@ def _fit_board(weights: dict[str, Tensor], lay: Layout, group: str, normalize: b
         found = weights.get(f"actor.{name}.weight")
         if (0 if found is None else found.shape[1 if name == "describe" else 2]) != count:
             raise ValueError(f"{file} has a policy for boards whose cells have other numbers or actions than here.")
-    if not normalize:
-        size = flat_size(lay.observation_spaces[group])
-        weights |= {"scale.mean": torch.zeros(1, size), "scale.variance": torch.ones(1, size)}
 
 
 def _check_sizes(form: Mapping[str, Any], weights: Mapping[str, Tensor], members: int, image: bool, file: str) -> None:
@@ -163,12 +156,19 @@ def _check_sizes(form: Mapping[str, Any], weights: Mapping[str, Tensor], members
             )
 
 
+def is_scale(name: str) -> bool:
+    """Whether a tensor of a policy belongs to the running mean and deviation of what it sees."""
+    return name.startswith(("scale.", "state_scale."))
+
+
 def fill(policy: Policy, weights: Mapping[str, Tensor], file: str) -> None:
-    """Gives a policy the weights of a checkpoint.
+    """Gives a policy the weights of a checkpoint; what it does not normalise by need not be there, or fit.
 
     Raises:
         ValueError: they are of other shapes, or some are missing.
     """
+    if not policy.normalize:
+        weights = {**weights, **{k: x for k, x in policy.state_dict().items() if is_scale(k)}}
     try:
         policy.load_state_dict(weights)
     except (RuntimeError, TypeError) as error:

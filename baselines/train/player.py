@@ -122,6 +122,11 @@ class Player:
         if self.chosen is not None:
             rollout.action[t][:, self._part, : self.chosen.shape[-1]] = self.chosen
 
+    def put(self, t: int, action: Tensor) -> None:
+        """Lets the agents take these actions (members, rows, parts) in step ``t`` instead."""
+        each = action.unflatten(1, (-1, len(self.agents))).flatten(0, 1)
+        self._rollout.action[t][:, self._part, : each.shape[-1]] = each
+
     def look_ahead(self) -> None:
         """Computes the values that `act` did not: those of the last observations, or of all together."""
         rollout, policy, (T, M, R) = self._rollout, self.policy, self.shape

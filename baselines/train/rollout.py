@@ -110,6 +110,8 @@ class Rollout:
         self.opponents: Callable[[int], None] | None = None
         #: (envs, agents), false where an opponent or chance decides; None: nowhere
         self.mine: Tensor | None = None
+        #: (members * envs,), true where returns tell how well the policies play; None: everywhere
+        self.counted: Tensor | None = None
 
     def add(self, name: str, policy: Policy, groups: Sequence[str]) -> Player:
         """Lets a policy play some groups."""
@@ -210,11 +212,13 @@ def by_group(rollout: Rollout, player: Player) -> Mapping[str, tuple[Tensor, Ten
 
     Of agents that act at random nothing counts.
     """
-    ended = rollout.ended.view(rollout.steps, rollout.members, -1).float()
+    ended = rollout.ended if rollout.counted is None else rollout.ended & rollout.counted
+    ended = ended.view(rollout.steps, rollout.members, -1).float()
     lay, out = rollout.simulator.layout, {}
     for group in player.groups:
         first = lay.first[group]
-        returns, count = rollout.final_return[:, :, first : first + lay.groups[group]].mean(-1).view_as(ended), ended
+        returns = rollout.final_return[:, :, first : first + lay.groups[group]].mean(-1).view_as(ended)
+        returns, count = (returns if rollout.counted is None else returns * ended), ended
         if player.random is not None:
             assert rollout.mine is not None
             counts = rollout.mine[:, first].view(rollout.members, -1).float()

@@ -48,8 +48,12 @@ def in_turn(space: spaces.Space[Any]) -> Policy:
     return act
 
 
-def imported(name: str) -> Policy:
-    """A policy of one's own, from ``module:function``.
+def imported(name: str, what: str = "policy") -> Any:
+    """A function of one's own, from ``module:function``.
+
+    Args:
+        name: of it.
+        what: it is, for messages.
 
     Raises:
         ValueError: there is no such module or function.
@@ -58,7 +62,7 @@ def imported(name: str) -> Policy:
     try:
         found = getattr(importlib.import_module(module), function) if colon and module and function else None
     except (ImportError, AttributeError) as error:
-        raise ValueError(f"there is no policy {name!r}: {error}.") from None
+        raise ValueError(f"there is no {what} {name!r}: {error}.") from None
     if not callable(found):
-        raise ValueError(f"a policy is given as module:function, not as {name!r}.")
-    return found  # type: ignore[no-any-return]
+        raise ValueError(f"a{'n' if what[0] in 'aeiou' else ''} {what} is given as module:function, not as {name!r}.")
+    return found

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import importlib
 import itertools
 import json
 import runpy
@@ -17,7 +16,7 @@ import typer
 from gpuzoo.tools.commands import common
 from gpuzoo.tools.commands.options import dotted
 
-TRAINERS = ("ppo", "a2c")
+TRAINERS = ("ppo", "a2c", "dagger")
 
 
 def algorithms() -> dict[str, str]:
@@ -77,8 +76,7 @@ def train(
             args.check()
         from gpuzoo.baselines import run  # only now: it imports torch, which takes longer than all of the above
 
-        module = importlib.import_module(f"gpuzoo.baselines.{algorithm}")
-        run.main(getattr(module, algorithm.upper()), module.Args, words)
+        run.main(*run.algorithm(algorithm), words)
 
 
 def config_as_json(words: list[str]) -> list[str]:
