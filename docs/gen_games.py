@@ -268,10 +268,16 @@ def _speed(env: EnvDef) -> str:
         for s in measured.games()
         if s.game == env.id
     ]  # fmt: skip
+    bench = f"`gpuzoo bench {env.id}` times it on your machine."
+    if not rows and env.id not in measured.alone():
+        return f"Not timed beside another library. {bench}"
     if not rows:
-        return f"Not timed beside another library. `gpuzoo bench {env.id}` times it on your machine."
+        rate, envs = measured.alone()[env.id]
+        own = f"{charts.engineering(rate)} steps in a CPU second of one core, with {envs} envs"
+        how = "[how](../benchmarks.md#games-alone)"
+        return f"{own} ({how}), not timed beside another library. {bench}"
     head = ["case", "steps per", "gpuzoo", "envs", "library", "its steps", "its envs", "ratio", ""]
-    return table(head, rows) + f"\n\n`gpuzoo bench {env.id}` times it on your machine."
+    return table(head, rows) + f"\n\n{bench}"
 
 
 def _versions(env: EnvDef) -> str:

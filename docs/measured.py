@@ -90,6 +90,12 @@ def games() -> list[Speed]:
 
 
 @functools.cache
+def alone() -> dict[str, tuple[float, str]]:
+    """Steps per CPU second of one core, and envs, of the games that are not timed beside another library."""
+    return {game.strip("`"): (number(rate), envs) for game, rate, envs in table("benchmarks.md", "game, alone")}
+
+
+@functools.cache
 def on_gpu() -> list[Speed]:
     """Games beside those of JAX's libraries on one GPU."""
     found, page = [], "benchmarks.md#beside-jax-on-the-same-gpu"

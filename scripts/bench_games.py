@@ -1,6 +1,6 @@
 """Games side by side: gpuzoo and other libraries in one run, on one machine, taking turns, with random actions.
 
-    python scripts/bench_games.py [--only REGEX] [--LIBRARY PYTHON ...] [--originals PYTHON] [--threads 2]
+    python scripts/bench_games.py [--only REGEX] [--LIBRARY PYTHON ...] [--originals PYTHON] [--alone] [--threads 2]
         [--seconds 0.5] [--rounds 5] [--clock wall|cpu] [--device cpu|cuda] [--json FILE]
 
 LIBRARY is a module of ``peers``: jaxmarl, gymnax, pgx, envpool, ... PYTHON is an interpreter in which that library is
@@ -8,7 +8,7 @@ installed, which need not have gpuzoo; ``games_peers.py`` runs there, in a proce
 is one with mpe2, lbforaging, rware, pettingzoo and magent2, or with overcooked-ai, which needs another NumPy, or with
 hanabi-learning-environment, or with PettingZoo 1.25 and RLCard, or with gymnasium-robotics; PYTHONPATH may name a
 checkout of sequential_social_dilemma_games. A library that is not given or not installed is left out, as is a game that
-is not registered here.
+is not registered here. --alone times the games that this script compares with no library.
 
 Each contestant first tries its batch sizes and goes on with its best one. Then they take turns, and the best of the
 rounds counts. All have the same number of cores: libraries that use one core run in as many processes, and
@@ -67,6 +67,10 @@ def gymnax(game: str, name: str, **more: Any) -> Pair:
     return Pair(game, {}, {"gymnax": name} | more)
 
 
+def spiel(game: str, name: str, **config: Any) -> Pair:
+    return Pair(game, {}, {"open_spiel": [name, config]})
+
+
 def turns(game: str, name: str) -> Pair:
     """A card game of PettingZoo's that RLCard plays."""
     return Pair(game, {}, {"pettingzoo_turns": f"pettingzoo.classic.rlcard_envs.{name}"})
@@ -104,6 +108,14 @@ PAIRS = (
     mpe("SimpleReference-v0", "simple_reference"),
     mpe("SimpleSpeakerListener-v0", "simple_speaker_listener", 4),
     mpe("SimpleWorldComm-v0", "simple_world_comm"),
+    *(
+        Pair(f"{name}-v0", {}, {"mpe2": f"mpe2.{module}.{module}"})
+        for name, module in (
+            ("SimpleFormation", "simple_formation"),
+            ("SimpleLine", "simple_line"),
+            ("CollectTreasure", "collect_treasure"),
+        )
+    ),
     Pair("SwitchRiddle-v0", {}, {"jaxmarl": "switch_riddle"}),
     Pair("CoinGame-v0", {}, {"jaxmarl": "coin_game"}),
     Pair("Overcooked-v0", {}, {"jaxmarl": "overcooked", "overcooked_ai": "cramped_room"}),
@@ -134,6 +146,9 @@ PAIRS = (
     Pair("Shogi-v0", {}, {"pgx": "shogi", "envpool": "Shogi-v1"}),
     Pair("SparrowMahjong-v0", {}, {"pgx": "sparrow_mahjong"}),
     Pair("BridgeBidding-v0", {}, {"pgx": ["bridge_bidding", {"dds_results_table_path": DEALS}]}),
+    spiel("Checkers-v0", "checkers"),
+    spiel("DotsAndBoxes-v0", "dots_and_boxes", num_rows=5, num_cols=5),
+    spiel("Quoridor-v0", "quoridor"),
     turns("TexasHoldem-v0", "texas_holdem"),
     turns("TexasHoldemNoLimit-v0", "texas_holdem_no_limit"),
     turns("GinRummy-v0", "gin_rummy"),
@@ -382,6 +397,17 @@ def compare(pair: Pair, pythons: dict[str, str], timing: Timing) -> list[dict[st
     return rows
 
 
+def alone(game: str, timing: Timing) -> tuple[float, int]:
+    """Steps per second, each step with actions that were drawn before, and the batch size."""
+    about = {"id": game, "config": {}, "threads": timing.threads, "clock": timing.clock, "device": timing.device}
+    contestant = Contestant(sys.executable, "gpuzoo", about)
+    contestant.choose(timing.seconds / 4, "step")
+    for _ in range(timing.rounds):
+        contestant.turn(timing.seconds)
+    contestant.close()
+    return max(contestant.rates["step"]), contestant.best["step"][-1]
+
+
 def number(x: float) -> str:
     """Three digits, in thousands or millions."""
     for size, unit in ((1e6, " M"), (1e3, " k")):
@@ -407,6 +433,7 @@ def main() -> None:
     parser.add_argument("--only", default="", help="a regular expression for ids and their configurations")
     for name in (*LIBRARIES, "originals"):
         parser.add_argument(f"--{name}", metavar="PYTHON")
+    parser.add_argument("--alone", action="store_true", help="the games that have no other library in this script")
     parser.add_argument("--threads", type=int, default=2, help="cores for each contestant")
     parser.add_argument("--seconds", type=float, default=0.5, help="of a turn")
     parser.add_argument("--rounds", type=int, default=5)
@@ -426,9 +453,16 @@ def main() -> None:
     here = provenance.describe(make_backend(chosen.device, chosen.threads if chosen.device == "cpu" else None))
     print(f"{here.get('gpu') or here['cpu']}, {here['cores']} cores, commit {here['commit']}\n")
     unit = {"wall": "steps/s", "cpu": "steps/CPU s"}[chosen.clock]
+    timing = Timing(chosen.threads, chosen.seconds, chosen.rounds, chosen.clock, chosen.device)
+    if chosen.alone:
+        print(f"| game, alone | {unit} | envs |\n|:--|--:|--:|", flush=True)
+        for game in gpuzoo.ids():
+            if game not in {pair.game for pair in PAIRS} and re.search(chosen.only, game):
+                rate, envs = alone(game, timing)
+                print(f"| `{game}` | {number(rate)} | {envs:,} |", flush=True)
+        return
     print(f"| game | gpuzoo, {unit} | envs | library | its {unit} | envs | ratio |")
     print("|:--|--:|--:|:--|--:|--:|--:|", flush=True)
-    timing = Timing(chosen.threads, chosen.seconds, chosen.rounds, chosen.clock, chosen.device)
     rows, missing = [], []
     for pair in PAIRS:
         if not re.search(chosen.only, " ".join([pair.game, *map(str, pair.config.values())])):
