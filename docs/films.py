@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import gpuzoo
-from baselines.report import match, video
+from baselines import run
+from baselines.report import checkpoint, match, video
 from baselines.train.command import PRETRAINED, checkpoint_of
 from gpuzoo import render
 from gpuzoo.core.codegen import program
@@ -52,6 +53,14 @@ def pretrained(game: str) -> Path | None:
         return Path(checkpoint_of(game, PRETRAINED))
     except ValueError:
         return None
+
+
+def algorithm(game: str) -> str:
+    """The name of the algorithm that trained them."""
+    path = pretrained(game)
+    assert path is not None
+    trainer, _ = run.algorithm(checkpoint.load_run(path)[1]["args"]["algorithm"])
+    return trainer.__name__
 
 
 def frames(

@@ -116,7 +116,8 @@ def figure(env: EnvDef, shot: films.Shots) -> str:
     if not shot.trained:
         who = "Random actions: there are no trained agents of this game yet."
     else:
-        who = f"Pretrained agents of PPO, {f'trained with {given}' if given else 'in the default game'}."
+        how = f"trained with {given}" if given else "in the default game"
+        who = f"Pretrained agents of {films.algorithm(env.id)}, {how}."
     return raw(f'{lead}\n<figure class="film">{video(shot, env.id, "film")}<figcaption>{who}</figcaption></figure>')
 
 

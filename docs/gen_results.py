@@ -32,9 +32,10 @@ hide-toc: true
 
 # Results
 
-One row for each game: PPO's score at the end of training, beside random play and the score at which the game counts as
-solved. A game's name leads to its learning curves, its commands, and all other scores. Click a heading to sort.
-Steps are those of one seed, and the time is that of all seeds.
+One row for each game: the score of trained agents, beside random play and the score at which the game counts as solved.
+PPO trained them, unless the name of another algorithm stands behind the game's. A game's name leads to its learning
+curves, its commands, and all other scores. Click a heading to sort. Steps are those of one seed, and the time is that
+of all seeds.
 """
 
 LEAGUE_HEAD = """\
@@ -181,7 +182,7 @@ def page(games: Iterable[str]) -> str:
     rows = [_row(game, by_name) for game, by_name in found.items() if by_name]
     solved = sum(best(by_name)[1]["solved"] is True for by_name in found.values() if by_name)
     goals = sum(bool(best(by_name)[1]["goal"]) for by_name in found.values() if by_name)
-    parts = [HEAD.rstrip(), f"PPO solves {solved} of the {goals} games for which a goal is stated.", _overview(rows)]
+    parts = [HEAD.rstrip(), f"{solved} of the {goals} games for which a goal is stated are solved.", _overview(rows)]
     missing = [f"[{game}]({game}.md)" for game, by_name in found.items() if not by_name]
     if missing:
         parts.append(f"Not trained yet: {', '.join(missing)}.")
@@ -218,7 +219,7 @@ def _row(game: str, by_name: Mapping[str, Mapping[str, Any]]) -> dict[str, tuple
     name, result = best(by_name)
     env = gpuzoo.get(game)
     scored, base, score = lines(game, dict(result))[0]
-    level = about_game(game).get("goal", {}).get("at_least", env.reward_threshold)
+    level = goal_of(name, game).get("at_least", env.reward_threshold)
     mark = {True: "yes", False: "not yet"}.get(result["solved"] if result["goal"] else None, "no goal")
     other = " (MAPPO)" if name.endswith(MAPPO) else f" ({name_of(result)})" if result["algorithm"] != "ppo" else ""
     agents = sum(env.agents(env.Config(**parameters(game))).values())
@@ -226,7 +227,7 @@ def _row(game: str, by_name: Mapping[str, Mapping[str, Any]]) -> dict[str, tuple
         "game": (f'<a href="{game}.html#results">{game}</a>{other}', game),
         "agents": (str(agents), agents),
         "random play": (base, _first(base)),
-        "PPO": (f"<strong>{score}</strong>", _first(score)),
+        "trained": (f"<strong>{score}</strong>", _first(score)),
         "solved at": (number(float(level)), float(level)) if level is not None else ("", ""),
         "solved": (mark, mark),
         "steps": (f"{result['steps_per_seed'] / 1e6:.3g} M", result["steps_per_seed"]),

@@ -237,7 +237,11 @@ PAIRS = (
     jumanji("PacMan-v1"),
     jumanji("MultiCVRP-v0"),
     jumanji("SearchAndRescue-v0"),
-    *(mamujoco(game) for game in gpuzoo.ids() if game.startswith("Ma") and game.endswith("-v1")),
+    *(  # the original of the coupled cheetahs fails with MuJoCo 4
+        mamujoco(game)
+        for game in gpuzoo.ids()
+        if game.startswith("Ma") and game.endswith("-v1") and "Coupled" not in game
+    ),
 )
 
 

@@ -172,7 +172,8 @@ def of_mover(env: EnvDef, lay: Layout) -> Layout:
     """
     if env.turn is None or lay.agents == 1:
         raise ValueError(f"{env.id}: agents do not move in turn, so observers must be 'all', not 'mover'.")
-    if len({str(s) for s in (*lay.observation_spaces.values(), *lay.action_spaces.values())}) > 2:
+    first, *others = zip(lay.observation_spaces.values(), lay.action_spaces.values(), strict=True)
+    if any(other != first for other in others):
         raise ValueError(f"{env.id}: its agents have unlike spaces, so observers must be 'all', not 'mover'.")
     return dataclasses.replace(lay, observers=1)
 

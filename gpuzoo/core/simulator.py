@@ -49,7 +49,7 @@ _STATE: Final = ("elapsed_steps", "alive")
 #: whose observations and action masks are written
 OBSERVERS: Final = ("all", "mover")
 #: what has a row for each of them
-_SEEN: Final = ("observation", "action_mask")
+_OBSERVED: Final = ("observation", "action_mask")
 #: arrays that carry nothing from one step to the next
 _TRANSIENT: Final = frozenset({"over", "reset_mask", "reset_seed", "action", "final_observation", "final_action_mask"})
 #: outputs that are written only where somebody gave them a place
@@ -613,7 +613,7 @@ class Simulator:
         kept = [name for name in self.arrays if name not in _TRANSIENT | _WANTED]
         others_observe = self._has_other_observers(snapshot)
         if others_observe:
-            kept = [name for name in kept if name not in _SEEN]
+            kept = [name for name in kept if name not in _OBSERVED]
         for name in (*kept, *(f"param_{name}" for name in self._params)):
             if name not in snapshot.arrays:
                 raise ValueError(f"{self.env.id}: the snapshot has no array {name!r}.")

@@ -1,1 +1,1 @@
-"""Dots and boxes; exact against OpenSpiel."""
+"""Dots and boxes, exact against OpenSpiel."""
