@@ -38,6 +38,7 @@ class DAgger(Trainer):
 
     Attributes:
         expert: who is asked.
+        help: (members * envs,), the share of ``--beta`` in each env.
         wanted: for each policy that learns, (steps, members, rows, parts): the actions that it took where the expert
             would take them, and elsewhere one that the expert would take.
         taught, agreed: (steps, members, rows), 1 where the expert wants anything, and where the policy did that.
@@ -84,6 +85,9 @@ class DAgger(Trainer):
         """The actions that the expert would take before step ``t``, bool (members, rows, choices)."""
         seen = player.observations(self.rollout.observation[t])
         found = torch.as_tensor(self.expert(player.groups[0], seen.flatten(0, 1)), device=self.device)
+        shape = seen.shape[0] * seen.shape[1], sum(player.policy.actions.nvec)
+        if found.shape != shape:
+            raise ValueError(f"the expert {self.args.expert} must return shape {shape}, not {tuple(found.shape)}.")
         best = found.view(*seen.shape[:2], -1) != 0
         return best if self.rollout.mask is None else best & (player.masks(self.rollout.mask[t]) != 0)
 

@@ -35,6 +35,11 @@ def _one_thread() -> Iterator[None]:
     torch.set_num_threads(before)
 
 
+def wide(group: str, observation: Tensor) -> Tensor:
+    """Has one action too many."""
+    return torch.ones(len(observation), 3)
+
+
 def balance(group: str, observation: Tensor) -> Tensor:
     """Pushes a cart to the side to which the pole falls."""
     assert group == "agent"
@@ -190,6 +195,12 @@ def test_the_command_line_has_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 def test_what_cannot_work_is_refused(of: str, values: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message.replace("(", r"\(")):
         DAgger(dataclasses.replace(small(of), **values))
+
+
+def test_an_expert_that_answers_something_else_is_told_what_is_wanted() -> None:
+    run = DAgger(small(expert="wide"))
+    with pytest.raises(ValueError, match=r"test_dagger:wide must return shape \(16, 2\), not \(16, 3\)\."):
+        run.iterate()
 
 
 # ---- the expert for Rubik's cube ----
