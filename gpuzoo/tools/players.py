@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -58,6 +59,8 @@ def imported(name: str, what: str = "policy") -> Any:
     Raises:
         ValueError: there is no such module or function.
     """
+    if "" not in sys.path:  # as with --import, a file of the present folder is found
+        sys.path.insert(0, "")
     module, colon, function = name.partition(":")
     try:
         found = getattr(importlib.import_module(module), function) if colon and module and function else None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -56,8 +55,6 @@ def scripted_policy(policy: str) -> dict[str, Any]:
     from gpuzoo.tools import players
 
     if ":" in policy:
-        if "" not in sys.path:  # as with --import, a file of the present folder is found
-            sys.path.insert(0, "")
         return {policy: players.imported(policy)}
     if policy not in players.POLICIES:
         raise ValueError(f"there is no policy {policy!r}: use {', '.join(players.POLICIES)}, or module:function.")
