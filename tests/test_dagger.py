@@ -139,6 +139,7 @@ def test_an_expert_takes_legal_actions_only() -> None:
     assert set(wanted[acting].unique().tolist()) == {0, 2}
 
 
+@pytest.mark.rotates
 @pytest.mark.parametrize("executor", ["plain", "fast"])
 def test_policies_learn_what_the_expert_does(executor: str) -> None:
     for seed in (1, 2, 3):
@@ -206,6 +207,7 @@ def test_an_expert_that_answers_something_else_is_told_what_is_wanted() -> None:
 # ---- the expert for Rubik's cube ----
 
 
+@pytest.mark.rotates
 def test_its_phases_have_the_positions_and_the_longest_ways_that_are_known() -> None:
     """As https://www.jaapsch.net/puzzles/thistle.htm has them."""
     positions = [2048, 1082565, 29400, 663552]
@@ -215,6 +217,7 @@ def test_its_phases_have_the_positions_and_the_longest_ways_that_are_known() -> 
     assert [phase.longest for phase in thistlethwaite.phases()] == [7, 10, 13, 15]
 
 
+@pytest.mark.rotates
 def test_it_solves_every_cube_in_at_most_45_turns() -> None:
     """By the rules of the game, which `tests/integrations/jumanji` compares with Jumanji's."""
     cubes, generator = 2000, torch.Generator().manual_seed(1)
@@ -231,11 +234,13 @@ def test_it_solves_every_cube_in_at_most_45_turns() -> None:
     env.close()
 
 
+@pytest.mark.rotates
 def test_a_solved_cube_has_no_best_move() -> None:
     solved = (np.arange(54) // 9).reshape(1, 6, 9)
     assert not thistlethwaite.best_moves("agent", solved).any()
 
 
+@pytest.mark.rotates
 def test_one_turn_before_the_end_that_turn_is_the_best() -> None:
     """A quarter turn of front breaks the first phase, one of the right the second, and one of the top the third."""
     env = gpuzoo.make_vec("RubiksCube-v0", num_envs=18, device="cpu", output="torch", num_scrambles_on_reset=0)
