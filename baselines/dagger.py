@@ -41,7 +41,8 @@ class DAgger(Trainer):
         help: (members * envs,), the share of ``--beta`` in each env.
         wanted: for each policy that learns, (steps, members, rows, parts): the actions that it took where the expert
             would take them, and elsewhere one that the expert would take.
-        taught, agreed: (steps, members, rows), 1 where the expert wants anything, and where the policy did that.
+        taught, agreed: (steps, members, rows), 1 where an agent acts and the expert wants
+            anything, and where the policy did that.
     """
 
     args: Args
@@ -75,6 +76,7 @@ class DAgger(Trainer):
             best = self.best(player, t)
             wanted = chosen(best, action.long(), nvec, self.draws).to(action.dtype)
             taught = torch.stack([part.any(-1) for part in best.split([*nvec], -1)]).all(0)
+            taught &= player.rows(rollout.acting[t])
             self.wanted[name][t], self.taught[name][t] = wanted, taught
             self.agreed[name][t] = (wanted == action).all(-1)
             share = (self.help.view(rollout.members, -1) * self.hyper.beta).repeat_interleave(len(player.agents), 1)

@@ -127,6 +127,12 @@ def test_rows_without_an_answer_teach_nothing() -> None:
     assert 0.2 < float(row.taught.mean()) < 0.8
 
 
+def test_nothing_is_learnt_from_agents_that_wait() -> None:
+    run = DAgger(small(Nim, "take_one", config={"heap": 6}, num_steps=32))
+    run.play()
+    assert torch.equal(run.taught["player"].view(32, 16, 2) > 0, run.rollout.acting[:-1])
+
+
 def test_an_expert_takes_legal_actions_only() -> None:
     run = DAgger(small(Nim, "take_one", config={"heap": 6}, num_steps=32))
     run.play()
@@ -238,6 +244,11 @@ def test_it_solves_every_cube_in_at_most_45_turns() -> None:
 def test_a_solved_cube_has_no_best_move() -> None:
     solved = (np.arange(54) // 9).reshape(1, 6, 9)
     assert not thistlethwaite.best_moves("agent", solved).any()
+
+
+def test_another_cube_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"is for cubes of size 3, .*, not for shape \(1, 6, 4\)"):
+        thistlethwaite.best_moves("agent", np.zeros((1, 6, 4), np.int8))
 
 
 @pytest.mark.rotates

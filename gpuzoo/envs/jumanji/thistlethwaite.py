@@ -50,8 +50,15 @@ def best_moves(group: str, observation: Any) -> NDArray[np.bool_]:
 
     Returns:
         (rows, 18), true for these actions of RubiksCube-v0; none for a solved cube.
+
+    Raises:
+        ValueError: cubes of another size.
     """
     cube = np.asarray(observation.cpu() if hasattr(observation, "cpu") else observation, np.int64)
+    if cube.shape[1:] != (6, 9):
+        raise ValueError(
+            f"Thistlethwaite's algorithm is for cubes of size 3, (rows, 6, 9), not for shape {cube.shape}."
+        )
     corners, twists, edges, flips = pieces(cube.reshape(len(cube), -1))
     positions: tuple[tuple[Ints, ...], ...] = (
         (flips,),
@@ -192,16 +199,15 @@ def phases() -> tuple[Phase, ...]:
     middle = Part((x for x in itertools.product(range(2), repeat=12) if sum(x) == 4), edges)
     permuted = Part(itertools.permutations(range(8)), corners)
     standing = Part((x for x in itertools.product(range(2), repeat=8) if sum(x) == 4), edges[:, :8] % 8)
-    at_home = permuted.number(np.arange(8)[None])
-    while len(more := np.unique(np.concatenate([at_home, *(permuted.after(move)[at_home] for move in halves)]))) > len(
-        at_home
-    ):
-        at_home = more
+    at_home, before = permuted.number(np.arange(8)[None]), 0
+    while len(at_home) > before:
+        before = len(at_home)
+        at_home = np.unique(np.concatenate([at_home, *(permuted.after(move)[at_home] for move in halves)]))
     orbit = Part(permuted.rows[at_home], corners)
     slices = [Part(itertools.permutations(range(4)), edges[:, k : k + 4] % 4) for k in (0, 4, 8)]
 
-    def solved(part: Part, pieces: Sequence[int]) -> Ints:
-        return part.number(np.array([pieces]))
+    def solved(part: Part, row: Sequence[int]) -> Ints:
+        return part.number(np.array([row]))
 
     return (
         searched((flipped,), every, (solved(flipped, [0] * 12),)),
