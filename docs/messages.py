@@ -208,7 +208,8 @@ KINDS = (
         "Give one of them, or the one that is missing.",
         r"""
         not (as )?both | given both | go together | goes with | is there twice | different names | leave --num
-        Give one | together | with masked | is for\b | needs …, which it | needs an expert | was made with | choose one of
+        Give one | together | with masked | is for\b | needs …, which it | was made with | choose one of
+        needs an expert
         """,
     ),
     Kind(

@@ -198,9 +198,9 @@ class EnvDef:
         """More ids that this class declares, such as one for each map.
 
         Returns:
-            id -> its different defaults: parameters, ``max_episode_steps``, ``reward_threshold``, ``reference``. If
-            this is a literal, gpuzoo reads it without importing the game, so it starts faster. Subclasses do not
-            inherit these ids.
+            id -> its different defaults: parameters, ``max_episode_steps``, ``reward_threshold``, ``reference``,
+            ``render_fps``. If this is a literal, gpuzoo reads it without importing the game, so it starts faster.
+            Subclasses do not inherit these ids.
         """
         return {}
 

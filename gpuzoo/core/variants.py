@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from gpuzoo.core.definition import EnvDef
 
 #: what of a game a variant may change, beside the parameters
-VARIED = ("max_episode_steps", "reward_threshold", "reference")
+VARIED = ("max_episode_steps", "reward_threshold", "reference", "render_fps")
 
 
 def variant_of(game: type[EnvDef], env_id: str, changes: Mapping[str, Any]) -> type[EnvDef]:

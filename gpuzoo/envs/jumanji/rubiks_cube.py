@@ -70,7 +70,7 @@ class RubiksCube(OfInstances):
     reference = "jumanji==1.1.2 RubiksCube-v0"
     links: ClassVar[Mapping[str, str]] = {"Jumanji": "https://instadeepai.github.io/jumanji/environments/rubiks_cube/"}
     similar = (r"[Rr]ubik.*", r"cube3")
-    render_fps = 4
+    render_fps = 20
 
     @classmethod
     def variants(cls) -> dict[str, dict[str, Any]]:
@@ -78,6 +78,7 @@ class RubiksCube(OfInstances):
             "RubiksCube-partly-scrambled-v0": {
                 "num_scrambles_on_reset": 7,
                 "max_episode_steps": 20,
+                "render_fps": 4,
                 "reference": "jumanji==1.1.2 RubiksCube-partly-scrambled-v0",
             }
         }
