@@ -2,10 +2,10 @@
 
     python -m baselines.dagger RubiksCube-v0 --expert gpuzoo.envs.jumanji.thistlethwaite:best_moves --out out/cube
 
-An expert is a function of observations that says which actions it would take: a program, a solver, another policy. In
-half of the envs a policy plays alone, and in the others it gets ever more help from the expert, from env to env. So it
-sees the whole way from the first rollout on, and its own mistakes. The critic learns the returns, so that PPO can go on
-from there. Everything else is as in ``ppo.py``.
+An expert is a function of observations that says which actions it would take: a program, a solver, another policy. A
+policy plays half of the envs alone. In the others the expert helps, hardly in the first and always in the last. So the
+policy sees whole solutions from the first rollout on, as well as its own mistakes. The critic learns the returns, so
+that PPO can go on from there. Everything else is as in ``ppo.py``.
 """
 
 from __future__ import annotations

@@ -7,9 +7,10 @@ from typing import Any
 
 from markdown_text import table
 
-from baselines import a2c, dagger, ppo
+from baselines import run
+from gpuzoo.tools.commands.train import TRAINERS
 
-KINDS = {"PPO": ppo.Args, "A2C": a2c.Args, "DAgger": dagger.Args}
+KINDS = {trainer.__name__: args for trainer, args in map(run.algorithm, TRAINERS)}
 
 
 def default(field: dataclasses.Field[Any]) -> str:

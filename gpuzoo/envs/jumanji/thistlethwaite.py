@@ -1,15 +1,15 @@
 """Thistlethwaite's algorithm, which solves Rubik's cube of size 3, as an expert from which policies can learn.
 
-The cube is solved in four phases. Each keeps what those before have reached, by fewer and fewer moves (Morwen
-Thistlethwaite 1981; https://www.jaapsch.net/puzzles/thistle.htm):
+It solves the cube in four phases. Each phase allows fewer moves than the one before, so that it keeps what was reached
+(Morwen Thistlethwaite 1981; https://www.jaapsch.net/puzzles/thistle.htm):
 
-1. All moves: the edges are oriented.
-2. Front and back by half turns only: the corners are oriented, and the edges of the middle layer lie in it.
-3. Right and left, too: corners and edges come to where half turns can bring them home.
-4. Half turns only: the cube is solved.
+1. With all moves: orient the edges.
+2. With half turns only of front and back: orient the corners, and bring the middle layer's edges into it.
+3. With half turns only of right and left, too: bring corners and edges to where half turns can solve them.
+4. With half turns only: solve the cube.
 
-A breadth-first search from the end of each phase finds the first moves of the shortest ways from each of its positions.
-These ways have at most 7, 10, 13 and 15 moves.
+A breadth-first search from the end of each phase finds the first moves of the shortest solutions from each position.
+They have at most 7, 10, 13 and 15 moves.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ EDGES = np.array([
 
 
 def best_moves(group: str, observation: Any) -> NDArray[np.bool_]:
-    """The first moves of the shortest ways through the phase that each cube is in.
+    """The first moves of the shortest solutions of the phase that each cube is in.
 
     Args:
         group: of agents; there is one.
