@@ -6,10 +6,12 @@ import json
 import platform
 import shlex
 
+import numpy as np
 import pytest
 from toys.glide import Glide
 from toys.herd import Herd
 from toys.lamps import Lamps
+from toys.lookup import NAMES, Lookup
 from toys.nim import Nim
 from typer.testing import CliRunner
 
@@ -31,6 +33,24 @@ def missing():
 def _no_nvrtc(monkeypatch):
     """It takes longer than all else here, and one test is about it."""
     monkeypatch.setattr(nvrtc, "load", missing)
+
+
+@pytest.mark.parametrize(
+    ("options", "debug"), [({}, False), ({}, True), ({"simt": True}, False), ({"flags": ("-mno-avx512f",)}, False)]
+)
+def test_tables_of_a_loop_over_envs(options, debug):
+    """Short tables, whose entries are compared with an index there, give what longer ones give, for numbers of all types."""
+    sim = Simulator(Lookup, 200, backend=backend_cpu.CpuBackend(**options), debug=debug)
+    assert sim.program.form.branchless
+    sim.reset(seed=3)
+    for _ in range(3):
+        sim.random_actions()
+        sim.step()
+        chosen = np.asarray(sim.arrays["action"]).reshape(200)
+        wanted = np.stack([Lookup().tables(None)[name][chosen].astype(np.float32) for name in NAMES], 1)
+        seen = np.asarray(sim.arrays["observation"]).reshape(200, -1)
+        assert (seen[:, : len(NAMES)] == wanted).all()
+        assert (seen[:, len(NAMES) :] == np.arange(3, 11) ** 2).all()
 
 
 def form(game, **config):

@@ -87,9 +87,11 @@ class Program:
         sim.close()
         shared = ("control", *(f"param_{name}" for name in self.values), *self._constants)
         drawn = [name for name in shapes if name in ("seed", "elapsed_steps", "episode", "action_mask")]
+        written = [name for name in _WRITTEN if name != "over" or sim.program.lanes > 1]  # else it is in a register
+        stepped = [name for name in self.carried if name != "seed"]  # each result costs time, and a step keeps the seeds
         self._members: dict[str, tuple[list[str], list[str]]] = {  # operands and results
-            "reset": ([*self.carried, "action", *_OF_RESET, *shared], [*self.carried, *_WRITTEN]),
-            "step": ([*self.carried, "action", *shared], [*self.carried, *_WRITTEN]),
+            "reset": ([*self.carried, "action", *_OF_RESET, *shared], [*self.carried, *written]),
+            "step": ([*self.carried, "action", *shared], [*stepped, *written]),
             "act": ([*self.carried, *shared] if self.env.chooses else drawn, ["action"]),  # rules see the whole state
         }
         if "state" in shapes:
@@ -166,7 +168,7 @@ class Program:
             input_layouts=[self._order(name, np.ndim(x)) for name, x in zip(operands, arrays, strict=True)],
             output_layouts=[self._order(name, 1 + len(self._shapes[name][0])) for name in results],
         )(*arrays, threads=np.int32(self._kernels.threads))
-        return dict(zip(results, done, strict=True))
+        return {"seed": rows["seed"], **dict(zip(results, done, strict=True))}
 
     def _shape(self, name: str, num_envs: int) -> jax.ShapeDtypeStruct:
         shape, dtype = self._shapes[name]

@@ -38,6 +38,22 @@ template <class E, class N, class F> GZ void row_lanes(const E &e, N n, F f) { l
 template <class E, class N, class M, class F> GZ void row_lanes(const E &e, N n, M m, F f) { lanes(e, n, m, f); }
 #endif
 
+// A table of a few numbers in a loop over envs. Each entry is compared with the index, because a vector gathers its numbers
+// from memory one by one.
+template <class T, int SIZE> struct ShortTable {
+  const T *data;
+  GZ_MEMBER operator const T *() const { return data; }
+  template <class I> GZ_MEMBER T operator[](I k) const {
+#if GZ_THREADS
+    return data[k];
+#else
+    T number = data[0];
+    unrolled<1, SIZE>([&](int j) { put(Blend{(u8)(k == (I)j)}, number, data[j]); });
+    return number;
+#endif
+  }
+};
+
 // Numbers of an observation, four bytes at once.
 template <class T> GZ u32 *words(T *row) { return reinterpret_cast<u32 *>(row); }
 

@@ -14,6 +14,8 @@ from gpuzoo.core.layout import Layout, choices, flat_size
 
 #: what rules reach by an index, beside fields and tables
 INDEXED = ("action", "terminate", "reward", "terminated", "alive", "observation", "action_mask")
+#: so many numbers of a table are compared with its index sooner than a vector gathers them
+SHORT_TABLE = 8
 
 
 def lengths(lay: Layout) -> Iterable[str]:
@@ -100,7 +102,11 @@ def env_code(program: dict[str, Any]) -> Iterable[str]:
             place, stride = f"v.{name}", "1"
         members.append((f"Array<{C_TYPES[field.dtype]}, {columns}> ", name, f"{{{place}, {stride}{checked}}}"))
     for name, table in program["tables"].items():
-        members.append(pointer(f"const {C_TYPES[str(table.dtype)]}", name, f"s.table_{name}", table.size))
+        c_type = C_TYPES[str(table.dtype)]
+        if branchless and table.size <= SHORT_TABLE and not debug:
+            members.append((f"ShortTable<{c_type}, {table.size}> ", name, f"{{s.table_{name}}}"))
+        else:
+            members.append(pointer(f"const {c_type}", name, f"s.table_{name}", table.size))
     agent = "i" if lay.agents == 1 else "i * AGENTS"
     observer = "i" if lay.observers == 1 else "i * OBSERVERS"
     masks = f"s.action_mask + {observer} * MASK_SIZE"

@@ -67,9 +67,7 @@ class DiscountingChain(EnvDef):
         return {"context": Field("int32", doc="the chosen chain, -1 before the first step")}
 
     def tables(self, cfg: DiscountingChainConfig) -> dict[str, NDArray[Any]]:
-        rewards = np.ones(5)
-        rewards[cfg.mapping_seed % 5] += 0.1
-        return {"reward_timestep": np.array(REWARD_TIMESTEP, np.int32), "rewards": rewards.astype(np.float32)}
+        return {"reward_timestep": np.array(REWARD_TIMESTEP, np.int32)}
 
     def render(self, cfg: DiscountingChainConfig, state: Mapping[str, NDArray[Any]], canvas: Canvas) -> None:
         t, chosen, bonus = int(state["elapsed_steps"]), int(state["context"]), cfg.mapping_seed % 5
