@@ -14,17 +14,22 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 import gpuzoo
 from baselines import run
 from baselines.report import checkpoint, match, video
+from baselines.report.evaluation import play
 from baselines.train.command import PRETRAINED, checkpoint_of
 from gpuzoo import render
 from gpuzoo.core.codegen import program
 from gpuzoo.core.definition import EnvDef
 
-SECONDS, PIXELS, STILL = 4, 600, 360
+SECONDS, HOLD, PIXELS, STILL = 4, 1.5, 600, 360
 LEAST = 24  #: pictures of a film of trained agents: games that are played in turns show one or two a second
 MOMENT = 20  #: the step that a still shows
+BEST_OF = 200  #: of so many episodes the best is shown, if the film can show it whole
+MOST_SECONDS, BEST = 12, "-best"  #: of such a film, and how its name ends
 RANDOM_SECONDS, RANDOM_FPS = 3, 12  #: of a film of a game that nobody has trained
 
 
@@ -36,6 +41,7 @@ class Shots:
         film: the MP4 file.
         still: the PNG file.
         trained: whether pretrained agents play in the film, and not random ones.
+        best: whether it is the best of `BEST_OF` episodes.
         aspect: width by height.
         config: the pretrained agents' parameters that are not the game's defaults.
     """
@@ -43,6 +49,7 @@ class Shots:
     film: str
     still: str
     trained: bool
+    best: bool
     aspect: float
     config: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
@@ -96,13 +103,39 @@ def frames(
         batch.close()
 
 
-def _trained(env: EnvDef) -> tuple[list[Any], float]:
+def _best(env: EnvDef, arranged: match.Match, steps: int) -> tuple[int, int] | None:
+    """Which of `BEST_OF` envs has the best first episode, by the agents' mean return, and its length.
+
+    Of several that are as good it is one of middle length. None if agents are of several groups or play against each
+    other, or if the best one has not ended after so many steps.
+    """
+    if env.interaction == "competitive" or len(env.agents(env.Config())) > 1:
+        return None
+    batch = gpuzoo.BatchEnv(env, BEST_OF, device="cpu", output="torch", autoreset_mode="disabled", **arranged.config)
+    with contextlib.closing(batch):
+        for _ in itertools.islice(play(batch, arranged.players, 0), steps):
+            pass
+        state = batch.simulator.arrays
+        over, lengths = state["waiting"], state["final_length"].max(1)
+        returns = np.where(over, state["final_return"].mean(1), state["episode_return"].mean(1))
+        best = np.flatnonzero(returns == returns.max())
+        which = int(sorted(best, key=lambda k: lengths[k])[len(best) // 2])
+        return (which, int(lengths[which])) if over[best].all() else None
+
+
+def _trained(env: EnvDef) -> tuple[list[Any], float, bool]:
+    """The pictures, pictures per second, and whether it is the best of several episodes."""
     arranged = match.arrange(env.id, {}, PRETRAINED)
-    fps = video.rate(env.id)[0]
-    shown = video.pictures(env.id, arranged.players, arranged.config, envs=1, size=PIXELS)
+    fps, stride = video.rate(env.id)
+    best = _best(env, arranged, round(MOST_SECONDS * fps) * stride)
+    count, options = max(LEAST, round(SECONDS * fps)), {"envs": 1}
+    if best:
+        count, options = -(-best[1] // stride), {"envs": BEST_OF, "shown": best[:1]}
+    shown = video.pictures(env.id, arranged.players, arranged.config, size=PIXELS, **options)
     with contextlib.closing(shown), contextlib.suppress(NotImplementedError):
-        return [*itertools.islice(shown, max(LEAST, round(SECONDS * fps)))], fps
-    return [], fps
+        film = [*itertools.islice(shown, count)]
+        return film + film[-1:] * (round(HOLD * fps) if best else 0), fps, bool(best)
+    return [], fps, False
 
 
 def _random(env: EnvDef) -> tuple[list[Any], float]:
@@ -134,22 +167,26 @@ def shots(env: EnvDef, folder: Path) -> Shots:
 
     trained = pretrained(env.id)
     stem = f"{env.id}-{_digest(env, trained)}"
-    film, still = folder / f"{stem}.mp4", folder / f"{stem}.png"
+    ordinary, of_best, still = (folder / f"{stem}{end}" for end in (".mp4", f"{BEST}.mp4", ".png"))
+    film = of_best if of_best.exists() else ordinary
     if not (film.exists() and still.exists()):
         first = frames(env, 1, 1, start=MOMENT)
         if not first:
-            return Shots("", "", False, 1.0)
-        shown, fps = _trained(env) if trained else _random(env)
+            return Shots("", "", False, False, 1.0)
+        shown, fps, best = _trained(env) if trained else (*_random(env), False)
+        film = of_best if best else ordinary
         render.save_animation(shown, film, fps)
         image = Image.fromarray(first[0]).quantize(64, dither=Image.Dither.NONE)
         part = still.with_suffix(".part")
         image.save(part, format="png", optimize=True)
         part.replace(still)
     for old in folder.glob(f"{env.id}-*"):
-        if old.stem != stem and re.fullmatch(re.escape(env.id) + r"-[0-9a-f]{10}", old.stem):
+        if old.stem.removesuffix(BEST) != stem and re.fullmatch(
+            rf"{re.escape(env.id)}-[0-9a-f]{{10}}({BEST})?", old.stem
+        ):
             old.unlink()
     config = match.arrange(env.id, {}, PRETRAINED).config if trained else {}
-    return Shots(film.name, still.name, bool(trained), env.aspect(env.Config()), config)
+    return Shots(film.name, still.name, bool(trained), film == of_best, env.aspect(env.Config()), config)
 
 
 def all_shots(names: Iterable[str], folder: Path) -> dict[str, Shots]:

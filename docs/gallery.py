@@ -117,7 +117,8 @@ def figure(env: EnvDef, shot: films.Shots) -> str:
         who = "Random actions: there are no trained agents of this game yet."
     else:
         how = f"trained with {given}" if given else "in the default game"
-        who = f"Pretrained agents of {films.algorithm(env.id)}, {how}."
+        which = f", in the best of {films.BEST_OF} episodes" if shot.best else ""
+        who = f"Pretrained agents of {films.algorithm(env.id)}, {how}{which}."
     return raw(f'{lead}\n<figure class="film">{video(shot, env.id, "film")}<figcaption>{who}</figcaption></figure>')
 
 

@@ -32,7 +32,7 @@ from gpuzoo.core.values import config_types
 ROOT = Path(__file__).parents[1]
 GOLDEN = ROOT / "tests" / "golden"
 MOST_PARTS = 60  #: rows of a table of observations
-UNSEEN = films.Shots("", "", False, 1.0)
+UNSEEN = films.Shots("", "", False, False, 1.0)
 #: a page that no list of contents names, as such lists would be on every page; the gallery has them all
 ORPHAN = "---\norphan: true\n---\n\n[All games](index.md)\n\n"
 

@@ -36,7 +36,8 @@ template <class T> static T *member(const void *store, int k) { return (T *)((vo
 extern "C" void nothing(const void *, long long, long long, int) {}
 
 extern "C" void by_hand(const void *store, long long, long long n, int) {
-  int *context = member<int>(store, CONTEXT), *elapsed = member<int>(store, ELAPSED), *action = member<int>(store, ACTION);
+  int *context = member<int>(store, CONTEXT), *elapsed = member<int>(store, ELAPSED);
+  const int *action = member<int>(store, ACTION);
   float *reward = member<float>(store, REWARD), *sum = member<float>(store, RETURN);
   float *observation = member<float>(store, OBSERVATION);
   char *terminated = member<char>(store, TERMINATED), *truncated = member<char>(store, TRUNCATED);

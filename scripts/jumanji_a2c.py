@@ -38,11 +38,11 @@ EPISODES = 200
 
 #: our ids whose settings Jumanji keeps under another name than the id in lower case
 NAMES = {
-    "Game2048-v0": "game_2048", "BinPack-v2": "bin_pack", "FlatPack-v0": "flat_pack", "GraphColoring-v1": "graph_coloring",
-    "JobShop-v0": "job_shop", "LevelBasedForaging-jumanji-v0": "lbf", "MultiCVRP-v0": "multi_cvrp",
-    "PacMan-v1": "pac_man", "RobotWarehouse-jumanji-v0": "robot_warehouse", "SlidingTilePuzzle-v0": "sliding_tile_puzzle",
+    "BinPack-v2": "bin_pack", "FlatPack-v0": "flat_pack", "Game2048-v0": "game_2048",
+    "GraphColoring-v1": "graph_coloring", "JobShop-v0": "job_shop", "LevelBasedForaging-jumanji-v0": "lbf",
+    "MultiCVRP-v0": "multi_cvrp", "PacMan-v1": "pac_man", "RobotWarehouse-jumanji-v0": "robot_warehouse",
     "RubiksCube-partly-scrambled-v0": "rubiks_cube", "SearchAndRescue-v0": "search_and_rescue",
-    "Sudoku-very-easy-v0": "sudoku", "Sudoku-v0": "sudoku",
+    "SlidingTilePuzzle-v0": "sliding_tile_puzzle", "Sudoku-v0": "sudoku", "Sudoku-very-easy-v0": "sudoku",
 }  # fmt: skip
 SAME_NAME = (
     "Cleaner-v0", "Connector-v3", "CVRP-v1", "Knapsack-v1", "Maze-v0", "Minesweeper-v0", "MMST-v0", "Snake-v1",
@@ -81,15 +81,12 @@ def learn(game: str, seconds: float | None, seed: int) -> dict[str, Any]:
     state = setup_training_state(env, agent, jax.random.PRNGKey(seed))
     evaluators = {how: Evaluator(raw, agent, EPISODES, how == "sampled") for how in ("sampled", "greedy")}
 
-    def play() -> dict[str, float]:
-        means = {}
-        for how, evaluator in evaluators.items():
-            found = evaluator.run_evaluation(state.params_state, jax.random.PRNGKey(seed + 1000))
-            means[how] = float(jax.tree_util.tree_map(lambda x: x[0], found)["episode_return"]) / agents
-        return means
+    def play(how: str) -> float:
+        found = evaluators[how].run_evaluation(state.params_state, jax.random.PRNGKey(seed + 1000))
+        return float(jax.tree_util.tree_map(lambda x: x[0], found)["episode_return"]) / agents
 
     began = time.perf_counter()
-    before = play()
+    untrained = play("sampled")
     epoch = jax.pmap(agent.run_epoch, axis_name="devices")
     jax.block_until_ready(epoch(state))
     compiled = time.perf_counter() - began
@@ -106,8 +103,8 @@ def learn(game: str, seconds: float | None, seed: int) -> dict[str, Any]:
         done += 1
     return {
         "game": game, "cpu_seconds": round(spent, 1), "env_steps": done * each, "whole_env_steps": whole * each,
-        "whole_cpu_hours": round(spent / done * whole / 3600, 1), "before": before, "after": play(),
-        "compile_seconds": round(compiled),
+        "whole_cpu_hours": round(spent / done * whole / 3600, 1), "compile_seconds": round(compiled),
+        "untrained": untrained, **{how: play(how) for how in evaluators},
     }  # fmt: skip
 
 

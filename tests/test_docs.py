@@ -288,7 +288,10 @@ def test_pictures_of_a_game_say_who_plays_and_what_was_learnt(tmp_path: Path) ->
     import gen_results
 
     for trained, who in ((True, "played by trained agents"), (False, "played by chance")):
-        assert who in gallery.figure(gpuzoo.get("CartPole-v1"), films.Shots("x.mp4", "x.png", trained, 1.5))
+        assert who in gallery.figure(gpuzoo.get("CartPole-v1"), films.Shots("x.mp4", "x.png", trained, False, 1.5))
+    for best in (True, False):
+        shown = gallery.figure(gpuzoo.get("CartPole-v1"), films.Shots("x.mp4", "x.png", True, best, 1.5))
+        assert ("in the best of 200 episodes" in shown) == best
     curve = gen_results.draw(["CartPole-v1"], tmp_path / "curves")["CartPole-v1"]
     assert "Learning curves of CartPole-v1" in (tmp_path / curve).read_text()
 

@@ -39,7 +39,7 @@ def _no_nvrtc(monkeypatch):
     ("options", "debug"), [({}, False), ({}, True), ({"simt": True}, False), ({"flags": ("-mno-avx512f",)}, False)]
 )
 def test_tables_of_a_loop_over_envs(options, debug):
-    """Short tables, whose entries are compared with an index there, give what longer ones give, for numbers of all types."""
+    """Short tables, whose entries are compared with an index, give what longer ones give, for all types of numbers."""
     sim = Simulator(Lookup, 200, backend=backend_cpu.CpuBackend(**options), debug=debug)
     assert sim.program.form.branchless
     sim.reset(seed=3)

@@ -6,7 +6,7 @@ import contextlib
 import itertools
 import math
 import os
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +48,7 @@ def pictures(
     greedy: bool = False,
     seed: int = 0,
     size: int = 240,
+    shown: Sequence[int] | None = None,
 ) -> Generator[NDArray[np.uint8], None, None]:
     """Pictures without end of agents that play, at the rate of `rate`.
 
@@ -58,11 +59,12 @@ def pictures(
         players: the player of a group or of an agent. The others act at random.
         config: parameters of the game.
         device: where to play.
-        envs: how many, tiled.
+        envs: how many.
         member: who of a population plays.
         greedy: take the likeliest actions.
         seed: of the first env and of the actions.
         size: pixels of the longer side of an env's picture.
+        shown: the envs whose pictures are tiled; all by default.
 
     Yields:
         (height, width, 3) uint8.
@@ -77,11 +79,11 @@ def pictures(
     with contextlib.closing(env):
         for first in itertools.count(seed, envs):
             over = torch.zeros(envs, dtype=torch.bool)
-            views = [np.empty(0, np.uint8)] * envs
+            views: list[NDArray[np.uint8]] = []
             for step, (_, _, infos) in enumerate(play(env, players, first, greedy, member)):
                 now = over | infos["ended"].cpu()
                 if step % stride == 0 or bool(now.all()):
-                    views = [draw(env.simulator, k, size) for k in range(envs)]
+                    views = [draw(env.simulator, k, size) for k in (range(envs) if shown is None else shown)]
                     yield tile(views)
                 over = now
                 if bool(over.all()):

@@ -88,7 +88,7 @@ class Program:
         shared = ("control", *(f"param_{name}" for name in self.values), *self._constants)
         drawn = [name for name in shapes if name in ("seed", "elapsed_steps", "episode", "action_mask")]
         written = [name for name in _WRITTEN if name != "over" or sim.program.lanes > 1]  # else it is in a register
-        stepped = [name for name in self.carried if name != "seed"]  # each result costs time, and a step keeps the seeds
+        stepped = [name for name in self.carried if name != "seed"]  # a step keeps the seeds
         self._members: dict[str, tuple[list[str], list[str]]] = {  # operands and results
             "reset": ([*self.carried, "action", *_OF_RESET, *shared], [*self.carried, *written]),
             "step": ([*self.carried, "action", *shared], [*stepped, *written]),
