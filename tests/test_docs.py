@@ -297,6 +297,25 @@ def test_pictures_of_a_game_say_who_plays_and_what_was_learnt(tmp_path: Path) ->
 
 
 @pytest.mark.usefixtures("scripts")
+def test_a_film_shows_the_best_episode_that_it_can_show_whole(tmp_path: Path) -> None:
+    """Pretrained agents solve one maze of two; where agents play against each other nothing is the best."""
+    import films
+
+    shot = films.shots(gpuzoo.get("Maze-v0"), tmp_path)
+    assert shot.best
+    assert {file.name for file in tmp_path.iterdir()} == {shot.film, shot.still}
+    made = (tmp_path / shot.film).stat().st_mtime_ns
+    assert films.shots(gpuzoo.get("Maze-v0"), tmp_path) == shot
+    assert (tmp_path / shot.film).stat().st_mtime_ns == made
+    maze, hunt = (gpuzoo.get(name) for name in ("Maze-v0", "SimpleTag-v0"))
+    which, length = films._best(maze, films.match.arrange(maze.id, {}, films.PRETRAINED), 100) or (-1, 0)
+    assert 0 <= which < films.BEST_OF
+    assert 0 < length <= 100
+    assert films._best(maze, films.match.arrange(maze.id, {}, films.PRETRAINED), 1) != (which, length)
+    assert films._best(hunt, films.match.arrange(hunt.id, {}, films.PRETRAINED), 25) is None
+
+
+@pytest.mark.usefixtures("scripts")
 def test_every_message_has_a_cause_and_a_cure() -> None:
     """Each that the package raises is of a kind that `errors.md` explains; what its tables quote is raised."""
     import messages
