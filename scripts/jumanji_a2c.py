@@ -1,10 +1,10 @@
 """Jumanji's own A2C, with its own networks and settings, for as long as our agents learned.
 
     pip install "jumanji[train]==1.1.2" "jax==0.6.2" "jaxlib==0.6.2"    # newer versions of JAX lack what it calls
-    JAX_PLATFORMS=cpu python scripts/jumanji_a2c.py [ID ...] [--seconds S | --whole]
+    JAX_PLATFORMS=cpu python scripts/jumanji_a2c.py [ID ...] [--seconds S | --whole] [--episodes N]
 
 A game's A2C learns for the CPU seconds that `baselines/results` reports for a seed of ours, or for ``--seconds``, or as
-many steps as Jumanji's settings say (``--whole``). Compilation doesn't count. Then it plays 200 episodes, once with
+many steps as Jumanji's settings say (``--whole``). Compilation doesn't count. Then it plays episodes, once with
 sampled actions and once with the likeliest ones. A line of JSON per game says what it reached, and how many CPU hours
 its whole training would take. Pin it to one core (`taskset -c 0`): then CPU seconds are seconds.
 
@@ -34,8 +34,6 @@ from jumanji.wrappers import MultiToSingleWrapper, VmapAutoResetWrapper
 
 RESULTS = Path(__file__).parent.parent / "baselines" / "results"
 SETTINGS = Path(jumanji.training.__file__).parent / "configs"
-EPISODES = 200
-
 #: our ids whose settings Jumanji keeps under another name than the id in lower case
 NAMES = {
     "BinPack-v2": "bin_pack", "FlatPack-v0": "flat_pack", "Game2048-v0": "game_2048",
@@ -67,7 +65,7 @@ SMALLER: dict[str, Any] = {
 }
 
 
-def learn(game: str, seconds: float | None, seed: int) -> dict[str, Any]:
+def learn(game: str, seconds: float | None, seed: int, episodes: int) -> dict[str, Any]:
     """Trains and plays. ``seconds``: None for Jumanji's whole training."""
     with initialize_config_dir(config_dir=str(SETTINGS), version_base=None):
         settings = compose("config.yaml", overrides=[f"env={NAMES[game]}", "agent=a2c"])
@@ -79,7 +77,7 @@ def learn(game: str, seconds: float | None, seed: int) -> dict[str, Any]:
     env = VmapAutoResetWrapper(raw)
     agent = setup_agent(settings, env)
     state = setup_training_state(env, agent, jax.random.PRNGKey(seed))
-    evaluators = {how: Evaluator(raw, agent, EPISODES, how == "sampled") for how in ("sampled", "greedy")}
+    evaluators = {how: Evaluator(raw, agent, episodes, how == "sampled") for how in ("sampled", "greedy")}
 
     def play(how: str) -> float:
         found = evaluators[how].run_evaluation(state.params_state, jax.random.PRNGKey(seed + 1000))
@@ -121,12 +119,13 @@ def main() -> None:
     parser.add_argument("games", nargs="*", metavar="ID", choices=[*NAMES, []], help="games (default: all)")
     parser.add_argument("--seconds", type=float, help="CPU seconds of learning (default: as long as ours)")
     parser.add_argument("--whole", action="store_true", help="as many steps as Jumanji's settings say")
+    parser.add_argument("--episodes", type=int, default=200, help="of an evaluation (default: 200)")
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()
     for game in args.games or sorted(NAMES):
         seconds, means = ours(game)
         budget = None if args.whole else args.seconds or seconds
-        print(json.dumps({**learn(game, budget, args.seed), "ours": means}), flush=True)
+        print(json.dumps({**learn(game, budget, args.seed, args.episodes), "ours": means}), flush=True)
         jax.clear_caches()
 
 

@@ -253,7 +253,9 @@ class CpuBackend:
         return int(members.ctypes.data)
 
     def compile(self, program: Program) -> Kernels:
-        flags = (*self._flags, "--param=vect-epilogues-nomask=1") if program.form.remainders else self._flags
+        form = program.form
+        flags = (*self._flags, "--param=vect-epilogues-nomask=1") if form.remainders else self._flags
+        flags = (*flags, "--param=max-jump-thread-duplication-stmts=0") if form.branchless else flags
         flags = (*flags, "-Og") if program.debug else flags  # compiled in a quarter of the time
         places = tuple(map(os.environ.get, ("CXX", "PATH", "GPUZOO_CACHE_DIR", "HOME")))
         return _CpuKernels(_compiled(program.code, program.env.id, flags, *places), self.threads)

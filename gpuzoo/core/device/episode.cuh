@@ -157,9 +157,10 @@ constexpr bool SEES_LAST_AT_ONCE =
 GZ u64 seed_of_next(const Store &s, i64 i, bool begins) { return READS_FIRST && begins ? anew(s.seed[i]) : 0ull; }
 
 // Few agents, who begin and end together: no branch, so that a loop over envs can be vectorised. An env that waits for
-// its reset computes a step like the others and then keeps what it had.
-template <class Held> GZ Halfway advance_branchless(const Store &s, bool finals, int max_steps, i64 i, const Together &all) {
-  const bool idle = s.waiting[i];
+// its reset computes a step like the others and then keeps what it had; `WAITS`: whether there may be one.
+template <class Held, bool WAITS>
+GZ Halfway advance_branchless(const Store &s, bool finals, int max_steps, i64 i, const Together &all) {
+  const bool idle = WAITS && s.waiting[i];
   const u32 episode = s.episode[i];
   Held v = load(s, i, Read());
   const Held before = v;
@@ -324,10 +325,10 @@ GZ Halfway advance_general(const Store &s, bool finals, int max_steps, i64 i, co
 }
 
 // On a GPU the threads of `all` call it together, each for its env i.
-template <class Held = State>
+template <class Held = State, bool WAITS = true>
 GZ Halfway advance(const Store &s, bool finals, int max_steps, i64 i, const Together &all = {}, bool seen = true) {
   if constexpr (GZ_BRANCHLESS)
-    return advance_branchless<Held>(s, finals, max_steps, i, all);
+    return advance_branchless<Held, WAITS>(s, finals, max_steps, i, all);
   else
     return advance_general<Held>(s, finals, max_steps, i, all, seen);
 }

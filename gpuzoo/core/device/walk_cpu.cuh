@@ -59,16 +59,28 @@ GZ_SELDOM void conclude(const Store &s, int mode, bool finals, int max_steps, i6
   settle(s, halfway(s, i), mode, finals, max_steps, i, {}, seen);
 }
 
+// The first half of a step of neighbours. `WAITS`: whether one of them may wait for its reset.
+template <class Held, bool WAITS> GZ void advance_tile(const Store &s, bool finals, int max_steps, i64 low, i64 high) {
+  GZ_INDEPENDENT
+  for (i64 i = low; i < high; ++i) advance<Held, WAITS>(s, finals, max_steps, i);  // loop over envs: rules
+}
+
 template <class Held>
 GZ void step_tile(const Call &call, const Store &s, int mode, bool finals, bool seen, int max_steps, i64 low, i64 high) {
   if constexpr (GZ_BRANCHLESS) {
-    GZ_INDEPENDENT
-    for (i64 i = low; i < high; ++i) advance<Held>(s, finals, max_steps, i);  // loop over envs: rules
+    u8 waits = APART;  // long steps gain nothing from knowing that nobody waits
+    for (i64 i = low; !APART && i < high; ++i) waits |= s.waiting[i];
+    if (waits)
+      advance_tile<Held, true>(s, finals, max_steps, low, high);
+    else
+      advance_tile<Held, APART>(s, finals, max_steps, low, high);
     for (i64 i = low; finals && i < high; ++i)
       if (s.ended[i]) look(s, max_steps, i, true);
     for (i64 i = low; finals && i < high; ++i) keep_last_state(*call.store, finals, max_steps, i);
+    u8 any = 0;
+    for (i64 i = low; i < high; ++i) any |= s.ended[i] | s.waiting[i];
     int news = 0;
-    for (i64 i = low; i < high; ++i) news += s.ended[i] | s.waiting[i];
+    for (i64 i = low; any && i < high; ++i) news += s.ended[i] | s.waiting[i];
     if (GZ_SHORT && 8 * news > high - low) {
       if constexpr (GZ_SHORT) settle_all<Held>(s, mode, finals, max_steps, low, high);
     } else {

@@ -40,9 +40,13 @@ GZ void observe_all(Env e) {
     row[b] = (float)e.x[b] / (float)e.cfg.grid_length;
     row[AGENTS + b] = (float)e.y[b] / (float)e.cfg.grid_length;
     row[2 * AGENTS + b] = b == RUNNER ? 1.f : 0.f;
-    row[3 * AGENTS + b] = b == a ? 1.f : 0.f;
+    row[3 * AGENTS + b] = 0.f;
   });
-  lanes(e, AGENTS, [=](int a) { e.observation[a][4 * AGENTS] = (float)e.t / (float)e.max_steps; });
+  lanes(e, AGENTS, [=](int a) {
+    Row row = e.observation[a];
+    row[3 * AGENTS + a] = 1.f;
+    row[4 * AGENTS] = (float)e.t / (float)e.max_steps;
+  });
 }
 
 GZ void observe_one(Env e) {
