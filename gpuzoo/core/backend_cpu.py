@@ -255,7 +255,8 @@ class CpuBackend:
     def compile(self, program: Program) -> Kernels:
         form = program.form
         flags = (*self._flags, "--param=vect-epilogues-nomask=1") if form.remainders else self._flags
-        flags = (*flags, "--param=max-jump-thread-duplication-stmts=0") if form.branchless else flags
+        if form.branchless:  # threaded jumps are branches, which keep loops over envs from being vectorised
+            flags = (*flags, "--param=max-jump-thread-duplication-stmts=0")
         flags = (*flags, "-Og") if program.debug else flags  # compiled in a quarter of the time
         places = tuple(map(os.environ.get, ("CXX", "PATH", "GPUZOO_CACHE_DIR", "HOME")))
         return _CpuKernels(_compiled(program.code, program.env.id, flags, *places), self.threads)
