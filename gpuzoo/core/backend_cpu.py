@@ -32,6 +32,8 @@ FLAGS = (
     # Without these g++ takes up to twice as long, for nothing measurable.
     "--param=max-combine-insns=2 --param=ira-max-loops-num=0 -fno-gcse -fno-gcse-after-reload"
 ).split()
+#: g++: threaded jumps are branches, which keep loops over envs from being vectorised; others pass over it
+NO_THREADED_JUMPS = '#pragma GCC optimize("no-thread-jumps")\n'
 #: of units that are no game: longer than a trainer is in Python between two calls, and short beside torch's operations
 UNIT_SPINS = "-DGZ_SPINS=2000"
 
@@ -255,11 +257,10 @@ class CpuBackend:
     def compile(self, program: Program) -> Kernels:
         form = program.form
         flags = (*self._flags, "--param=vect-epilogues-nomask=1") if form.remainders else self._flags
-        if form.branchless:  # threaded jumps are branches, which keep loops over envs from being vectorised
-            flags = (*flags, "--param=max-jump-thread-duplication-stmts=0")
         flags = (*flags, "-Og") if program.debug else flags  # compiled in a quarter of the time
         places = tuple(map(os.environ.get, ("CXX", "PATH", "GPUZOO_CACHE_DIR", "HOME")))
-        return _CpuKernels(_compiled(program.code, program.env.id, flags, *places), self.threads)
+        code = NO_THREADED_JUMPS + program.code if form.branchless else program.code
+        return _CpuKernels(_compiled(code, program.env.id, flags, *places), self.threads)
 
     def compile_unit(self, code: str, name: str, kernels: Sequence[str]) -> Unit:
         return _CpuUnit(compile_host(code, name, (*self._flags, UNIT_SPINS)), kernels)
