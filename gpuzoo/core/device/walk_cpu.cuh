@@ -68,7 +68,7 @@ template <class Held, bool WAITS> GZ void advance_tile(const Store &s, bool fina
 template <class Held>
 GZ void step_tile(const Call &call, const Store &s, int mode, bool finals, bool seen, int max_steps, i64 low, i64 high) {
   if constexpr (GZ_BRANCHLESS) {
-    u8 waits = APART;  // long steps gain nothing from knowing that nobody waits
+    u8 waits = APART;  // then steps are long, and gain nothing from knowing that nobody waits
     for (i64 i = low; !APART && i < high; ++i) waits |= s.waiting[i];
     if (waits)
       advance_tile<Held, true>(s, finals, max_steps, low, high);
@@ -80,11 +80,11 @@ GZ void step_tile(const Call &call, const Store &s, int mode, bool finals, bool 
     u8 any = 0;
     for (i64 i = low; i < high; ++i) any |= s.ended[i] | s.waiting[i];
     int news = 0;
-    for (i64 i = low; any && i < high; ++i) news += s.ended[i] | s.waiting[i];
+    for (i64 i = low; GZ_SHORT && any && i < high; ++i) news += s.ended[i] | s.waiting[i];
     if (GZ_SHORT && 8 * news > high - low) {
       if constexpr (GZ_SHORT) settle_all<Held>(s, mode, finals, max_steps, low, high);
     } else {
-      for (i64 i = low; news && i < high; ++i)
+      for (i64 i = low; any && i < high; ++i)
         if (s.ended[i] | s.waiting[i]) settle(*call.store, halfway(s, i), mode, finals, max_steps, i, {}, seen && !APART);
     }
     for (i64 i = low; seen && i < high; ++i) look(s, max_steps, i, false);  // loop over envs: observations
