@@ -21,7 +21,7 @@ from baselines import ppo
 from baselines.dagger import Args, DAgger, chosen
 from baselines.report.evaluation import evaluate
 from baselines.run import train
-from gpuzoo.envs.jumanji import thistlethwaite
+from gpuzoo.envs.jumanji import thistlethwaite, tile_by_tile
 from gpuzoo.tools import cli
 
 ROOT = Path(__file__).parents[1]
@@ -263,3 +263,54 @@ def test_one_turn_before_the_end_that_turn_is_the_best() -> None:
     half = torch.arange(18) % 3 == 2
     assert (best[half].sum(1) == 1).all(), "of a half turn nothing else is as short"
     env.close()
+
+
+# ---- the expert for sliding tiles ----
+
+
+@pytest.mark.parametrize(("size", "most"), [(2, 6), (3, 55), (4, 150), (5, 280)])
+def test_it_solves_every_puzzle(size: int, most: int) -> None:
+    """By the rules of the game, which `tests/integrations/jumanji` compares with Jumanji's."""
+    puzzles, generator = 500, torch.Generator().manual_seed(1)
+    settings: dict[str, Any] = {"grid_size": size, "num_random_moves": 2001}  # an odd number of moves solves none
+    env = gpuzoo.make_vec(
+        "SlidingTilePuzzle-v0", num_envs=puzzles, device="cpu", output="torch", autoreset_mode="same_step", **settings
+    )
+    seen, _ = env.reset(seed=5)
+    moves = np.zeros(puzzles, int)
+    for move in range(1, most + 1):
+        best = torch.from_numpy(tile_by_tile.best_moves("agent", seen["observation"]))
+        assert best.any(1).all(), "a puzzle that is not solved"
+        assert (seen["action_mask"][best] == 1).all(), "a move that leaves the board"
+        seen, _, terminated, *_ = env.step(torch.multinomial(best.float(), 1, generator=generator)[:, 0])
+        moves[(moves == 0) & np.asarray(terminated)] = move
+    assert moves.all()
+    env.close()
+
+
+def test_four_cells_have_the_positions_and_the_longest_way_that_are_known() -> None:
+    """Three tiles have 12 positions, of which the farthest is solved in six moves: the rotations of a cycle."""
+    for size in (2, 5):
+        *_, last = tile_by_tile.goals(size)
+        assert np.count_nonzero(last.best) == 12 - 1
+    puzzle = np.array([[[0, 3], [2, 1]]])
+    for left in range(6, 0, -1):
+        ways = tile_by_tile.best_moves("agent", puzzle)[0]
+        assert ways.sum() == (2 if left == 6 else 1)
+        (row, column), (down, right) = np.argwhere(puzzle[0] == 0)[0], tile_by_tile.WAYS[int(ways.argmax())]
+        puzzle[0, row, column], puzzle[0, row + down, column + right] = puzzle[0, row + down, column + right], 0
+    assert puzzle.tolist() == [[[1, 2], [3, 0]]]
+
+
+def test_boards_that_are_solved_or_cannot_be_have_no_best_move() -> None:
+    solved = np.roll(np.arange(25), -1).reshape(1, 5, 5)
+    assert not tile_by_tile.best_moves("agent", solved).any()
+    unsolvable = solved.copy()
+    unsolvable[0, 3, 3:] = 20, 19
+    assert not tile_by_tile.best_moves("agent", unsolvable).any()
+
+
+@pytest.mark.parametrize("shape", [(1, 4, 5), (1, 9, 9), (1, 1, 1)])
+def test_other_boards_are_refused(shape: tuple[int, ...]) -> None:
+    with pytest.raises(ValueError, match=r"is for square boards of 2 to 8 rows, not for shape"):
+        tile_by_tile.best_moves("agent", np.zeros(shape, np.int32))
