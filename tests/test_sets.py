@@ -28,6 +28,9 @@ from gpuzoo.core.definition import Entities  # noqa: E402
 #: five places and demands, where the agent is, three visited ones, and two more numbers
 FIVE = Entities(5, (2, 1), pointers=(15,), listed=(17, 18, 19))
 SIZE = 21
+#: five places and demands, three partners of two numbers each, where the agent is, two visited places, one more number
+MATCHED = Entities(5, (2, 1), pointers=(21,), listed=(22, 23), partners=Entities(3, (2,)))
+MATCHED_SIZE = 25
 
 
 def declares(env_id: str) -> bool:
@@ -73,15 +76,17 @@ class Plain(nn.Module):
     def norm(self, name: str, x: Any) -> Any:
         return nn.functional.layer_norm(x, x.shape[-1:], self.w[f"{name}.gain"][0], self.w[f"{name}.bias"][0])
 
-    def forward(self, x: Any) -> tuple[Any, Any]:
+    def told(self, x: Any, here: int, visited: set[int], context: list[int]) -> Any:
+        """Of each of five entities."""
         places, demands = x[:10].view(5, 2), x[10:15].view(5, 1)
         own, rows = torch.cat([places, demands], 1), []
-        here, visited = int(x[15]), {int(v) for v in x[17:20]}
         for k in range(5):
             inside = 0 <= here < 5
-            told = own[here] if inside else torch.zeros(3)
-            rows.append(torch.cat([own[k], x[[16, 20]], told, torch.tensor([float(k == here), float(k in visited)])]))
-        y = self.dense("embed.1", self.dense("embed.0", torch.stack(rows)).relu())
+            there = own[here] if inside else torch.zeros(3)
+            rows.append(torch.cat([own[k], x[context], there, torch.tensor([float(k == here), float(k in visited)])]))
+        return self.dense("embed.1", self.dense("embed.0", torch.stack(rows)).relu())
+
+    def attended(self, y: Any) -> Any:
         for b in range(self.blocks):
             name = f"attention.{b}"
             attention = nn.MultiheadAttention(y.shape[1], SET_HEADS, batch_first=True)
@@ -94,11 +99,26 @@ class Plain(nn.Module):
             y = y + attention(z, z, z)[0][0]
             z = self.norm(f"{name}.norms.1", y)
             y = y + self.dense(f"{name}.narrow", self.dense(f"{name}.widen", z).relu())
-        y = self.norm("norm", y)
-        each = self.dense("each", y).flatten() if "each.weight" in self.w else None
+        return self.norm("norm", y)
+
+    def of_all(self, y: Any) -> Any:
         if "whole.weight" not in self.w:
-            return each, None
-        return each, self.dense("whole", self.dense("pool", torch.cat([y.mean(0), y.amax(0)])).relu())
+            return None
+        return self.dense("whole", self.dense("pool", torch.cat([y.mean(0), y.amax(0)])).relu())
+
+    def of_pairs(self, x: Any) -> tuple[Any, Any]:
+        y = self.told(x, int(x[21]), {int(v) for v in x[22:24]}, [24])
+        partners = torch.cat([x[15:21].view(3, 2), x[24].expand(3, 1)], 1)
+        z = self.dense("embed_partners.1", self.dense("embed_partners.0", partners).relu())
+        y = self.attended(torch.cat([y, z]))
+        if "each.weight" not in self.w:
+            return None, self.of_all(y)
+        return self.dense("each", y[:5]) @ self.dense("offer", y[5:]).T / y.shape[1] ** 0.5, self.of_all(y)
+
+    def forward(self, x: Any) -> tuple[Any, Any]:
+        y = self.attended(self.told(x, int(x[15]), {int(v) for v in x[17:20]}, [16, 20]))
+        each = self.dense("each", y).flatten() if "each.weight" in self.w else None
+        return each, self.of_all(y)
 
 
 @pytest.mark.parametrize("critic", ["shared", "separate"])
@@ -117,6 +137,51 @@ def test_members_are_what_torchs_own_layers_say(critic: str, action: int, heads:
         torch.testing.assert_close(made.act(x)[0], logits)
         alone = made.member(1)
         torch.testing.assert_close(alone(x[1:2])[0], logits[1:2])
+
+
+def matched(members: int, **form: Any) -> Policy:
+    torch.manual_seed(2)
+    box = spaces.Box(-np.inf, np.inf, (MATCHED_SIZE,), np.float32)
+    made = Policy(
+        box, spaces.Discrete(15), range(members), hidden=(8, 8), encoder="set", entities=MATCHED, activation="relu",
+        **form,
+    )  # fmt: skip
+    with torch.no_grad():
+        made.flat.add_(0.3 * torch.randn(made.flat.shape))
+    return made
+
+
+@pytest.mark.parametrize("critic", ["shared", "separate"])
+def test_logits_of_partners_are_products(critic: str) -> None:
+    """In torch's own layers: entities and partners attend to each other, and each pair has a product of two vectors."""
+    made, x = matched(2, critic=critic), torch.randn(2, 4, MATCHED_SIZE)
+    x[..., 21:24] = torch.randint(-1, 6, (2, 4, 3)).float()
+    with torch.no_grad():
+        logits, values, _ = made(x)
+        for k in range(2):
+            actor = Plain(made.actor, k)
+            critics = actor if made.critic is None else Plain(made.critic, k)
+            for row in range(4):
+                wanted, _ = actor.of_pairs(x[k, row])
+                torch.testing.assert_close(logits[k, row].view(5, 3), wanted, rtol=1e-4, atol=1e-4)
+                worth = critics.of_pairs(x[k, row])[1]
+                torch.testing.assert_close(values[k, row, None], worth, rtol=1e-4, atol=1e-4)
+        torch.testing.assert_close(made.act(x)[0], logits)
+
+
+@pytest.mark.parametrize("normalize", [False, True])
+def test_the_order_of_partners_means_nothing(normalize: bool) -> None:
+    made, x = matched(1, normalize=normalize), torch.randn(1, 40, MATCHED_SIZE)
+    if normalize:
+        made.scale.learn(x.double(), torch.ones(1, 40))
+    other = x.clone()
+    other[..., 15:21] = x[..., [19, 20, 15, 16, 17, 18]]
+    with torch.no_grad():
+        logits, value, _ = made(x)
+        others, same, _ = made(other)
+    assert logits.std() > 0.01
+    torch.testing.assert_close(others.unflatten(-1, (5, 3)), logits.unflatten(-1, (5, 3))[..., [2, 0, 1]])
+    torch.testing.assert_close(same, value)
 
 
 def shuffled(x: Any, order: Any) -> Any:
@@ -174,9 +239,15 @@ def test_declared_entities_fit_the_spaces(env_id: str) -> None:
     for group in env.agents(cfg):
         entities, size = env.entities(cfg, group), spaces.flatdim(env.observation_space(cfg, group))
         assert entities is not None
-        parts = [*entities.columns.ravel(), *entities.context(size), *entities.pointers, *entities.listed]
+        columns = [*entities.columns.ravel(), *entities.partner_columns.ravel()]
+        parts = [*columns, *entities.context(size), *entities.pointers, *entities.listed]
         assert set(parts) == set(range(size))
-        assert env.action_space(cfg, group).n % entities.count == 0  # type: ignore[attr-defined]
+        assert len(columns) == entities.described
+        actions = env.action_space(cfg, group).n  # type: ignore[attr-defined]
+        if entities.partners is None:
+            assert actions % entities.count == 0
+        else:
+            assert actions == entities.count * entities.partners.count
 
 
 @pytest.mark.parametrize("env_id", DECLARED)
@@ -229,6 +300,8 @@ def test_a_checkpoint_that_was_changed_is_refused() -> None:
     weights = {name: torch.zeros(1, SIZE) for name in ("scale.mean", "scale.variance")}
     form = {"count": 5, "widths": [2, 1], "pointers": [15], "listed": [17, 18, 19]}
     rescale(weights, form, FIVE, SIZE, "file")
+    with pytest.raises(ValueError, match="does not say which entities its policy knows"):
+        rescale(weights, {**form, "partners": {"count": 2}}, FIVE, SIZE, "file")
     for changed in ({}, {**form, "count": "x"}, {**form, "widths": 3}):
         with pytest.raises(ValueError, match="does not say which entities its policy knows"):
             rescale(weights, changed, FIVE, SIZE, "file")
@@ -259,6 +332,7 @@ def test_tours_become_short() -> None:
         ("TSP-v1", {"hidden": (6,)}, "a multiple of 4"),
         ("TSP-v1", {"hidden": ()}, "layers of one width"),
         ("TSP-v1", {"action_parts": (4, 5)}, r"for each of the 20 entities, chosen at once, not for .* in parts"),
+        ("BinPack-v2", {"config": {"action_form": "parts"}}, r"the 40 entities with one of 20 partners, chosen at"),
     ],
 )  # fmt: skip
 def test_what_a_set_cannot_be(env_id: str, options: dict[str, Any], fault: str) -> None:

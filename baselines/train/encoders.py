@@ -124,10 +124,13 @@ def set_refusal(
     """
     if entities is None:
         return "encoder='set' is for games that declare entities, see EnvDef.entities: take mlp or cnn."
-    if not isinstance(action_space, spaces.Discrete) or action_space.n % entities.count or action_parts:
+    partners = 0 if entities.partners is None else entities.partners.count
+    actions = int(action_space.n) if isinstance(action_space, spaces.Discrete) and not action_parts else 0
+    if not actions or actions % entities.count or (partners and actions != entities.count * partners):
+        with_one = f" with one of {partners} partners" if partners else ""
         return (
-            f"encoder='set' is for as many actions for each of the {entities.count} entities, chosen at once, "
-            f"not for {action_space}{' in parts' if action_parts else ''}."
+            f"encoder='set' is for as many actions for each of the {entities.count} entities{with_one}, chosen at "
+            f"once, not for {action_space}{' in parts' if action_parts else ''}."
         )
     if not isinstance(observation_space, spaces.Box):
         return f"encoder='set' is for observations that are a Box, not {observation_space}."
@@ -154,8 +157,10 @@ def board_refusal(
         memory: size of a GRU.
         action_parts: choices of the parts of an action.
     """
-    if cells is None or len(shape) != 3:
+    if cells is None:
         return "encoder='board' is for games that say where actions lie, see EnvDef.action_cells: take mlp or cnn."
+    if len(shape) != 3:
+        return "encoder='board' needs channels of each cell: take one_hot for observations (rows, columns) of integers."
     if not channels:
         return "encoder='board' needs channels for the cells' description, at least one number."
     if memory or action_parts:

@@ -97,7 +97,7 @@ def load(
         form = {**form, "entities": entities}
     if form["encoder"] == "board":
         form = {**form, "cells": lay.action_cells[group]}
-        _check_board(mine, lay, group, file)
+        _check_board(form, mine, lay, group, file)
     return form, mine
 
 
@@ -117,8 +117,8 @@ def rescale(weights: dict[str, Tensor], form: Mapping[str, Any], entities: Entit
     names = "scale.mean", "scale.variance"
     try:
         old = weights[names[0]].shape[-1]
-        before = Entities(int(form["count"]), *(tuple(map(int, form[x])) for x in ("widths", "pointers", "listed")))
-        fits = before.count * sum(before.widths) <= old and before.told(old) == entities.told(size)
+        before = Entities.of(form)
+        fits = before.described <= old and before.told(old) == entities.told(size)
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(f"{file} was changed: it does not say which entities its policy knows.") from error
     if not fits:
@@ -130,10 +130,10 @@ def rescale(weights: dict[str, Tensor], form: Mapping[str, Any], entities: Entit
         weights[name] = x[..., torch.from_numpy(entities.alike(size))]
 
 
-def _check_board(weights: Mapping[str, Tensor], lay: Layout, group: str, file: str) -> None:
+def _check_board(form: Mapping[str, Any], weights: Mapping[str, Tensor], lay: Layout, group: str, file: str) -> None:
     """Refuses a policy for boards whose cells have other numbers or kinds of actions than in training."""
-    cells, (*_, planes) = lay.action_cells[group], lay.observation_spaces[group].shape or (0,)
-    wanted = {"describe": planes}
+    cells, shape = lay.action_cells[group], feature_shape(lay.observation_spaces[group], bool(form.get("one_hot")))
+    wanted = {"describe": shape[-1] if len(shape) == 3 else 0}
     if cells is not None:
         wanted |= {"each": int(cells[:, 1].max()) + 1, "elsewhere": int((cells[:, 0] < 0).sum())}
     for name, count in wanted.items():

@@ -139,7 +139,7 @@ class Policy(nn.Module):
         self.cells = cells if encoder == "board" else None
         if encoder == "board" and (fault := board_refusal(cells, shape, channels, memory, action_parts)):
             raise ValueError(fault)
-        things = Entities(**entities) if isinstance(entities, Mapping) else entities
+        things = Entities.of(entities) if isinstance(entities, Mapping) else entities
         if encoder != "set":
             things = None
         elif fault := set_refusal(things, observation_space, action_space, hidden, memory, one_hot, action_parts):
@@ -163,8 +163,7 @@ class Policy(nn.Module):
             if self.cells is not None:
                 return BoardNetwork(generators, shape, self.cells, channels, hidden, choices, values, activation)
             if things is not None:
-                each = choices[0] // things.count, choices[1]
-                return SetNetwork(generators, shape[0], things, hidden, each, values, activation)
+                return SetNetwork(generators, shape[0], things, hidden, choices, values, activation)
             parts = [part for part in (choices, values) if part[0]]
             return Network(generators, shape, outputs=parts, channels=channels, **common)
 

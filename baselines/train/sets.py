@@ -65,14 +65,15 @@ class SetNetwork(nn.Module):
     What it says of an entity does not depend on the place at which the entity stands, as in Lee et al. 2019 (Set
     Transformer) and Kool, van Hoof and Welling 2019 (Attention, learn to solve routing problems!). An entity is told
     by its own numbers, those of the entities that are pointed at, whether it is one of these, whether it is in a list,
-    and all other numbers of the observation.
+    and all other numbers of the observation. Partners attend and are attended to like entities; the logit of an entity
+    with a partner is the product of a vector of each, as in pointer networks (Vinyals et al. 2015).
 
     Args:
         generators: of the initial weights, one for each member.
         size: of an observation.
         entities: which numbers of it tell about which entity.
         hidden: widths of the layers of attention, all the same.
-        each: (columns, gain of their initial weights) of the output for each entity; 0 columns for none.
+        each: (outputs for the actions, gain of their initial weights), as many for each entity; 0 for none.
         whole: the same, for the output for all entities together.
         activation: ``"tanh"`` or ``"relu"``.
     """
@@ -102,9 +103,19 @@ class SetNetwork(nn.Module):
         inputs += len(entities.pointers) + bool(entities.listed)
         root = math.sqrt(2)
         self.embed = nn.ModuleList([Dense(generators, inputs, width, root), Dense(generators, width, width, 1.0)])
+        self.embed_partners = self.offer = None
+        self.partners = 0 if entities.partners is None else entities.partners.count
+        if self.partners:
+            self.register_buffer("_partners", torch.from_numpy(entities.partner_columns), persistent=False)
+            inputs = len(self._context) + entities.partner_columns.shape[1]
+            layers = [Dense(generators, inputs, width, root), Dense(generators, width, width, 1.0)]
+            self.embed_partners = nn.ModuleList(layers)
+            self.offer = Dense(generators, width, width, 1.0) if each[0] else None
+        self._partners: Tensor
         self.attention = nn.ModuleList(Attention(generators, width, activation) for _ in hidden)
         self.norm = Norm(len(generators), width)
-        self.each = Dense(generators, width, *each) if each[0] else None
+        columns = width if self.partners else each[0] // entities.count
+        self.each = Dense(generators, width, columns, each[1]) if each[0] else None
         self.pool = Dense(generators, 2 * width, width, root) if whole[0] else None
         self.whole = Dense(generators, width, *whole) if whole[0] else None
         self.layers: tuple[list[Tensor], list[Tensor]] = ([], [])
@@ -130,15 +141,31 @@ class SetNetwork(nn.Module):
 
     def forward(self, x: Tensor, memory: Tensor | None = None, begins: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Outputs (members, rows, ...) of each entity, one after the other, then those of all; and an empty tensor."""
-        rows, count = x.shape[1], self.entities.count
-        y = torch.cat(list(self._told(x)), -1).flatten(1, 2)
-        y = self.embed[1](ACTIVATIONS[self.activation](self.embed[0](y)))
+        rows, act = x.shape[1], ACTIVATIONS[self.activation]
+        y = self._embedded(torch.cat(list(self._told(x)), -1), self.embed)
+        if self.embed_partners is not None:
+            context = x[..., self._context].unsqueeze(-2).expand(*x.shape[:2], self.partners, -1)
+            told = torch.cat([x[..., self._partners], context], -1)
+            y = torch.cat([y, self._embedded(told, self.embed_partners)], 2)
+        count = y.shape[2]
+        y = y.flatten(1, 2)
         for layer in self.attention:
             y = layer(y, count)
-        y = self.norm(y)
-        out = [] if self.each is None else [self.each(y).unflatten(1, (rows, count)).flatten(2)]
+        y = self.norm(y).unflatten(1, (rows, count))
+        out = []
+        if self.each is not None:
+            own, others = y.split([self.entities.count, self.partners], 2)
+            logits = self.each(own.flatten(1, 2)).unflatten(1, (rows, -1))
+            if self.offer is not None:
+                offers = self.offer(others.flatten(1, 2)).unflatten(1, (rows, -1))
+                logits = logits @ offers.transpose(-1, -2) / math.sqrt(offers.shape[-1])
+            out.append(logits.flatten(2))
         if self.whole is not None and self.pool is not None:
-            z = y.unflatten(1, (rows, count))
-            z = torch.cat([z.mean(2), z.amax(2)], -1)
-            out.append(self.whole(ACTIVATIONS[self.activation](self.pool(z))))
+            out.append(self.whole(act(self.pool(torch.cat([y.mean(2), y.amax(2)], -1)))))
         return torch.cat(out, -1), x.new_empty(0)
+
+    def _embedded(self, told: Tensor, layers: nn.ModuleList) -> Tensor:
+        """Vectors (members, rows, entities, width) of what is told of each."""
+        first, second = layers
+        y = second(ACTIVATIONS[self.activation](first(told.flatten(1, 2))))
+        return y.unflatten(1, (told.shape[1], -1))

@@ -80,12 +80,27 @@ class Entities:
         pointers: indices of numbers that say which entity is meant, such as the last city. Other values than the index
             of an entity mean none.
         listed: indices of numbers that list entities, such as the visited cities.
+        partners: things of another kind of which an action takes one, too, such as the items for the spaces of a bin.
+            Action ``a`` is entity ``a // partners.count`` with partner ``a % partners.count``. What describes the
+            partners comes behind what describes the entities; nothing points at them or lists them.
     """
 
     count: int
     widths: tuple[int, ...]
     pointers: tuple[int, ...] = ()
     listed: tuple[int, ...] = ()
+    partners: Entities | None = None
+
+    @classmethod
+    def of(cls, fields: Mapping[str, Any]) -> Entities:
+        """The entities of which ``dataclasses.asdict`` made a dictionary, also one that JSON has kept.
+
+        Raises:
+            KeyError, TypeError, ValueError: it is none.
+        """
+        widths, pointers, listed = (tuple(map(int, fields[name])) for name in ("widths", "pointers", "listed"))
+        partners = fields.get("partners")
+        return cls(int(fields["count"]), widths, pointers, listed, None if partners is None else cls.of(partners))
 
     @property
     def columns(self) -> NDArray[np.int64]:
@@ -94,19 +109,32 @@ class Entities:
         arrays = [np.arange(a, b).reshape(self.count, -1) for a, b in itertools.pairwise(ends)]
         return np.concatenate(arrays, 1)
 
+    @property
+    def partner_columns(self) -> NDArray[np.int64]:
+        """The same of the partners; (0, 0) without any."""
+        return np.empty((0, 0), np.int64) if self.partners is None else self.columns.size + self.partners.columns
+
+    @property
+    def described(self) -> int:
+        """How many numbers describe entities and partners."""
+        partners = 0 if self.partners is None else self.partners.described
+        return self.count * sum(self.widths) + partners
+
     def context(self, size: int) -> NDArray[np.int64]:
         """Indices of the other numbers of an observation of ``size`` numbers."""
-        return np.setdiff1d(np.arange(self.columns.size, size), [*self.pointers, *self.listed])
+        return np.setdiff1d(np.arange(self.described, size), [*self.pointers, *self.listed])
 
     def told(self, size: int) -> tuple[Any, ...]:
         """What does not depend on how many there are: two games of equal ones can have the same network."""
-        return self.widths, len(self.pointers), bool(self.listed), len(self.context(size))
+        widths = self.widths, () if self.partners is None else self.partners.widths
+        return *widths, len(self.pointers), bool(self.listed), len(self.context(size))
 
     def alike(self, size: int) -> NDArray[np.int64]:
         """For each number of an observation, (size,): equal where it says the same of another entity; 0 for indices."""
-        columns, context, out = self.columns, self.context(size), np.zeros(size, np.int64)
-        out[columns] = 1 + np.arange(columns.shape[1])
-        out[context] = 1 + columns.shape[1] + np.arange(len(context))
+        out, known = np.zeros(size, np.int64), 1
+        for columns in (self.columns, self.partner_columns, self.context(size)[None]):
+            out[columns] = known + np.arange(columns.shape[1])
+            known += columns.shape[1]
         return out
 
 
@@ -271,9 +299,9 @@ class EnvDef:
     def action_cells(self, cfg: Any, group: str) -> tuple[ArrayLike, ArrayLike] | None:
         """Where actions lie on the board that is observed, for networks that say of each cell what to do there.
 
-        For each action of a Discrete space the cell, counted row by row in an observation (rows, columns, channels), or
-        -1 for actions without one, such as a pass; and the kind of the action, from 0, or one kind for all. No two
-        actions have the same cell and kind.
+        For each action of a Discrete space the cell, counted row by row in an observation (rows, columns) or (rows,
+        columns, channels), or -1 for actions without one, such as a pass; and the kind of the action, from 0, or one
+        kind for all. No two actions have the same cell and kind.
         """
         return None
 

@@ -13,7 +13,7 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from gpuzoo.core.assets import kept
-from gpuzoo.core.definition import Field, param
+from gpuzoo.core.definition import Entities, Field, param
 from gpuzoo.envs.jumanji.factored import Factored, FactoredConfig
 from gpuzoo.envs.jumanji.instances import OfSizedInstances, Part, SizedConfig
 from gpuzoo.render import CYCLE, Canvas, mix
@@ -145,6 +145,9 @@ class BinPack(Factored, OfSizedInstances):
         high: list[float] = [x, x, y, y, z, z, 1] * cfg.obs_num_ems
         high += [largest * x, largest * y, largest * z, 1, 1] * cfg.max_num_items
         return spaces.Box(np.zeros(len(high), np.float32), np.array(high, np.float32), dtype=np.float32)
+
+    def entities(self, cfg: BinPackConfig, group: str) -> Entities:
+        return Entities(cfg.obs_num_ems, (7,), partners=Entities(cfg.max_num_items, (5,)))
 
     def factors(self, cfg: BinPackConfig) -> list[int]:
         return [cfg.obs_num_ems, cfg.max_num_items]
