@@ -110,6 +110,7 @@ HOLDS: dict[str, Any] = {
     "Checkers-v0": lambda cell, kind: cell[:2].any(),
     "DotsAndBoxes-v0": lambda cell, kind: cell[3],
     "Quoridor-v0": lambda cell, kind: not cell[2:4].any(),
+    "Minesweeper-v0": lambda cell, kind: cell[0] == -1,
 }
 
 
@@ -120,8 +121,7 @@ def test_cells_of_actions(env_id: str) -> None:
     cells, space = sim.layout.action_cells[group], sim.layout.observation_spaces[group]
     assert cells is not None
     assert cells.shape == (sim.layout.action_spaces[group].n, 2)  # type: ignore[attr-defined]
-    assert len(space.shape or ()) == 3
-    height, width, _ = space.shape  # type: ignore[misc]
+    height, width, *_ = space.shape  # type: ignore[misc]
     on_board = cells[cells[:, 0] >= 0]
     assert len({*map(tuple, on_board.tolist())}) == len(on_board)
     assert on_board[:, 0].max() < height * width
@@ -133,14 +133,14 @@ def test_actions_lie_where_games_say(env_id: str) -> None:
     sim = gpuzoo.Simulator(gpuzoo.get(env_id), 8, device="cpu")
     (group,) = sim.layout.groups
     cells: Any = sim.layout.action_cells[group]
-    height, width, planes = sim.layout.observation_spaces[group].shape  # type: ignore[misc]
+    height, width, *_ = sim.layout.observation_spaces[group].shape  # type: ignore[misc]
     sim.reset(seed=1)
     tried = 0
     for _ in range(12):
         sim.rollout(5)
-        mover = sim.arrays[str(sim.env.turn)]
+        mover = sim.arrays[sim.env.turn] if sim.env.turn else [0] * 8
         for env in range(8):
-            seen = sim.arrays["observation"][env, mover[env]].reshape(height * width, planes)
+            seen = sim.arrays["observation"][env, mover[env]].reshape(height * width, -1)
             for action in np.flatnonzero(sim.arrays["action_mask"][env, mover[env]]):
                 cell, kind = cells[action]
                 if cell >= 0:
@@ -168,6 +168,24 @@ def test_a_run_is_loaded_and_plays_boards_of_any_size(tmp_path: Path) -> None:
         torch.testing.assert_close(played.flat, kept.flat[1:])
 
 
+@pytest.mark.parametrize("executor", ["plain", "fast"])
+def test_numbers_on_a_board_are_channels(tmp_path: Path, executor: str) -> None:
+    """Beside the layers above: the channels of a cell are its number, one-hot, and boards may have any size."""
+    args = Args(
+        "Minesweeper-v0", encoder="board", one_hot=True, channels=(4, 4), hidden=(8,), num_envs=4, num_steps=8,
+        total_steps=64, device="cpu", executor=executor, out=str(tmp_path),
+    )  # fmt: skip
+    run.train(PPO, args, True)
+    config = {"num_rows": 4, "num_cols": 6, "num_mines": 5}
+    file = str(tmp_path / "checkpoint.safetensors")
+    played = arrange("Minesweeper-v0", {"agent": file}, config=config).players["agent"]
+    assert played is not None
+    board = torch.randint(-1, 9, (1, 3, 4, 6), dtype=torch.int8)
+    channels = nn.functional.one_hot(board.long() + 1, 10).float()
+    assert torch.equal(played.features(board), channels)
+    assert played(board)[0].shape == (1, 3, 24)
+
+
 def test_what_a_policy_for_boards_cannot_play(tmp_path: Path) -> None:
     _, file = trained(tmp_path)
     with pytest.raises(ValueError, match="boards whose cells have other numbers or actions than here"):
@@ -181,6 +199,7 @@ def test_what_a_policy_for_boards_cannot_play(tmp_path: Path) -> None:
     ("env_id", "options", "message"),
     [
         ("CartPole-v1", {}, r"CartPole-v1: encoder='board' is for games that say where actions lie"),
+        ("Minesweeper-v0", {}, r"encoder='board' needs channels of each cell: take one_hot for observations \(rows"),
         ("Hex-v0", {"channels": ()}, r"encoder='board' needs channels for the cells' description"),
         ("Hex-v0", {"memory": 8}, r"encoder='board' does not go with memory: leave one away"),
     ],

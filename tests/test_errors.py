@@ -303,7 +303,7 @@ DECLARATIONS = {
         "Toy: the actions of all groups must be discrete, or those of all groups continuous",
     ),
     "masked floats": ({"action_mask": True, "action_space": lambda self, cfg, group: spaces.Box(0, 1, (1,))}, "Toy: action masks need discrete actions"),
-    "cells without a board": ({"action_cells": lambda self, cfg, group: ([0, 1], 0)}, "Toy: action_cells are for observations .rows, columns, channels. and Discrete actions, not for "),
+    "cells without a board": ({"action_cells": lambda self, cfg, group: ([0, 1], 0)}, "Toy: action_cells are for observations .rows, columns. or .rows, columns, channels. and Discrete actions, not for "),
     **{
         f"cells {cells} of kind {kind}": (
             {

@@ -184,10 +184,10 @@ def _action_cells(
     if given is None:
         return None
     shape = seen.shape or ()
-    if len(shape) != 3 or not isinstance(action, spaces.Discrete):
+    if len(shape) not in (2, 3) or not isinstance(action, spaces.Discrete):
         raise ValueError(
-            f"{name}: action_cells are for observations (rows, columns, channels) and Discrete actions, not for "
-            f"{seen} and {action}."
+            f"{name}: action_cells are for observations (rows, columns) or (rows, columns, channels) and Discrete "
+            f"actions, not for {seen} and {action}."
         )
     cells = np.stack(np.broadcast_arrays(*given), 1).astype(np.int64)
     placed = cells[cells[:, 0] >= 0]

@@ -61,7 +61,7 @@ class Minesweeper(OfInstances):
     reference = "jumanji==1.1.2 Minesweeper-v0"
     links: ClassVar[Mapping[str, str]] = {"Jumanji": "https://instadeepai.github.io/jumanji/environments/minesweeper/"}
     similar = (r"[Mm]inesweeper.*",)
-    render_fps = 4
+    render_fps = 8
 
     def parts(self, cfg: MinesweeperConfig) -> dict[str, Part]:
         return {"mines": Part((cfg.num_rows, cfg.num_cols), "uint8", 0, 1)}
@@ -88,6 +88,9 @@ class Minesweeper(OfInstances):
 
     def observation_names(self, cfg: MinesweeperConfig, group: str) -> dict[str, int]:
         return {"mines beside a cell of the row": cfg.num_cols}
+
+    def action_cells(self, cfg: MinesweeperConfig, group: str) -> tuple[range, int]:
+        return range(cfg.num_rows * cfg.num_cols), 0
 
     def action_names(self, cfg: MinesweeperConfig, group: str) -> dict[str, int]:
         return {"cell": cfg.num_rows * cfg.num_cols}
