@@ -250,6 +250,12 @@ def test_declared_entities_fit_the_spaces(env_id: str) -> None:
             assert actions == entities.count * entities.partners.count
 
 
+@pytest.mark.parametrize("more", [{"pointers": (1,)}, {"listed": (1,)}, {"partners": Entities(2, (1,))}])
+def test_what_partners_cannot_have(more: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=r"Entities: partners must have no pointers, lists or partners of their own\."):
+        Entities(4, (2,), partners=Entities(3, (2,), **more))
+
+
 @pytest.mark.parametrize("env_id", DECLARED)
 def test_trained_agents_come_back_from_a_checkpoint(env_id: str, tmp_path: Path) -> None:
     args = Args.of(

@@ -83,6 +83,9 @@ class Entities:
         partners: things of another kind of which an action takes one, too, such as the items for the spaces of a bin.
             Action ``a`` is entity ``a // partners.count`` with partner ``a % partners.count``. What describes the
             partners comes behind what describes the entities; nothing points at them or lists them.
+
+    Raises:
+        ValueError: partners with pointers, lists or partners of their own.
     """
 
     count: int
@@ -90,6 +93,11 @@ class Entities:
     pointers: tuple[int, ...] = ()
     listed: tuple[int, ...] = ()
     partners: Entities | None = None
+
+    def __post_init__(self) -> None:
+        others = self.partners
+        if others is not None and (others.pointers or others.listed or others.partners):
+            raise ValueError("Entities: partners must have no pointers, lists or partners of their own.")
 
     @classmethod
     def of(cls, fields: Mapping[str, Any]) -> Entities:
