@@ -30,6 +30,7 @@ LEAST = 24  #: pictures of a film of trained agents: games that are played in tu
 MOMENT = 20  #: the step that a still shows
 BEST_OF = 200  #: of so many episodes the best is shown, if the film can show it whole
 MOST_SECONDS, BEST = 12, "-best"  #: of such a film, and how its name ends
+FASTEST = 2  #: by how much it may be faster than the game's own speed
 RANDOM_SECONDS, RANDOM_FPS = 3, 12  #: of a film of a game that nobody has trained
 
 
@@ -126,11 +127,12 @@ def _best(env: EnvDef, arranged: match.Match, steps: int) -> tuple[int, int] | N
 def _trained(env: EnvDef) -> tuple[list[Any], float, bool]:
     """The pictures, pictures per second, and whether it is the best of several episodes."""
     arranged = match.arrange(env.id, {}, PRETRAINED)
-    fps, stride = video.rate(env.id)
-    best = _best(env, arranged, round(MOST_SECONDS * fps) * stride)
+    best = _best(env, arranged, MOST_SECONDS * env.render_fps * FASTEST)
+    speed = max(1.0, best[1] / (MOST_SECONDS * env.render_fps)) if best else 1.0
+    fps, stride = video.rate(env.id, speed)
     count, options = max(LEAST, round(SECONDS * fps)), {"envs": 1}
     if best:
-        count, options = -(-best[1] // stride), {"envs": BEST_OF, "shown": best[:1]}
+        count, options = -(-best[1] // stride), {"envs": BEST_OF, "shown": best[:1], "speed": speed}
     shown = video.pictures(env.id, arranged.players, arranged.config, size=PIXELS, **options)
     with contextlib.closing(shown), contextlib.suppress(NotImplementedError):
         film = [*itertools.islice(shown, count)]

@@ -780,6 +780,19 @@ def test_an_animation_depends_on_the_seed_alone(trained, tmp_path):
         assert (image.n_frames, image.size) == (6, (240, 240))
 
 
+def test_a_faster_film_shows_steps_that_are_farther_apart(tmp_path):
+    from baselines.report import video
+
+    assert video.rate("CartPole-v1", 2.0) == (25, 4)  # a slower game gets more pictures a second first
+    assert video.rate("TicTacToe-v0", 2.0) == (2 * video.rate("TicTacToe-v0")[0], 1)
+    own, fast = (video.pictures("CartPole-v1", {}, envs=1, size=48, speed=speed) for speed in (1.0, 2.0))
+    slow = [next(own).tobytes() for _ in range(5)]
+    assert [next(fast).tobytes() for _ in range(3)] == slow[::2]
+    video.film("TicTacToe-v0", {}, tmp_path / "fast.gif", seconds=1, size=48, speed=4.0)
+    with Image.open(tmp_path / "fast.gif") as image:
+        assert image.n_frames == round(video.rate("TicTacToe-v0", 4.0)[0])
+
+
 def test_envs_that_are_over_stand_still_until_all_are():
     from baselines.report import video
 

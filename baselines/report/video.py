@@ -30,9 +30,9 @@ HOLD = 0.6  # seconds for which the ends of the episodes are shown
 Players = Mapping[str, Policy | None]
 
 
-def rate(game: str | type[EnvDef]) -> tuple[float, int]:
-    """Pictures per second that show a game at its own speed, and steps from one to the next."""
-    fps = registry.get(game).render_fps
+def rate(game: str | type[EnvDef], speed: float = 1.0) -> tuple[float, int]:
+    """Pictures per second that show a game at its own speed or a multiple of it, and steps from one to the next."""
+    fps = registry.get(game).render_fps * speed
     stride = math.ceil(fps / MAX_FPS)
     return fps / stride, stride
 
@@ -49,6 +49,7 @@ def pictures(
     seed: int = 0,
     size: int = 240,
     shown: Sequence[int] | None = None,
+    speed: float = 1.0,
 ) -> Generator[NDArray[np.uint8], None, None]:
     """Pictures without end of agents that play, at the rate of `rate`.
 
@@ -65,6 +66,7 @@ def pictures(
         seed: of the first env and of the actions.
         size: pixels of the longer side of an env's picture.
         shown: the envs whose pictures are tiled; all by default.
+        speed: of the film, as a multiple of the game's own.
 
     Yields:
         (height, width, 3) uint8.
@@ -74,7 +76,7 @@ def pictures(
         NotImplementedError: the game does not draw itself.
         ImportError: Pillow is missing.
     """
-    fps, stride = rate(game)
+    fps, stride = rate(game, speed)
     env = BatchEnv(game, envs, device=device, output="torch", autoreset_mode="disabled", **(config or {}))
     with contextlib.closing(env):
         for first in itertools.count(seed, envs):
@@ -121,7 +123,7 @@ def film(
         NotImplementedError: the game does not draw itself.
         ImportError: Pillow is missing, or for videos imageio.
     """
-    fps, _ = rate(game)
+    fps, _ = rate(game, options.get("speed", 1.0))
     count = max(1, round(seconds * fps))
     shown = pictures(game, players, config, device, **options)
     console = Console(stderr=True)
@@ -147,7 +149,7 @@ def show(
     Raises:
         ImportError: pygame is missing.
     """
-    window = Window(registry.get(game).id, rate(game)[0])
+    window = Window(registry.get(game).id, rate(game, options.get("speed", 1.0))[0])
     shown = pictures(game, players, config, device, **options)
     with contextlib.closing(window), contextlib.closing(shown):
         for picture in shown:

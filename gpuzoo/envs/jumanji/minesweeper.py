@@ -61,7 +61,7 @@ class Minesweeper(OfInstances):
     reference = "jumanji==1.1.2 Minesweeper-v0"
     links: ClassVar[Mapping[str, str]] = {"Jumanji": "https://instadeepai.github.io/jumanji/environments/minesweeper/"}
     similar = (r"[Mm]inesweeper.*",)
-    render_fps = 8
+    render_fps = 4
 
     def parts(self, cfg: MinesweeperConfig) -> dict[str, Part]:
         return {"mines": Part((cfg.num_rows, cfg.num_cols), "uint8", 0, 1)}

@@ -60,7 +60,7 @@ class SlidingTilePuzzle(OfInstances):
         "Jumanji": "https://instadeepai.github.io/jumanji/environments/sliding_tile_puzzle/"
     }
     similar = (r"[Ss]liding.*", r"(8|15|24)[-_]?puzzle", r"[Ff]ifteen.*")
-    render_fps = 15
+    render_fps = 8
 
     def parts(self, cfg: SlidingTilePuzzleConfig) -> dict[str, Part]:
         return {"puzzle": Part((cfg.grid_size, cfg.grid_size), "int32", 0, cfg.grid_size**2 - 1)}
