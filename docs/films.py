@@ -127,7 +127,7 @@ def _best(env: EnvDef, arranged: match.Match, steps: int) -> tuple[int, int] | N
 def _trained(env: EnvDef) -> tuple[list[Any], float, bool]:
     """The pictures, pictures per second, and whether it is the best of several episodes."""
     arranged = match.arrange(env.id, {}, PRETRAINED)
-    best = _best(env, arranged, MOST_SECONDS * env.render_fps * FASTEST)
+    best = _best(env, arranged, round(MOST_SECONDS * env.render_fps * FASTEST))
     speed = max(1.0, best[1] / (MOST_SECONDS * env.render_fps)) if best else 1.0
     fps, stride = video.rate(env.id, speed)
     count, options = max(LEAST, round(SECONDS * fps)), {"envs": 1}

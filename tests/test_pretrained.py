@@ -173,6 +173,12 @@ def test_the_documentation_films_pretrained_agents(monkeypatch: pytest.MonkeyPat
     trained, fps, best = films._trained(env)
     assert not best  # an episode of 500 steps does not fit
     assert len(trained) == round(0.5 * fps) > 5
+    tour = gpuzoo.get("TSP-v1")
+    monkeypatch.setattr(films, "MOST_SECONDS", 20 / tour.render_fps / 1.5)
+    shown, fps, best = films._trained(tour)
+    assert best, "its 20 steps fit if the film is faster"
+    assert fps == pytest.approx(1.5 * tour.render_fps)
+    assert len(shown) == 20 + round(films.HOLD * fps)
     at_random, _ = films._random(env)
     assert trained[0].shape == at_random[0].shape
     assert not np.array_equal(trained[-1], at_random[len(trained) - 1])
