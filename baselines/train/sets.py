@@ -125,7 +125,7 @@ class SetNetwork(nn.Module):
         count = self.entities.count
         own = x[..., self._own]
         yield own
-        yield x[..., self._context].unsqueeze(-2).expand(*x.shape[:2], count, -1)
+        yield self._context_for(count, x)
         places = torch.arange(count, device=x.device)
         for pointer in self.entities.pointers:
             at = x[..., pointer, None, None]
@@ -139,13 +139,16 @@ class SetNetwork(nn.Module):
             flags = x.new_zeros(*x.shape[:2], count + 1).scatter(-1, where, 1.0)
             yield flags[..., :count, None]
 
+    def _context_for(self, count: int, x: Tensor) -> Tensor:
+        """What describes no entity, told to each of so many, (members, rows, count, some)."""
+        return x[..., self._context].unsqueeze(-2).expand(*x.shape[:2], count, -1)
+
     def forward(self, x: Tensor, memory: Tensor | None = None, begins: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Outputs (members, rows, ...) of each entity, one after the other, then those of all; and an empty tensor."""
         rows, act = x.shape[1], ACTIVATIONS[self.activation]
         y = self._embedded(torch.cat(list(self._told(x)), -1), self.embed)
         if self.embed_partners is not None:
-            context = x[..., self._context].unsqueeze(-2).expand(*x.shape[:2], self.partners, -1)
-            told = torch.cat([x[..., self._partners], context], -1)
+            told = torch.cat([x[..., self._partners], self._context_for(self.partners, x)], -1)
             y = torch.cat([y, self._embedded(told, self.embed_partners)], 2)
         count = y.shape[2]
         y = y.flatten(1, 2)

@@ -17,6 +17,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import itertools
+import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -24,8 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpuzoo.envs.jumanji.rubiks_cube import FACES, TURNS, cycles
-
-Ints = NDArray[np.int64]
+from gpuzoo.envs.jumanji.shortest_ways import Ints, first_moves, flags, integers
 
 UP, FRONT, RIGHT, BACK, LEFT, DOWN = range(len(FACES))
 MOVES = len(FACES) * len(TURNS)
@@ -54,7 +54,7 @@ def best_moves(group: str, observation: Any) -> NDArray[np.bool_]:
     Raises:
         ValueError: cubes of another size.
     """
-    cube = np.asarray(observation.cpu() if hasattr(observation, "cpu") else observation, np.int64)
+    cube = integers(observation)
     if cube.shape[1:] != (6, 9):
         raise ValueError(
             f"Thistlethwaite's algorithm is for cubes of size 3, (rows, 6, 9), not for shape {cube.shape}."
@@ -70,7 +70,7 @@ def best_moves(group: str, observation: Any) -> NDArray[np.bool_]:
     for phase, position in zip(phases(), positions, strict=True):
         here = phase.best[tuple(part.number(rows) for part, rows in zip(phase.parts, position, strict=True))]
         best = np.where(best == 0, here, best)
-    return np.asarray(best[:, None] >> np.arange(MOVES) & 1 != 0)
+    return flags(best, MOVES)
 
 
 # ---- the pieces of a cube ----
@@ -170,18 +170,8 @@ def searched(parts: tuple[Part, ...], moves: Sequence[int], ends: tuple[Ints, ..
         numbers = zip(tables[move], np.unravel_index(positions, shape), strict=True)
         return np.ravel_multi_index(tuple(table[number] for table, number in numbers), shape)
 
-    distance, steps = np.full(np.prod(shape), -1, np.int8), 0
-    reached = np.ravel_multi_index(ends, shape)
-    while len(reached):
-        distance[reached] = steps
-        found = np.zeros(len(distance), bool)
-        for move in moves:
-            found[after(move, reached)] = True
-        reached, steps = np.flatnonzero(found & (distance < 0)), steps + 1
-    known, best = np.flatnonzero(distance >= 0), np.zeros(len(distance), np.int32)
-    for move in moves:
-        best[known] |= (distance[after(move, known)] < distance[known]).astype(np.int32) << move
-    return Phase(parts, best.reshape(shape), steps - 1)
+    best, longest = first_moves(math.prod(shape), moves, after, np.ravel_multi_index(ends, shape))
+    return Phase(parts, best.reshape(shape), longest)
 
 
 @functools.cache

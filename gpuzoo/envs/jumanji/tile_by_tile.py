@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import itertools
+import math
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-Ints = NDArray[np.int64]
+from gpuzoo.envs.jumanji.shortest_ways import Ints, first_moves, flags, integers
 
 LARGEST = 8  #: rows of a board; its largest search has 216,000 positions
 WAYS = (-1, 0), (0, 1), (1, 0), (0, -1)  #: rows and columns that the empty cell moves: up, right, down, left
@@ -36,16 +36,16 @@ def best_moves(group: str, observation: Any) -> NDArray[np.bool_]:
     Raises:
         ValueError: boards that are not square, or larger than `LARGEST`.
     """
-    board = np.asarray(observation.cpu() if hasattr(observation, "cpu") else observation, np.int64)
+    board = integers(observation)
     size = board.shape[-1]
     if board.shape[1:] != (size, size) or not 2 <= size <= LARGEST:
         raise ValueError(f"this solver is for square boards of 2 to {LARGEST} rows, not for shape {board.shape[1:]}.")
     cells = np.argsort(board.reshape(len(board), -1), 1)
-    best = np.zeros(len(board), np.int8)
+    best = np.zeros(len(board), np.int32)
     for goal in goals(size):
         here = goal.best[tuple(goal.free_cell[cells[:, goal.things]].T)]
         best = np.where(best == 0, here, best)
-    return np.asarray(best[:, None] >> np.arange(len(WAYS)) & 1 != 0)
+    return flags(best, len(WAYS))
 
 
 @dataclasses.dataclass
@@ -61,7 +61,7 @@ class Goal:
 
     things: list[int]
     free_cell: Ints
-    best: NDArray[np.int8]
+    best: NDArray[np.int32]
 
 
 def order(size: int) -> Iterator[list[int]]:
@@ -109,15 +109,6 @@ def searched(size: int, free: list[int], tiles: list[int]) -> Goal:
 
     ends = [tile - 1 for tile in tiles]
     empty = free_cell[[cell for cell in free if cell not in ends]]
-    reached = np.ravel_multi_index((empty, *(np.full(len(empty), free_cell[cell]) for cell in ends)), shape)
-    distance = np.full(np.prod(shape), -1, np.int16)
-    for steps in itertools.count():
-        distance[reached] = steps
-        reached = np.unique(np.concatenate([after(way, reached) for way in range(len(WAYS))]))
-        reached = reached[distance[reached] < 0]
-        if not len(reached):
-            break
-    known, best = np.flatnonzero(distance >= 0), np.zeros(len(distance), np.int8)
-    for way in range(len(WAYS)):
-        best[known] |= (distance[after(way, known)] < distance[known]).astype(np.int8) << way
+    solved = np.ravel_multi_index((empty, *(np.full(len(empty), free_cell[cell]) for cell in ends)), shape)
+    best, _ = first_moves(math.prod(shape), range(len(WAYS)), after, solved)
     return Goal([0, *tiles], free_cell, best.reshape(shape))
