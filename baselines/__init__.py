@@ -34,6 +34,7 @@ def pretrained(game: str | type[EnvDef], device: str = "cpu") -> dict[str, Polic
         ValueError: there are none for this game, or its file is damaged.
     """
     from .report.match import arrange
+    from .train.networks import Policy
 
     players = arrange(game, {}, "pretrained", device=device).players
-    return {group: policy for group, policy in players.items() if policy is not None}
+    return {group: policy for group, policy in players.items() if isinstance(policy, Policy)}

@@ -1,36 +1,32 @@
 """DAgger (Ross et al. 2011): policies learn what an expert does, in the states that they come to themselves.
 
-    python -m baselines.dagger RubiksCube-v0 --expert gpuzoo.envs.jumanji.thistlethwaite:best_moves --out out/cube
+    python -m baselines.dagger RubiksCube-v0 --out out/cube
 
-An expert is a function of observations that says which actions it would take: a program, a solver, another policy. A
-policy plays half of the envs alone. In the others the expert helps, hardly in the first and always in the last. So the
-policy sees whole solutions from the first rollout on, as well as its own mistakes. The critic learns the returns, so
-that PPO can go on from there. Everything else is as in ``ppo.py``.
+An expert is a function of observations that says which actions it would take: a program, a solver, another policy. Some
+games have one of their own; ``--expert MODULE:FUNCTION`` names another. A policy plays half of the envs alone. In the
+others the expert helps, hardly in the first and always in the last. So the policy sees whole solutions from the first
+rollout on, as well as its own mistakes. The critic learns the returns, so that PPO can go on from there. Everything
+else is as in ``ppo.py``.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, cast
+from collections.abc import Mapping, Sequence
+from typing import cast
 
 import torch
 from torch import Tensor
-
-from gpuzoo.tools.players import imported
 
 from . import run
 from .executors import choose
 from .train.args import DAggerArgs as Args
 from .train.executor import Executor, Plain
+from .train.experts import Expert
 from .train.learner import Learner
 from .train.loss import Hyper, Row
 from .train.player import Player
 from .train.trainer import Trainer
-
-#: Called with the name of a group and observations (rows, ...). It returns a tensor or an array (rows, choices) that is
-#: nonzero where the expert would take an action, the parts of actions side by side as in a mask. Zeros teach nothing.
-Expert = Callable[[str, Tensor], Any]
 
 
 class DAgger(Trainer):
@@ -50,7 +46,7 @@ class DAgger(Trainer):
 
     def __init__(self, args: Args, executor: Executor | None = None) -> None:
         args.check()
-        self.expert: Expert = imported(args.expert, "expert")
+        self.expert = Expert(args.game, args.expert)
         super().__init__(args, executor)
         self.extra["draws"] = self.draws = torch.Generator(self.device).manual_seed(args.seed)
         players = {name: learner.player for name, learner in self.learners.items()}
@@ -86,11 +82,8 @@ class DAgger(Trainer):
     def best(self, player: Player, t: int) -> Tensor:
         """The actions that the expert would take before step ``t``, bool (members, rows, choices)."""
         seen = player.observations(self.rollout.observation[t])
-        found = torch.as_tensor(self.expert(player.groups[0], seen.flatten(0, 1)), device=self.device)
-        shape = seen.shape[0] * seen.shape[1], sum(player.policy.actions.nvec)
-        if found.shape != shape:
-            raise ValueError(f"the expert {self.args.expert} must return shape {shape}, not {tuple(found.shape)}.")
-        best = found.view(*seen.shape[:2], -1) != 0
+        best = self.expert(player.groups[0], seen.flatten(0, 1), sum(player.policy.actions.nvec))
+        best = best.view(*seen.shape[:2], -1)
         return best if self.rollout.mask is None else best & (player.masks(self.rollout.mask[t]) != 0)
 
     def on_rollout(self, learner: Learner) -> Mapping[str, Tensor]:

@@ -21,17 +21,22 @@ from baselines import run
 from baselines.report import checkpoint, match, video
 from baselines.report.evaluation import play
 from baselines.train.command import PRETRAINED, checkpoint_of
+from baselines.train.experts import EXPERT
 from gpuzoo import render
 from gpuzoo.core.codegen import program
 from gpuzoo.core.definition import EnvDef
+from gpuzoo.interfaces.infos import names_of
+from gpuzoo.tools.players import imported
 
 SECONDS, HOLD, PIXELS, STILL = 4, 1.5, 600, 360
 LEAST = 24  #: pictures of a film of trained agents: games that are played in turns show one or two a second
 MOMENT = 20  #: the step that a still shows
-BEST_OF = 200  #: of so many episodes the best is shown, if the film can show it whole
-MOST_SECONDS, BEST = 12, "-best"  #: of such a film, and how its name ends
+BEST_OF, MOST = 200, 2000  #: of so many episodes the best is shown, and of so many one that is solved
+MOST_SECONDS = 12  #: of such a film, which shows an episode whole
 FASTEST = 2  #: by how much it may be faster than the game's own speed
 RANDOM_SECONDS, RANDOM_FPS = 3, 12  #: of a film of a game that nobody has trained
+SOLVED, BY_EXPERT = "solved", "by-expert"
+KINDS = rf"best-of-\d+|solved-\d+-of-\d+|{BY_EXPERT}"  #: how names of films end, if they show certain episodes
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,16 +47,18 @@ class Shots:
         film: the MP4 file.
         still: the PNG file.
         trained: whether pretrained agents play in the film, and not random ones.
-        best: whether it is the best of `BEST_OF` episodes.
+        shows: `Episode.kind`, or nothing if the film does not show a certain episode.
         aspect: width by height.
+        by_expert: the MP4 file of the game's expert, where it solves what the agents do not.
         config: the pretrained agents' parameters that are not the game's defaults.
     """
 
     film: str
     still: str
     trained: bool
-    best: bool
+    shows: str
     aspect: float
+    by_expert: str = ""
     config: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
 
@@ -104,40 +111,70 @@ def frames(
         batch.close()
 
 
-def _best(env: EnvDef, arranged: match.Match, steps: int) -> tuple[int, int] | None:
-    """Which of `BEST_OF` envs has the best first episode, by the agents' mean return, and its length.
+@dataclasses.dataclass(frozen=True)
+class Episode:
+    """The first episode of one of several envs.
+
+    Attributes:
+        env: which of them.
+        length: in steps.
+        solved: how many of the envs were solved, if this one was.
+        envs: how many there are.
+    """
+
+    env: int
+    length: int
+    solved: int
+    envs: int
+
+    @property
+    def kind(self) -> str:
+        """``best-of-200``, or ``solved-3-of-200`` if it was one of three that were solved."""
+        return f"solved-{self.solved}-of-{self.envs}" if self.solved else f"best-of-{self.envs}"
+
+
+def best_episode(env: EnvDef, arranged: match.Match, steps: int) -> Episode | None:
+    """One that is solved, as the game's infos say; otherwise the best one, by the agents' mean return.
 
     Of several that are as good it is one of middle length. None if agents are of several groups or play against each
     other, or if the best one has not ended after so many steps.
     """
     if env.interaction == "competitive" or len(env.agents(env.Config())) > 1:
         return None
-    batch = gpuzoo.BatchEnv(env, BEST_OF, device="cpu", output="torch", autoreset_mode="disabled", **arranged.config)
+    best = _best_of(BEST_OF, env, arranged, steps)
+    if best and not best.solved and SOLVED in names_of(env):
+        more = _best_of(MOST, env, arranged, steps)
+        best = more if more and more.solved else best
+    return best
+
+
+def _best_of(envs: int, env: EnvDef, arranged: match.Match, steps: int) -> Episode | None:
+    batch = gpuzoo.BatchEnv(env, envs, device="cpu", output="torch", autoreset_mode="disabled", **arranged.config)
     with contextlib.closing(batch):
         for _ in itertools.islice(play(batch, arranged.players, 0), steps):
             pass
         state = batch.simulator.arrays
         over, lengths = state["waiting"], state["final_length"].max(1)
         returns = np.where(over, state["final_return"].mean(1), state["episode_return"].mean(1))
-        best = np.flatnonzero(returns == returns.max())
+        solved = over & env.infos(batch.simulator.cfg, state).get(SOLVED, False)
+        best = np.flatnonzero(solved if solved.any() else returns == returns.max())
         which = int(sorted(best, key=lambda k: lengths[k])[len(best) // 2])
-        return (which, int(lengths[which])) if over[best].all() else None
+        return Episode(which, int(lengths[which]), int(solved.sum()), envs) if over[best].all() else None
 
 
-def _trained(env: EnvDef) -> tuple[list[Any], float, bool]:
-    """The pictures, pictures per second, and whether it is the best of several episodes."""
-    arranged = match.arrange(env.id, {}, PRETRAINED)
-    best = _best(env, arranged, round(MOST_SECONDS * env.render_fps * FASTEST))
-    speed = max(1.0, best[1] / (MOST_SECONDS * env.render_fps)) if best else 1.0
+def _played(env: EnvDef, player: str) -> tuple[list[Any], float, Episode | None]:
+    """The pictures, pictures per second, and the episode: as pretrained agents or the game's expert play it."""
+    arranged = match.arrange(env.id, {}, player)
+    best = best_episode(env, arranged, round(MOST_SECONDS * env.render_fps * FASTEST))
+    speed = max(1.0, best.length / (MOST_SECONDS * env.render_fps)) if best else 1.0
     fps, stride = video.rate(env.id, speed)
     count, options = max(LEAST, round(SECONDS * fps)), {"envs": 1}
     if best:
-        count, options = -(-best[1] // stride), {"envs": BEST_OF, "shown": best[:1], "speed": speed}
+        count, options = 1 + -(-(best.length - 1) // stride), {"envs": best.envs, "shown": (best.env,), "speed": speed}
     shown = video.pictures(env.id, arranged.players, arranged.config, size=PIXELS, **options)
-    with contextlib.closing(shown), contextlib.suppress(NotImplementedError):
+    with contextlib.closing(shown):
         film = [*itertools.islice(shown, count)]
-        return film + film[-1:] * (round(HOLD * fps) if best else 0), fps, bool(best)
-    return [], fps, False
+    return film + film[-1:] * (round(HOLD * fps) if best else 0), fps, best
 
 
 def _random(env: EnvDef) -> tuple[list[Any], float]:
@@ -160,6 +197,7 @@ def _digest(env: EnvDef, trained: Path | None) -> str:
     """Of all that the pictures follow from: rules, declaration, agents, and the code that draws."""
     parts = [program(env, env.Config()).code.encode(), Path(inspect.getfile(type(env))).read_bytes(), _programs()]
     parts += [trained.read_bytes()] if trained else []
+    parts += [Path(inspect.getfile(imported(env.expert, "expert"))).read_bytes()] if env.expert else []
     return hashlib.sha256(b"".join(parts)).hexdigest()[:10]
 
 
@@ -169,26 +207,29 @@ def shots(env: EnvDef, folder: Path) -> Shots:
 
     trained = pretrained(env.id)
     stem = f"{env.id}-{_digest(env, trained)}"
-    ordinary, of_best, still = (folder / f"{stem}{end}" for end in (".mp4", f"{BEST}.mp4", ".png"))
-    film = of_best if of_best.exists() else ordinary
-    if not (film.exists() and still.exists()):
+    still = folder / f"{stem}.png"
+    if not still.exists():
         first = frames(env, 1, 1, start=MOMENT)
         if not first:
-            return Shots("", "", False, False, 1.0)
-        shown, fps, best = _trained(env) if trained else (*_random(env), False)
-        film = of_best if best else ordinary
-        render.save_animation(shown, film, fps)
+            return Shots("", "", False, "", 1.0)
+        shown, fps, episode = _played(env, PRETRAINED) if trained else (*_random(env), None)
+        render.save_animation(shown, folder / (f"{stem}-{episode.kind}.mp4" if episode else f"{stem}.mp4"), fps)
+        if env.expert and not (episode and episode.solved):
+            shown, fps, _ = _played(env, EXPERT)
+            render.save_animation(shown, folder / f"{stem}-{BY_EXPERT}.mp4", fps)
         image = Image.fromarray(first[0]).quantize(64, dither=Image.Dither.NONE)
         part = still.with_suffix(".part")
         image.save(part, format="png", optimize=True)
         part.replace(still)
+    ours = re.compile(rf"{re.escape(env.id)}-[0-9a-f]{{10}}(-({KINDS}))?")
     for old in folder.glob(f"{env.id}-*"):
-        if old.stem.removesuffix(BEST) != stem and re.fullmatch(
-            rf"{re.escape(env.id)}-[0-9a-f]{{10}}({BEST})?", old.stem
-        ):
+        if ours.fullmatch(old.stem) and not old.stem.startswith(stem):
             old.unlink()
+    found = {film.stem.removeprefix(stem).removeprefix("-"): film.name for film in folder.glob(f"{stem}*.mp4")}
+    by_expert = found.pop(BY_EXPERT, "")
+    ((shows, film),) = found.items()
     config = match.arrange(env.id, {}, PRETRAINED).config if trained else {}
-    return Shots(film.name, still.name, bool(trained), film == of_best, env.aspect(env.Config()), config)
+    return Shots(film, still.name, bool(trained), shows, env.aspect(env.Config()), by_expert, config)
 
 
 def all_shots(names: Iterable[str], folder: Path) -> dict[str, Shots]:

@@ -88,19 +88,27 @@ def actions_text(env: EnvDef) -> str:
 # ---- films ----
 
 
-def video(shot: films.Shots, name: str, classes: str) -> str:
+def video(shot: films.Shots, name: str, classes: str, by_expert: bool = False) -> str:
     """A film with its still as a poster; it begins when a reader sees it, points at it, or presses play."""
+    who = "a program" if by_expert else "trained agents" if shot.trained else "chance"
     width = films.PIXELS if shot.aspect >= 1 else round(films.PIXELS * shot.aspect)
     height = films.PIXELS if shot.aspect <= 1 else round(films.PIXELS / shot.aspect)
-    where, label = (
-        "../_static/games/",
-        html.escape(f"{name} played by {'trained agents' if shot.trained else 'chance'}"),
-    )
+    where, label = "../_static/games/", html.escape(f"{name} played by {who}")
     return (
         f'<video class="{classes}" width="{width}" height="{height}" muted loop playsinline preload="none" '
         f'poster="{where}{shot.still}" aria-label="{label}"{" controls" if "film" in classes else ""}>'
-        f'<source src="{where}{shot.film}" type="video/mp4"></video>'
+        f'<source src="{where}{shot.by_expert if by_expert else shot.film}" type="video/mp4"></video>'
     )
+
+
+def episode_text(kind: str) -> str:
+    """Which episode a film shows, of an `films.Episode.kind`."""
+    solved, envs = re.fullmatch(r"(?:best|solved-(\d+))-of-(\d+)", kind).groups()  # type: ignore[union-attr]
+    if solved is None:
+        return f"in the best of {envs} episodes"
+    if solved == "1":
+        return f"in the one of {envs} episodes that was solved"
+    return f"in one of the {solved} of {envs} episodes that were solved"
 
 
 def figure(env: EnvDef, shot: films.Shots) -> str:
@@ -117,9 +125,14 @@ def figure(env: EnvDef, shot: films.Shots) -> str:
         who = "Random actions: there are no trained agents of this game yet."
     else:
         how = f"trained with {given}" if given else "in the default game"
-        which = f", in the best of {films.BEST_OF} episodes" if shot.best else ""
+        which = f", {episode_text(shot.shows)}" if shot.shows else ""
         who = f"Pretrained agents of {films.algorithm(env.id)}, {how}{which}."
-    return raw(f'{lead}\n<figure class="film">{video(shot, env.id, "film")}<figcaption>{who}</figcaption></figure>')
+    shown = [(video(shot, env.id, "film"), who)]
+    if shot.by_expert:
+        program = f"A program that solves it: <code>{env.expert.partition(':')[0]}</code>."
+        shown.append((video(shot, env.id, "film", by_expert=True), program))
+    figures = (f'<figure class="film">{film}<figcaption>{text}</figcaption></figure>' for film, text in shown)
+    return raw("\n".join((lead, *figures)))
 
 
 # ---- the page ----

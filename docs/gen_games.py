@@ -28,11 +28,12 @@ from gpuzoo.core.dialect import inline_includes
 from gpuzoo.core.layout import layout, resolve_fields
 from gpuzoo.core.names import Part, action_parts, links, observation_parts
 from gpuzoo.core.values import config_types
+from gpuzoo.interfaces.infos import names_of
 
 ROOT = Path(__file__).parents[1]
 GOLDEN = ROOT / "tests" / "golden"
 MOST_PARTS = 60  #: rows of a table of observations
-UNSEEN = films.Shots("", "", False, False, 1.0)
+UNSEEN = films.Shots("", "", False, "", 1.0)
 #: a page that no list of contents names, as such lists would be on every page; the gallery has them all
 ORPHAN = "---\norphan: true\n---\n\n[All games](index.md)\n\n"
 
@@ -170,6 +171,7 @@ def _facts(env: EnvDef) -> str:
         ["time limit", "none" if env.max_episode_steps is None else f"{env.max_episode_steps} steps"],
         ["solved at a return of", "" if env.reward_threshold is None else number(float(env.reward_threshold))],
         ["lanes", f"{env.lanes(cfg)} per env on a GPU"],
+        ["infos of its own", ", ".join(f"`{name}`" for name in names_of(env))],
         ["links", ", ".join(f"[{name}]({address})" for name, address in links(env).items())],
     ]
     return table(["", ""], [row for row in rows if row[1]])

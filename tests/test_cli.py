@@ -738,7 +738,7 @@ def test_play_prints_a_table(trained):
         ),
         (["CartPole-v1", "-p", "agnt=random"], "CartPole-v1 has no group or agent 'agnt'; did you mean 'agent'?"),
         (["CartPole-v1", "-p", "agent_1=random"], "CartPole-v1 has no group or agent 'agent_1'; did you mean 'agent'?"),
-        (["CartPole-v1", "-p", "agent"], "--player takes NAME=FILE, NAME=pretrained or NAME=random, not 'agent'."),
+        (["CartPole-v1", "-p", "agent"], "--player takes NAME=FILE, NAME=pretrained, NAME=expert or NAME=random, not"),
         (["CartPole-v1", "-c", "gravit=1"], "CartPole-v1 has no parameter 'gravit'; did you mean 'gravity'?"),
         (["CartPole-v1", "--config.gravity"], "--config.gravity needs a value."),
         (["CartPole-v1", "--gredy"], "there is no option --gredy; see --help."),

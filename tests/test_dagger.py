@@ -1,4 +1,4 @@
-"""DAgger, and the experts that come along."""
+"""DAgger."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 from torch import Tensor
@@ -16,12 +15,10 @@ from torch.nn.functional import one_hot
 from toys.nim import Nim
 from typer.testing import CliRunner
 
-import gpuzoo
 from baselines import ppo
 from baselines.dagger import Args, DAgger, chosen
 from baselines.report.evaluation import evaluate
 from baselines.run import train
-from gpuzoo.envs.jumanji import thistlethwaite, tile_by_tile
 from gpuzoo.tools import cli
 
 ROOT = Path(__file__).parents[1]
@@ -180,6 +177,12 @@ def test_ppo_goes_on_from_there(tmp_path: Path) -> None:
     train(ppo.PPO, args, quiet=True)
 
 
+def test_a_game_has_its_own_expert() -> None:
+    run = DAgger(dataclasses.replace(small("SlidingTilePuzzle-v0"), expert="", config={"grid_size": 3}))
+    assert run.expert.name == "gpuzoo.envs.jumanji.tile_by_tile:best_moves"
+    run.iterate()
+
+
 def test_the_command_line_has_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     words = ["train", "CartPole-v1", "--algorithm", "dagger", "--expert", f"{__name__}:balance", "--out", str(tmp_path)]
     found = CliRunner().invoke(cli.app, [*words, "--total-steps", "8192", "--num-envs", "16", "--device", "cpu"])
@@ -190,7 +193,11 @@ def test_the_command_line_has_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 @pytest.mark.parametrize(
     ("of", "values", "message"),
     [
-        ("CartPole-v1", {"expert": ""}, "DAgger needs an expert: give --expert MODULE:FUNCTION."),
+        (
+            "CartPole-v1",
+            {"expert": ""},
+            "DAgger needs an expert, and CartPole-v1 has none: give --expert MODULE:FUNCTION.",
+        ),
         ("CartPole-v1", {"expert": "nothing:here"}, "there is no expert 'nothing:here': No module named 'nothing'"),
         ("CartPole-v1", {"expert": "math"}, "an expert is given as module:function, not as 'math'."),
         ("CartPole-v1", {"beta": 1.5}, "beta must lie between 0 and 1, not 1.5."),
@@ -208,109 +215,3 @@ def test_an_expert_that_answers_something_else_is_told_what_is_wanted() -> None:
     run = DAgger(small(expert="wide"))
     with pytest.raises(ValueError, match=r"test_dagger:wide must return shape \(16, 2\), not \(16, 3\)\."):
         run.iterate()
-
-
-# ---- the expert for Rubik's cube ----
-
-
-@pytest.mark.rotates
-def test_its_phases_have_the_positions_and_the_longest_ways_that_are_known() -> None:
-    """As https://www.jaapsch.net/puzzles/thistle.htm has them."""
-    positions = [2048, 1082565, 29400, 663552]
-    found = [np.count_nonzero(phase.best) for phase in thistlethwaite.phases()]
-    # of the third phase each position stands for 96 arrangements of corners that half turns make of each other
-    assert found == [positions[0] - 1, positions[1] - 1, 96 * (positions[2] - 1), positions[3] - 1]
-    assert [phase.longest for phase in thistlethwaite.phases()] == [7, 10, 13, 15]
-
-
-@pytest.mark.rotates
-def test_it_solves_every_cube_in_at_most_45_turns() -> None:
-    """By the rules of the game, which `tests/integrations/jumanji` compares with Jumanji's."""
-    cubes, generator = 2000, torch.Generator().manual_seed(1)
-    env = gpuzoo.make_vec("RubiksCube-v0", num_envs=cubes, device="cpu", output="torch", autoreset_mode="same_step")
-    observation, _ = env.reset(seed=5)
-    turns = np.zeros(cubes, int)
-    for turn in range(1, 46):
-        best = torch.from_numpy(thistlethwaite.best_moves("agent", observation))
-        assert best.any(1).all(), "a cube that is not solved"
-        observation, reward, *_ = env.step(torch.multinomial(best.float(), 1, generator=generator)[:, 0])
-        turns[(turns == 0) & (np.asarray(reward) == 1)] = turn
-    assert turns.all()
-    assert 28 < turns.mean() < 36  # about 31 in the literature
-    env.close()
-
-
-@pytest.mark.rotates
-def test_a_solved_cube_has_no_best_move() -> None:
-    solved = (np.arange(54) // 9).reshape(1, 6, 9)
-    assert not thistlethwaite.best_moves("agent", solved).any()
-
-
-def test_another_cube_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"is for cubes of size 3, .*, not for shape \(1, 6, 4\)"):
-        thistlethwaite.best_moves("agent", np.zeros((1, 6, 4), np.int8))
-
-
-@pytest.mark.rotates
-def test_one_turn_before_the_end_that_turn_is_the_best() -> None:
-    """A quarter turn of front breaks the first phase, one of the right the second, and one of the top the third."""
-    env = gpuzoo.make_vec("RubiksCube-v0", num_envs=18, device="cpu", output="torch", num_scrambles_on_reset=0)
-    env.reset(seed=1)
-    observation, *_ = env.step(torch.arange(18))
-    best = torch.from_numpy(thistlethwaite.best_moves("agent", observation))
-    inverse = torch.tensor([3 * (k // 3) + (1, 0, 2)[k % 3] for k in range(18)])
-    assert best[torch.arange(18), inverse].all()
-    half = torch.arange(18) % 3 == 2
-    assert (best[half].sum(1) == 1).all(), "of a half turn nothing else is as short"
-    env.close()
-
-
-# ---- the expert for sliding tiles ----
-
-
-@pytest.mark.parametrize(("size", "most"), [(2, 6), (3, 55), (4, 150), (5, 280)])
-def test_it_solves_every_puzzle(size: int, most: int) -> None:
-    """By the rules of the game, which `tests/integrations/jumanji` compares with Jumanji's."""
-    puzzles, generator = 500, torch.Generator().manual_seed(1)
-    settings: dict[str, Any] = {"grid_size": size, "num_random_moves": 2001}  # an odd number of moves solves none
-    env = gpuzoo.make_vec(
-        "SlidingTilePuzzle-v0", num_envs=puzzles, device="cpu", output="torch", autoreset_mode="same_step", **settings
-    )
-    seen, _ = env.reset(seed=5)
-    moves = np.zeros(puzzles, int)
-    for move in range(1, most + 1):
-        best = torch.from_numpy(tile_by_tile.best_moves("agent", seen["observation"]))
-        assert best.any(1).all(), "a puzzle that is not solved"
-        assert (seen["action_mask"][best] == 1).all(), "a move that leaves the board"
-        seen, _, terminated, *_ = env.step(torch.multinomial(best.float(), 1, generator=generator)[:, 0])
-        moves[(moves == 0) & np.asarray(terminated)] = move
-    assert moves.all()
-    env.close()
-
-
-def test_four_cells_have_the_positions_and_the_longest_way_that_are_known() -> None:
-    """Three tiles have 12 positions, of which the farthest is solved in six moves: the rotations of a cycle."""
-    for size in (2, 5):
-        *_, last = tile_by_tile.goals(size)
-        assert np.count_nonzero(last.best) == 12 - 1
-    puzzle = np.array([[[0, 3], [2, 1]]])
-    for left in range(6, 0, -1):
-        ways = tile_by_tile.best_moves("agent", puzzle)[0]
-        assert ways.sum() == (2 if left == 6 else 1)
-        (row, column), (down, right) = np.argwhere(puzzle[0] == 0)[0], tile_by_tile.WAYS[int(ways.argmax())]
-        puzzle[0, row, column], puzzle[0, row + down, column + right] = puzzle[0, row + down, column + right], 0
-    assert puzzle.tolist() == [[[1, 2], [3, 0]]]
-
-
-def test_boards_that_are_solved_or_cannot_be_have_no_best_move() -> None:
-    solved = np.roll(np.arange(25), -1).reshape(1, 5, 5)
-    assert not tile_by_tile.best_moves("agent", solved).any()
-    unsolvable = solved.copy()
-    unsolvable[0, 3, 3:] = 20, 19
-    assert not tile_by_tile.best_moves("agent", unsolvable).any()
-
-
-@pytest.mark.parametrize("shape", [(1, 4, 5), (1, 9, 9), (1, 1, 1)])
-def test_other_boards_are_refused(shape: tuple[int, ...]) -> None:
-    with pytest.raises(ValueError, match=r"is for square boards of 2 to 8 rows, not for shape"):
-        tile_by_tile.best_moves("agent", np.zeros(shape, np.int32))

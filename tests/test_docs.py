@@ -24,6 +24,7 @@ import numpy as np
 import pytest
 
 import gpuzoo
+from gpuzoo.interfaces.infos import names_of
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -288,10 +289,16 @@ def test_pictures_of_a_game_say_who_plays_and_what_was_learnt(tmp_path: Path) ->
     import gen_results
 
     for trained, who in ((True, "played by trained agents"), (False, "played by chance")):
-        assert who in gallery.figure(gpuzoo.get("CartPole-v1"), films.Shots("x.mp4", "x.png", trained, False, 1.5))
-    for best in (True, False):
-        shown = gallery.figure(gpuzoo.get("CartPole-v1"), films.Shots("x.mp4", "x.png", True, best, 1.5))
-        assert ("in the best of 200 episodes" in shown) == best
+        assert who in gallery.figure(gpuzoo.get("CartPole-v1"), films.Shots("x.mp4", "x.png", trained, "", 1.5))
+    for shows, text in {
+        "": "in the default game.",
+        films.Episode(3, 9, 0, 200).kind: "in the default game, in the best of 200 episodes.",
+        films.Episode(3, 9, 1, 200).kind: "in the default game, in the one of 200 episodes that was solved.",
+        films.Episode(3, 9, 7, 200).kind: "in the default game, in one of the 7 of 200 episodes that were solved.",
+    }.items():
+        assert text in gallery.figure(gpuzoo.get("CartPole-v1"), films.Shots("x.mp4", "x.png", True, shows, 1.5))
+    shown = gallery.figure(gpuzoo.get("FlatPack-v0"), films.Shots("x.mp4", "x.png", True, "", 1.5, "y.mp4"))
+    assert shown.index("x.mp4") < shown.index("y.mp4") < shown.index("gpuzoo.envs.jumanji.exact_cover")
     curve = gen_results.draw(["CartPole-v1"], tmp_path / "curves")["CartPole-v1"]
     assert "Learning curves of CartPole-v1" in (tmp_path / curve).read_text()
 
@@ -302,17 +309,39 @@ def test_a_film_shows_the_best_episode_that_it_can_show_whole(tmp_path: Path) ->
     import films
 
     shot = films.shots(gpuzoo.get("Maze-v0"), tmp_path)
-    assert shot.best
+    assert re.fullmatch(r"solved-\d+-of-200", shot.shows)
     assert {file.name for file in tmp_path.iterdir()} == {shot.film, shot.still}
     made = (tmp_path / shot.film).stat().st_mtime_ns
     assert films.shots(gpuzoo.get("Maze-v0"), tmp_path) == shot
     assert (tmp_path / shot.film).stat().st_mtime_ns == made
-    maze, hunt = (gpuzoo.get(name) for name in ("Maze-v0", "SimpleTag-v0"))
-    which, length = films._best(maze, films.match.arrange(maze.id, {}, films.PRETRAINED), 100) or (-1, 0)
-    assert 0 <= which < films.BEST_OF
-    assert 0 < length <= 100
-    assert films._best(maze, films.match.arrange(maze.id, {}, films.PRETRAINED), 1) != (which, length)
-    assert films._best(hunt, films.match.arrange(hunt.id, {}, films.PRETRAINED), 25) is None
+    maze, tour, hunt = (
+        (gpuzoo.get(name), films.match.arrange(name, {}, films.PRETRAINED))
+        for name in ("Maze-v0", "TSP-v1", "SimpleTag-v0")
+    )
+    solved, best = films.best_episode(*maze, 100), films.best_episode(*tour, 20)
+    assert solved is not None
+    assert 50 < solved.solved < 150
+    assert 0 <= solved.env < solved.envs == films.BEST_OF
+    assert 0 < solved.length <= 100
+    assert best is not None
+    assert (best.length, best.solved) == (20, 0)
+    assert films.best_episode(*tour, 19) is None
+    assert films.best_episode(*hunt, 25) is None
+
+
+PUZZLES = [name for name in gpuzoo.ids() if "solved" in names_of(gpuzoo.get(name))]
+
+
+@pytest.mark.rotates
+@pytest.mark.usefixtures("scripts")
+@pytest.mark.parametrize("name", PUZZLES)
+def test_the_page_of_each_puzzle_shows_how_it_is_solved(name: str) -> None:
+    import films
+
+    env, steps = gpuzoo.get(name), round(films.MOST_SECONDS * films.FASTEST * gpuzoo.get(name).render_fps)
+    players = (films.PRETRAINED, *([films.EXPERT] if env.expert else []))
+    episodes = (films.best_episode(env, films.match.arrange(name, {}, player), steps) for player in players)
+    assert any(episode is not None and episode.solved for episode in episodes)
 
 
 @pytest.mark.usefixtures("scripts")

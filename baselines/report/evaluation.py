@@ -16,13 +16,16 @@ from gpuzoo.interfaces.batch import BatchEnv
 from gpuzoo.interfaces.infos import own_infos
 from gpuzoo.tensors import as_tensor
 
+from ..train.experts import ExpertPlayer
 from ..train.networks import Policy
+
+Player = Policy | ExpertPlayer
 
 
 class Seat:
-    """A policy that plays agents ``part`` of a group, with what it remembers of each env."""
+    """A player of agents ``part`` of a group, with what it remembers of each env."""
 
-    def __init__(self, group: str, part: slice, policy: Policy, env: BatchEnv) -> None:
+    def __init__(self, group: str, part: slice, policy: Player, env: BatchEnv) -> None:
         self.group, self.part, self._policy = group, part, policy
         self._agents = len(range(*part.indices(env.groups[group])))
         self._memory = torch.zeros(1, env.num_envs * self._agents, policy.memory_size, device=env.simulator.device)
@@ -47,7 +50,7 @@ class Seat:
 
 @torch.no_grad()
 def play(
-    env: BatchEnv, players: Mapping[str, Policy | None], seed: int, greedy: bool = False, member: int = 0
+    env: BatchEnv, players: Mapping[str, Player | None], seed: int, greedy: bool = False, member: int = 0
 ) -> Iterator[tuple[dict[str, Any], dict[str, Any], dict[str, Any]]]:
     """Steps envs without end, and yields terminations, truncations and infos after each step.
 
@@ -67,7 +70,7 @@ def play(
         if group not in env.groups or (k and not (k.isdigit() and int(k) < env.groups[group])):
             raise ValueError(unknown(f"{env.simulator.env.id} has no group or agent", name, env.groups))
         if policy is not None:
-            alone = policy.member(member) if policy.members > 1 else policy
+            alone = policy.member(member) if isinstance(policy, Policy) and policy.members > 1 else policy
             seats.append(Seat(group, slice(int(k), int(k) + 1) if k else slice(None), alone, env))
     obs, _ = env.reset(seed=seed)
     device = torch.device(env.simulator.device)
@@ -108,7 +111,7 @@ class Evaluation:
 
 def evaluate(
     game: str | type[EnvDef],
-    players: Mapping[str, Policy | None],
+    players: Mapping[str, Player | None],
     episodes: int = 256,
     seed: int = 0,
     config: Mapping[str, Any] | None = None,
@@ -156,7 +159,8 @@ def evaluate(
         left = torch.cat(
             [terminations[group] | truncations[group] | (last & infos["alive"][group]) for group in env.groups], 1
         )
-        for name, x in own_infos(sim, as_tensor)[1].items():
+        of_state, of_step = own_infos(sim, as_tensor)
+        for name, x in {**of_state, **of_step}.items():
             if x.dtype == torch.bool and (x.ndim == 1 or x.shape == left.shape):
                 news = (infos["ended"] | last) & ~over if x.ndim == 1 else left & ~over.unsqueeze(-1)
                 outcomes[name] = torch.where(news, x, outcomes.get(name, torch.zeros_like(x)))

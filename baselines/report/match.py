@@ -17,9 +17,10 @@ from gpuzoo.core.suggestions import unknown
 
 from ..train import loading
 from ..train.command import checkpoint_of
+from ..train.experts import EXPERT, Expert, ExpertPlayer
 from ..train.networks import Policy
 from . import checkpoint
-from .evaluation import Evaluation
+from .evaluation import Evaluation, Player
 
 RANDOM = "random"
 
@@ -32,13 +33,13 @@ class Match:
         game: its id.
         config: its parameters, as far as they are not the defaults.
         players: the player of each group or agent. Where it is None, the agents act at random.
-        sides: what a table tells apart: by name, the group, its agents, and the file that plays them, ``"random"`` or
-            ``"pretrained"``.
+        sides: what a table tells apart: by name, the group, its agents, and the file that plays them, ``"random"``,
+            ``"pretrained"`` or ``"expert"``.
     """
 
     game: str
     config: dict[str, Any]
-    players: dict[str, Policy | None]
+    players: dict[str, Player | None]
     sides: dict[str, tuple[str, list[int], str]]
 
 
@@ -56,17 +57,18 @@ def arrange(
     Args:
         game: its id.
         files: who plays a group (``"tagger"``) or one agent (``"tagger_0"``): ``"random"``, ``"pretrained"``,
-            or the file of a checkpoint, with ``#k`` behind it for member k of a population.
+            ``"expert"`` (the game's own), or the file of a checkpoint, with ``#k`` behind it for member k of a
+            population.
         default: who plays the others.
         config: parameters of the game.
         device: where the policies shall be.
 
     Raises:
-        ValueError: no such group, agent, file or member, or a checkpoint that does not fit the game.
+        ValueError: no such group, agent, expert, file or member, or a checkpoint that does not fit the game.
         TypeError: parameters that the game does not take.
     """
     env = registry.get(game)
-    given = [file for file in (default, *files.values()) if file != RANDOM]
+    given = [file for file in (default, *files.values()) if file not in (RANDOM, EXPERT)]
     abouts = {file: checkpoint.load_run(checkpoint_of(game, file).partition("#")[0])[1] for file in given}
     values: dict[str, Any] = {}
     if given and abouts[given[0]]["game"] == env.id:
@@ -76,11 +78,13 @@ def arrange(
     lay = layout(env, cfg)
     group_of = {name: _group(env, lay, name) for name in files}
 
-    found: dict[tuple[str, str], Policy] = {}
+    found: dict[tuple[str, str], Player] = {}
 
-    def policy(file: str, group: str) -> Policy | None:
+    def player(file: str, group: str) -> Player | None:
         if file == RANDOM:
             return None
+        if file == EXPERT:
+            return ExpertPlayer(Expert(game), group, lay.action_spaces[group], device)
         if (file, group) not in found:
             name = abouts[file]["args"]["policies"].get(group, group)
             form, weights = loading.load(file, name, game, lay, group)
@@ -99,9 +103,9 @@ def arrange(
             sides[name] = group, rest, usual
         match.sides |= sorted(sides.items(), key=lambda side: side[1][1])
         if own:
-            match.players |= {f"{group}_{k}": policy(files[own[k]] if k in own else usual, group) for k in range(count)}
+            match.players |= {f"{group}_{k}": player(files[own[k]] if k in own else usual, group) for k in range(count)}
         else:
-            match.players[group] = policy(usual, group)
+            match.players[group] = player(usual, group)
     return match
 
 

@@ -21,13 +21,12 @@ from gpuzoo.core.definition import EnvDef
 from gpuzoo.interfaces.batch import BatchEnv, draw
 from gpuzoo.render import Window, save_animation, tile
 
-from ..train.networks import Policy
-from .evaluation import play
+from .evaluation import Player, play
 
 MAX_FPS = 25  # of a faster game, only some steps are shown
 HOLD = 0.6  # seconds for which the ends of the episodes are shown
 
-Players = Mapping[str, Policy | None]
+Players = Mapping[str, Player | None]
 
 
 def rate(game: str | type[EnvDef], speed: float = 1.0) -> tuple[float, int]:

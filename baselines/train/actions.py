@@ -60,12 +60,15 @@ class Actions:
         """
         logits = out.unflatten(-1, (self.parts, self.width))
         if mask is not None:
-            allowed = mask != 0
-            if self.ragged:
-                padded = torch.zeros(out.shape, dtype=torch.bool, device=out.device)
-                allowed = padded.index_copy_(-1, self._places, allowed)
-            return logits.masked_fill(~allowed.view_as(logits), IMPOSSIBLE)
+            return logits.masked_fill(~self.padded(mask != 0).view_as(logits), IMPOSSIBLE)
         return logits.masked_fill(~self._legal, IMPOSSIBLE) if self.ragged else logits
+
+    def padded(self, values: Tensor) -> Tensor:
+        """Values of choices (..., sum(nvec)) where their logits are, (..., outputs), and zeros between them."""
+        if not self.ragged:
+            return values
+        zeros = torch.zeros((*values.shape[:-1], self.outputs), dtype=values.dtype, device=values.device)
+        return zeros.index_copy_(-1, self._places, values)
 
     def log_probs(self, out: Tensor, mask: Tensor | None) -> Tensor:
         """Log-probabilities (..., parts, width) of all choices; 0 in a part without a legal one."""

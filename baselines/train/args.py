@@ -327,7 +327,9 @@ class DAggerArgs(Args):
 
     algorithm: ClassVar[str] = "dagger"
 
-    expert: str = option("", "MODULE:FUNCTION of a group and its observations, which says what actions it would take")
+    expert: str = option(
+        "", "MODULE:FUNCTION of a group and its observations: what actions it would take; empty: the game's"
+    )
     beta: float = option(1.0, "probability with which the expert plays a step in the envs with most help", sweep=True)
     epochs: int = option(1, "passes over what was played, in each update")
     minibatches: int = option(4, "gradient steps of each pass")
@@ -340,8 +342,9 @@ class DAggerArgs(Args):
     def check(self) -> tuple[Layout, dict[str, list[str]]]:
         """Refuses options that cannot work, see `Args.check`."""
         lay, players = super().check()
-        if not self.expert:
-            raise ValueError("DAgger needs an expert: give --expert MODULE:FUNCTION.")
+        env = registry.get(self.game)
+        if not (self.expert or env.expert):
+            raise ValueError(f"DAgger needs an expert, and {env.id} has none: give --expert MODULE:FUNCTION.")
         if self.pool:
             raise ValueError("DAgger has no pool of past selves: take pool=0.")
         for group, space in lay.action_spaces.items():

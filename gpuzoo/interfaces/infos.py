@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+import numpy as np
+
+from gpuzoo.core.definition import EnvDef
+from gpuzoo.core.layout import layout, resolve_fields
 from gpuzoo.core.simulator import Simulator
 
 
@@ -36,6 +40,15 @@ def own_infos(simulator: Simulator, read: Callable[[Any], Any]) -> tuple[dict[st
     env, fields = simulator.env, _Fields(simulator, read)
     with simulator.backend.ordered():
         return dict(env.infos(simulator.cfg, fields)), dict(env.step_infos(simulator.cfg, fields))
+
+
+def names_of(env: EnvDef) -> list[str]:
+    """The names of a game's own infos, with its default parameters."""
+    cfg = env.Config()
+    fields = resolve_fields(env, cfg, layout(env, cfg))
+    state = {name: np.ones((1, *field.sizes), field.dtype) for name, field in fields.items()}
+    with np.errstate(all="ignore"):
+        return [*env.infos(cfg, state), *env.step_infos(cfg, state)]
 
 
 def infos_of_one(simulator: Simulator, stepped: bool) -> dict[str, Any]:

@@ -185,9 +185,9 @@ class BinPack(Factored, OfSizedInstances):
         }
 
     def infos(self, cfg: BinPackConfig, state: Mapping[str, Any]) -> Mapping[str, Any]:
-        packed = (state["items_placed"] != 0).sum(1)
+        packed, items = (state["items_placed"] != 0).sum(1), (state["items_mask"] != 0).sum(1)
         return {
-            "packed_items": packed, "ratio_packed_items": packed / (state["items_mask"] != 0).sum(1),
+            "packed_items": packed, "ratio_packed_items": packed / items, "solved": packed == items,
             "active_ems": (state["ems_mask"] != 0).sum(1),
         }  # fmt: skip
 

@@ -108,8 +108,8 @@ class Cleaner(OfInstances):
         }
 
     def infos(self, cfg: CleanerConfig, state: Mapping[str, Any]) -> Mapping[str, Any]:
-        open_cells = (state["walls"] == 0).sum(1)
-        return {"num_dirty_tiles": state["num_dirty"], "ratio_dirty_tiles": state["num_dirty"] / open_cells}
+        open_cells, dirty = (state["walls"] == 0).sum(1), state["num_dirty"]
+        return {"num_dirty_tiles": dirty, "ratio_dirty_tiles": dirty / open_cells, "solved": dirty == 0}
 
     def aspect(self, cfg: CleanerConfig) -> float:
         return cfg.num_cols / cfg.num_rows

@@ -161,6 +161,7 @@ class Connector(OfInstances):
         return {
             "num_connections": connections,
             "ratio_connections": connections / cfg.num_agents,
+            "solved": connections == cfg.num_agents,
             "total_path_length": ((state["grid"] > 0) & (state["grid"] % 3 == 1)).sum(1) + cfg.num_agents,
         }
 

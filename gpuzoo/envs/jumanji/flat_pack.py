@@ -44,7 +44,8 @@ class FlatPack(Factored, OfInstances):
     belong to no other. A cell between two blocks belongs to either of them with the same chance. In a row between
     blocks each cell follows the cell above or below it. The blocks are shuffled, and each is turned by 0 to 3 right
     angles and moved into the upper left corner of a square of 3 x 3 cells. Each step turns a block and puts it into the
-    grid, where it stays.
+    grid, where it stays. A third of the grids of 2 x 2 blocks and a tenth of those of 3 x 3 can't be filled, as a
+    block at an edge does not always fit there once it has been moved into the corner of its square; larger ones can.
 
     **Instances.** ``instances`` is a dataset with `blocks`, (instances, blocks, 3, 3): 0, or the number of the block,
     from 1 on, in the cells that it fills. Each episode takes one of them at random, or always the one that ``instance``
@@ -78,6 +79,7 @@ class FlatPack(Factored, OfInstances):
     reference = "jumanji==1.1.2 FlatPack-v0"
     links: ClassVar[Mapping[str, str]] = {"Jumanji": "https://instadeepai.github.io/jumanji/environments/flat_pack/"}
     similar = (r"[Ff]lat[-_]?[Pp]ack.*",)
+    expert = "gpuzoo.envs.jumanji.exact_cover:best_moves"
     render_fps = 4
 
     def lanes(self, cfg: FlatPackConfig) -> int:
@@ -143,6 +145,9 @@ class FlatPack(Factored, OfInstances):
             "options": Field("int16", ("SHAPES",), "places that each turned block can take"),
             "window": Field("int16", ("PLACES",), "filled cells of the square at each place", scratch=True),
         }
+
+    def infos(self, cfg: FlatPackConfig, state: Mapping[str, Any]) -> Mapping[str, Any]:
+        return {"solved": (state["placed"] != 0).all(1)}
 
     def aspect(self, cfg: FlatPackConfig) -> float:
         own = self.constants(cfg)

@@ -130,7 +130,8 @@ class LevelBasedForaging(EnvDef):
         }
 
     def infos(self, cfg: LevelBasedForagingConfig, state: Mapping[str, Any]) -> Mapping[str, Any]:
-        return {"percent_eaten": (state["eaten"] != 0).sum(1) / cfg.num_food * 100}
+        eaten = (state["eaten"] != 0).sum(1)
+        return {"percent_eaten": eaten / cfg.num_food * 100, "solved": eaten == cfg.num_food}
 
     def render(self, cfg: LevelBasedForagingConfig, state: Mapping[str, NDArray[Any]], canvas: Canvas) -> None:
         food = np.array(state["food"], int)

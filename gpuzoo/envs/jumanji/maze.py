@@ -129,6 +129,9 @@ class Maze(OfInstances):
             ),
         }
 
+    def infos(self, cfg: MazeConfig, state: Mapping[str, Any]) -> Mapping[str, Any]:
+        return {"solved": state["agent"] == state["target"]}
+
     def aspect(self, cfg: MazeConfig) -> float:
         return cfg.num_cols / cfg.num_rows
 

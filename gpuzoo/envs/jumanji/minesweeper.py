@@ -102,6 +102,9 @@ class Minesweeper(OfInstances):
             "mines": Field("uint64", ("WORDS",), "cells with a mine, a bit for each"),
         }
 
+    def infos(self, cfg: MinesweeperConfig, state: Mapping[str, Any]) -> Mapping[str, Any]:
+        return {"solved": (state["covered"] == state["mines"]).all(1)}
+
     def aspect(self, cfg: MinesweeperConfig) -> float:
         return cfg.num_cols / cfg.num_rows
 

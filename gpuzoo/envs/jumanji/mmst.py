@@ -176,7 +176,8 @@ class MMST(OfInstances):
         }
 
     def infos(self, cfg: MMSTConfig, state: Mapping[str, Any]) -> Mapping[str, Any]:
-        return {"num_finished": state["finished"].sum(1)}
+        finished = state["finished"].sum(1)
+        return {"num_finished": finished, "solved": finished == cfg.num_agents}
 
     def aspect(self, cfg: MMSTConfig) -> float:
         return 1.2

@@ -70,6 +70,7 @@ class RubiksCube(OfInstances):
     reference = "jumanji==1.1.2 RubiksCube-v0"
     links: ClassVar[Mapping[str, str]] = {"Jumanji": "https://instadeepai.github.io/jumanji/environments/rubiks_cube/"}
     similar = (r"[Rr]ubik.*", r"cube3")
+    expert = "gpuzoo.envs.jumanji.thistlethwaite:best_moves"
     render_fps = 20
 
     @classmethod
@@ -109,6 +110,10 @@ class RubiksCube(OfInstances):
 
     def fields(self, cfg: RubiksCubeConfig) -> dict[str, Field]:
         return {"cube": Field("int8", ("STICKERS",), "colour of each sticker: face, row, column")}
+
+    def infos(self, cfg: RubiksCubeConfig, state: Mapping[str, Any]) -> Mapping[str, Any]:
+        faces = state["cube"].reshape(-1, 6, cfg.cube_size**2)
+        return {"solved": (faces == faces[..., :1]).reshape(len(faces), -1).all(1)}
 
     def aspect(self, cfg: RubiksCubeConfig) -> float:
         return 4 / 3

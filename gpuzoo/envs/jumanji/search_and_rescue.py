@@ -138,7 +138,8 @@ class SearchAndRescue(EnvDef):
         }
 
     def infos(self, cfg: SearchAndRescueConfig, state: Mapping[str, Any]) -> Mapping[str, Any]:
-        return {"targets_found": (state["found"] != 0).sum(1)}
+        found = (state["found"] != 0).sum(1)
+        return {"targets_found": found, "solved": found == cfg.num_targets}
 
     def render(self, cfg: SearchAndRescueConfig, state: Mapping[str, NDArray[Any]], canvas: Canvas) -> None:
         found = np.asarray(state["found"]) != 0

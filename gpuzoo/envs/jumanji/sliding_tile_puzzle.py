@@ -60,6 +60,7 @@ class SlidingTilePuzzle(OfInstances):
         "Jumanji": "https://instadeepai.github.io/jumanji/environments/sliding_tile_puzzle/"
     }
     similar = (r"[Ss]liding.*", r"(8|15|24)[-_]?puzzle", r"[Ff]ifteen.*")
+    expert = "gpuzoo.envs.jumanji.tile_by_tile:best_moves"
     render_fps = 8
 
     def parts(self, cfg: SlidingTilePuzzleConfig) -> dict[str, Part]:
@@ -92,7 +93,8 @@ class SlidingTilePuzzle(OfInstances):
         }
 
     def infos(self, cfg: SlidingTilePuzzleConfig, state: Mapping[str, Any]) -> Mapping[str, Any]:
-        return {"prop_correctly_placed": state["correct"] / cfg.grid_size**2}
+        correct, cells = state["correct"], cfg.grid_size**2
+        return {"prop_correctly_placed": correct / cells, "solved": correct == cells}
 
     def render(self, cfg: SlidingTilePuzzleConfig, state: Mapping[str, NDArray[Any]], canvas: Canvas) -> None:
         size = cfg.grid_size

@@ -138,6 +138,9 @@ class Sudoku(Factored, OfInstances):
             "used": Field("uint32", (3 * SIDE,), "digits in the rows, the columns and the boxes, a bit for each"),
         }
 
+    def infos(self, cfg: SudokuConfig, state: Mapping[str, Any]) -> Mapping[str, Any]:
+        return {"solved": (state["used"] == 2**SIDE - 1).all(1)}
+
     def render(self, cfg: SudokuConfig, state: Mapping[str, NDArray[Any]], canvas: Canvas) -> None:
         board = np.asarray(state["board"]).reshape(SIDE, SIDE)
         canvas.background("paper")

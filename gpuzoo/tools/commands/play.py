@@ -22,7 +22,7 @@ def players(words: list[str]) -> dict[str, str]:
     for word in words:
         name, _, file = word.partition("=")
         if not (name and file):
-            raise ValueError(f"--player takes NAME=FILE, NAME=pretrained or NAME=random, not {word!r}.")
+            raise ValueError(f"--player takes NAME=FILE, NAME=pretrained, NAME=expert or NAME=random, not {word!r}.")
     return {name: file for name, _, file in (word.partition("=") for word in words)}
 
 
@@ -81,7 +81,7 @@ def play(
         str,
         typer.Option(
             metavar="FILE[#MEMBER]",
-            help="Who plays all agents: what training left, pretrained or random. With --human also search.",
+            help="Who plays all agents: what training left, pretrained, expert or random. With --human also search.",
         ),
     ] = "random",
     pretrained: Annotated[
@@ -90,7 +90,8 @@ def play(
     player: Annotated[
         list[str] | None,
         typer.Option(
-            "--player", "-p", metavar="NAME=FILE|pretrained|random", help="Who plays a group or an agent instead."
+            "--player", "-p", metavar="NAME=FILE|pretrained|expert|random",
+            help="Who plays a group or an agent instead.",
         ),
     ] = None,
     episodes: Annotated[int, typer.Option(min=1, help="Episodes to measure, each with a seed of its own.")] = 256,
@@ -145,7 +146,7 @@ def play(
         if pretrained and checkpoint != "random":
             raise ValueError(f"give either --pretrained or --checkpoint {checkpoint}, not both.")
         checkpoint = PRETRAINED if pretrained else checkpoint
-        for file in {checkpoint, *files.values()} - {"random"}:
+        for file in {checkpoint, *files.values()} - {"random", "expert"}:
             existing(checkpoint_of(game, file).partition("#")[0])
         # Only now: torch takes longer to import than all of the above.
         from gpuzoo.baselines.report import match as matches
