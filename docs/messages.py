@@ -209,7 +209,7 @@ KINDS = (
         r"""
         not (as )?both | given both | go together | goes with | is there twice | different names | leave --num
         Give one | together | with masked | is for\b | needs …, which it | was made with | choose one of
-        needs an expert
+        needs an expert | choose another player
         """,
     ),
     Kind(
