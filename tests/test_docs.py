@@ -329,6 +329,27 @@ def test_a_film_shows_the_best_episode_that_it_can_show_whole(tmp_path: Path) ->
     assert films.best_episode(*hunt, 25) is None
 
 
+@pytest.mark.usefixtures("scripts")
+def test_what_agents_do_not_solve_is_filmed_with_the_expert_of_the_game(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import films
+
+    monkeypatch.setattr(films, "BEST_OF", 2)
+    monkeypatch.setattr(films, "MOST", 3)
+    (tmp_path / "FlatPack-v0-0123456789-by-expert.mp4").touch()  # of an earlier text
+    (tmp_path / "FlatPack-v0-other.mp4").touch()
+    shot = films.shots(gpuzoo.get("FlatPack-v0"), tmp_path)
+    assert shot.shows == "best-of-2"
+    assert shot.by_expert.endswith("-by-expert.mp4")
+    assert {file.name for file in tmp_path.iterdir()} == {
+        shot.film, shot.still, shot.by_expert, "FlatPack-v0-other.mp4",
+    }  # fmt: skip
+    assert films.shots(gpuzoo.get("FlatPack-v0"), tmp_path) == shot
+    cubes = films.shots(gpuzoo.get("RubiksCube-v0"), tmp_path)
+    assert (cubes.shows, cubes.by_expert) == ("solved-2-of-2", "")
+
+
 PUZZLES = [name for name in gpuzoo.ids() if "solved" in names_of(gpuzoo.get(name))]
 
 
