@@ -162,7 +162,7 @@ def _best_of(envs: int, env: EnvDef, arranged: match.Match, steps: int) -> Episo
         return Episode(which, int(lengths[which]), int(solved.sum()), envs) if over[best].all() else None
 
 
-def _played(env: EnvDef, player: str) -> tuple[list[Any], float, Episode | None]:
+def filmed(env: EnvDef, player: str) -> tuple[list[Any], float, Episode | None]:
     """The pictures, pictures per second, and the episode: as pretrained agents or the game's expert play it."""
     arranged = match.arrange(env.id, {}, player)
     best = best_episode(env, arranged, round(MOST_SECONDS * env.render_fps * FASTEST))
@@ -212,10 +212,10 @@ def shots(env: EnvDef, folder: Path) -> Shots:
         first = frames(env, 1, 1, start=MOMENT)
         if not first:
             return Shots("", "", False, "", 1.0)
-        shown, fps, episode = _played(env, PRETRAINED) if trained else (*_random(env), None)
+        shown, fps, episode = filmed(env, PRETRAINED) if trained else (*_random(env), None)
         render.save_animation(shown, folder / (f"{stem}-{episode.kind}.mp4" if episode else f"{stem}.mp4"), fps)
         if env.expert and not (episode and episode.solved):
-            shown, fps, _ = _played(env, EXPERT)
+            shown, fps, _ = filmed(env, EXPERT)
             render.save_animation(shown, folder / f"{stem}-{BY_EXPERT}.mp4", fps)
         image = Image.fromarray(first[0]).quantize(64, dither=Image.Dither.NONE)
         part = still.with_suffix(".part")

@@ -168,14 +168,14 @@ def test_the_documentation_films_pretrained_agents(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(films, "SECONDS", 0.5)
     monkeypatch.setattr(films, "MOST_SECONDS", 0.5)
     monkeypatch.setattr(films, "LEAST", 5)
-    assert len(films._played(gpuzoo.get("Hanabi-v0"), films.PRETRAINED)[0]) == 5
+    assert len(films.filmed(gpuzoo.get("Hanabi-v0"), films.PRETRAINED)[0]) == 5
     env = gpuzoo.get("CartPole-v1")
-    trained, fps, best = films._played(env, films.PRETRAINED)
+    trained, fps, best = films.filmed(env, films.PRETRAINED)
     assert not best  # an episode of 500 steps does not fit
     assert len(trained) == round(0.5 * fps) > 5
     tour = gpuzoo.get("TSP-v1")
     monkeypatch.setattr(films, "MOST_SECONDS", 20 / tour.render_fps / 1.5)
-    shown, fps, best = films._played(tour, films.PRETRAINED)
+    shown, fps, best = films.filmed(tour, films.PRETRAINED)
     assert best, "its 20 steps fit if the film is faster"
     assert fps == pytest.approx(1.5 * tour.render_fps)
     assert len(shown) == 20 + round(films.HOLD * fps)
