@@ -44,8 +44,9 @@ class FlatPack(Factored, OfInstances):
     belong to no other. A cell between two blocks belongs to either of them with the same chance. In a row between
     blocks each cell follows the cell above or below it. The blocks are shuffled, and each is turned by 0 to 3 right
     angles and moved into the upper left corner of a square of 3 x 3 cells. Each step turns a block and puts it into the
-    grid, where it stays. A third of the grids of 2 x 2 blocks and a tenth of those of 3 x 3 can't be filled, as a
-    block at an edge does not always fit there once it has been moved into the corner of its square; larger ones can.
+    grid, where it stays. A third of the drawn grids of 2 x 2 blocks and a tenth of those of 3 x 3 can't be filled: a
+    block at an edge does not always fit there once it has been moved into the corner of its square. Of 250 larger grids
+    all could be filled.
 
     **Instances.** ``instances`` is a dataset with `blocks`, (instances, blocks, 3, 3): 0, or the number of the block,
     from 1 on, in the cells that it fills. Each episode takes one of them at random, or always the one that ``instance``
