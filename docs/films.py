@@ -33,10 +33,11 @@ LEAST = 24  #: pictures of a film of trained agents: games that are played in tu
 MOMENT = 20  #: the step that a still shows
 BEST_OF, MOST = 200, 2000  #: of so many episodes the best is shown, and of so many one that is solved
 MOST_SECONDS = 12  #: of such a film, which shows an episode whole
-FASTEST = 2  #: by how much it may be faster than the game's own speed
+FASTEST = 2  #: by how much it may be faster than the game's own speed; an expert's film may be a time-lapse
+OF_EXPERT, LONGEST = 20, 10_000  #: episodes of an expert, and steps of one
 RANDOM_SECONDS, RANDOM_FPS = 3, 12  #: of a film of a game that nobody has trained
 SOLVED, BY_EXPERT = "solved", "by-expert"
-KINDS = rf"best-of-\d+|solved-\d+-of-\d+|{BY_EXPERT}"  #: how names of films end, if they show certain episodes
+KINDS = rf"({BY_EXPERT}-)?(best|part|solved-\d+)-of-\d+(-\d+x)?"  #: how names of films end, if they show an episode
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,6 +51,7 @@ class Shots:
         shows: `Episode.kind`, or nothing if the film does not show a certain episode.
         aspect: width by height.
         by_expert: the MP4 file of the game's expert, where it solves what the agents do not.
+        expert_shows: `Episode.kind` of that film.
         config: the pretrained agents' parameters that are not the game's defaults.
     """
 
@@ -59,6 +61,7 @@ class Shots:
     shows: str
     aspect: float
     by_expert: str = ""
+    expert_shows: str = ""
     config: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
 
@@ -113,68 +116,94 @@ def frames(
 
 @dataclasses.dataclass(frozen=True)
 class Episode:
-    """The first episode of one of several envs.
+    """The first episode of one of several envs, or a part of it.
 
     Attributes:
         env: which of them.
         length: in steps.
         solved: how many of the envs were solved, if this one was.
         envs: how many there are.
+        start: the steps before the part; None for a whole episode.
+        speed: of its film, as a multiple of the game's own.
     """
 
     env: int
     length: int
     solved: int
     envs: int
+    start: int | None = None
+    speed: float = 1.0
 
     @property
     def kind(self) -> str:
-        """``best-of-200``, or ``solved-3-of-200`` if it was one of three that were solved."""
-        return f"solved-{self.solved}-of-{self.envs}" if self.solved else f"best-of-{self.envs}"
+        """``best-of-200``, ``part-of-200``, or ``solved-3-of-200`` if it was one of three that were solved.
+
+        ``-10x`` follows if the film is a time-lapse.
+        """
+        which = f"solved-{self.solved}" if self.solved else "best" if self.start is None else "part"
+        return f"{which}-of-{self.envs}" + (f"-{round(self.speed)}x" if self.speed > FASTEST else "")
 
 
-def best_episode(env: EnvDef, arranged: match.Match, steps: int) -> Episode | None:
+def best_episode(env: EnvDef, player: str) -> Episode | None:
     """One that is solved, as the game's infos say; otherwise the best one, by the agents' mean return.
 
-    Of several that are as good it is one of middle length. None if agents are of several groups or play against each
-    other, or if the best one has not ended after so many steps.
+    Of several that are as good it is one of middle length. If it is too long for a film, it is the part of an episode
+    in which the agents earn the most. None if agents are of several groups or play against each other.
     """
     if env.interaction == "competitive" or len(env.agents(env.Config())) > 1:
         return None
-    best = _best_of(BEST_OF, env, arranged, steps)
-    if best and not best.solved and SOLVED in names_of(env):
-        more = _best_of(MOST, env, arranged, steps)
-        best = more if more and more.solved else best
+    if player == EXPERT:
+        return _best_of(OF_EXPERT, env, player, LONGEST)
+    steps = max(_steps(env), round(MOST_SECONDS * env.render_fps * FASTEST))
+    best = _best_of(BEST_OF, env, player, steps)
+    if not best.solved and SOLVED in names_of(env):
+        more = _best_of(MOST, env, player, steps)
+        best = more if more.solved else best
     return best
 
 
-def _best_of(envs: int, env: EnvDef, arranged: match.Match, steps: int) -> Episode | None:
+def _best_of(envs: int, env: EnvDef, player: str, steps: int) -> Episode:
+    arranged = match.arrange(env.id, {}, player)
     batch = gpuzoo.BatchEnv(env, envs, device="cpu", output="torch", autoreset_mode="disabled", **arranged.config)
     with contextlib.closing(batch):
+        state, earned = batch.simulator.arrays, [np.zeros(envs)]
         for _ in itertools.islice(play(batch, arranged.players, 0), steps):
-            pass
-        state = batch.simulator.arrays
-        over, lengths = state["waiting"], state["final_length"].max(1)
-        returns = np.where(over, state["final_return"].mean(1), state["episode_return"].mean(1))
+            over = state["waiting"]
+            earned.append(np.where(over, state["final_return"].mean(1), state["episode_return"].mean(1)))
+            if over.all():
+                break
+        lengths, returns = state["final_length"].max(1), earned[-1]
         solved = over & env.infos(batch.simulator.cfg, state).get(SOLVED, False)
-        best = np.flatnonzero(solved if solved.any() else returns == returns.max())
+    best = np.flatnonzero(solved if solved.any() else returns == returns.max())
+    if over[best].all():
         which = int(sorted(best, key=lambda k: lengths[k])[len(best) // 2])
-        return Episode(which, int(lengths[which]), int(solved.sum()), envs) if over[best].all() else None
+        length = int(lengths[which])
+        return Episode(which, length, int(solved.sum()), envs, None, max(1.0, length / (MOST_SECONDS * env.render_fps)))
+    length = _steps(env)
+    gains = np.array(earned[length:]) - earned[:-length]
+    most = np.argwhere(gains == gains.max())
+    start, which = most[len(most) // 2].tolist()
+    return Episode(which, length, 0, envs, start)
+
+
+def _steps(env: EnvDef) -> int:
+    """Those of a film that shows no whole episode."""
+    fps, stride = video.rate(env.id)
+    return stride * (max(LEAST, round(SECONDS * fps)) - 1) + 1
 
 
 def filmed(env: EnvDef, player: str) -> tuple[list[Any], float, Episode | None]:
     """The pictures, pictures per second, and the episode: as pretrained agents or the game's expert play it."""
-    arranged = match.arrange(env.id, {}, player)
-    best = best_episode(env, arranged, round(MOST_SECONDS * env.render_fps * FASTEST))
-    speed = max(1.0, best.length / (MOST_SECONDS * env.render_fps)) if best else 1.0
-    fps, stride = video.rate(env.id, speed)
-    count, options = max(LEAST, round(SECONDS * fps)), {"envs": 1}
+    arranged, best = match.arrange(env.id, {}, player), best_episode(env, player)
+    speed, length, options = 1.0, _steps(env), {"envs": 1}
     if best:
-        count, options = 1 + -(-(best.length - 1) // stride), {"envs": best.envs, "shown": (best.env,), "speed": speed}
-    shown = video.pictures(env.id, arranged.players, arranged.config, size=PIXELS, **options)
+        speed, length = best.speed, best.length
+        options = {"envs": best.envs, "shown": (best.env,), "start": best.start or 0}
+    fps, stride = video.rate(env.id, speed)
+    shown = video.pictures(env.id, arranged.players, arranged.config, size=PIXELS, speed=speed, **options)
     with contextlib.closing(shown):
-        film = [*itertools.islice(shown, count)]
-    return film + film[-1:] * (round(HOLD * fps) if best else 0), fps, best
+        film = [*itertools.islice(shown, -(-(length - 1) // stride) + 1)]
+    return film + film[-1:] * (round(HOLD * fps) if best and best.start is None else 0), fps, best
 
 
 def _random(env: EnvDef) -> tuple[list[Any], float]:
@@ -215,8 +244,8 @@ def shots(env: EnvDef, folder: Path) -> Shots:
         shown, fps, episode = filmed(env, PRETRAINED) if trained else (*_random(env), None)
         render.save_animation(shown, folder / (f"{stem}-{episode.kind}.mp4" if episode else f"{stem}.mp4"), fps)
         if env.expert and not (episode and episode.solved):
-            shown, fps, _ = filmed(env, EXPERT)
-            render.save_animation(shown, folder / f"{stem}-{BY_EXPERT}.mp4", fps)
+            shown, fps, episode = filmed(env, EXPERT)
+            render.save_animation(shown, folder / f"{stem}-{BY_EXPERT}{f'-{episode.kind}' if episode else ''}.mp4", fps)
         image = Image.fromarray(first[0]).quantize(64, dither=Image.Dither.NONE)
         part = still.with_suffix(".part")
         image.save(part, format="png", optimize=True)
@@ -226,10 +255,18 @@ def shots(env: EnvDef, folder: Path) -> Shots:
         if ours.fullmatch(old.stem) and not old.stem.startswith(stem):
             old.unlink()
     found = {film.stem.removeprefix(stem).removeprefix("-"): film.name for film in folder.glob(f"{stem}*.mp4")}
-    by_expert = found.pop(BY_EXPERT, "")
-    ((shows, film),) = found.items()
-    config = match.arrange(env.id, {}, PRETRAINED).config if trained else {}
-    return Shots(film, still.name, bool(trained), shows, env.aspect(env.Config()), by_expert, config)
+    of_expert = {kind for kind in found if kind.startswith(BY_EXPERT)}
+    (shows,), expert_shows = {*found} - of_expert, "".join(of_expert)
+    return Shots(
+        found[shows],
+        still.name,
+        bool(trained),
+        shows,
+        env.aspect(env.Config()),
+        found.get(expert_shows, "") if of_expert else "",
+        expert_shows.removeprefix(BY_EXPERT).removeprefix("-"),
+        match.arrange(env.id, {}, PRETRAINED).config if trained else {},
+    )
 
 
 def all_shots(names: Iterable[str], folder: Path) -> dict[str, Shots]:

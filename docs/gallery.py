@@ -103,12 +103,18 @@ def video(shot: films.Shots, name: str, classes: str, by_expert: bool = False) -
 
 def episode_text(kind: str) -> str:
     """Which episode a film shows, of an `films.Episode.kind`."""
-    solved, envs = re.fullmatch(r"(?:best|solved-(\d+))-of-(\d+)", kind).groups()  # type: ignore[union-attr]
-    if solved is None:
-        return f"in the best of {envs} episodes"
-    if solved == "1":
-        return f"in the one of {envs} episodes that was solved"
-    return f"in one of the {solved} of {envs} episodes that were solved"
+    found = re.fullmatch(r"(?P<which>best|part|solved-(?P<solved>\d+))-of-(?P<envs>\d+)(-(?P<speed>\d+)x)?", kind)
+    assert found
+    which, envs, solved = found["which"], found["envs"], found["solved"]
+    if which == "part":
+        text = f"where they earn the most in {envs} episodes"
+    elif which == "best":
+        text = f"in the best of {envs} episodes"
+    elif solved == "1":
+        text = f"in the one of {envs} episodes that was solved"
+    else:
+        text = f"in one of the {solved} of {envs} episodes that were solved"
+    return text + (f", as a time-lapse of {found['speed']} times the game's speed" if found["speed"] else "")
 
 
 def figure(env: EnvDef, shot: films.Shots) -> str:
@@ -129,8 +135,9 @@ def figure(env: EnvDef, shot: films.Shots) -> str:
         who = f"Pretrained agents of {films.algorithm(env.id)}, {how}{which}."
     shown = [(video(shot, env.id, "film"), who)]
     if shot.by_expert:
-        program = f"A program that solves it: <code>{env.expert.partition(':')[0]}</code>."
-        shown.append((video(shot, env.id, "film", by_expert=True), program))
+        which = f", {episode_text(shot.expert_shows)}" if shot.expert_shows else ""
+        who = f"The game's expert, the program <code>{env.expert.partition(':')[0]}</code>{which}."
+        shown.append((video(shot, env.id, "film", by_expert=True), who))
     figures = (f'<figure class="film">{film}<figcaption>{text}</figcaption></figure>' for film, text in shown)
     return raw("\n".join((lead, *figures)))
 

@@ -788,6 +788,8 @@ def test_a_faster_film_shows_steps_that_are_farther_apart(tmp_path):
     own, fast = (video.pictures("CartPole-v1", {}, envs=1, size=48, speed=speed) for speed in (1.0, 2.0))
     slow = [next(own).tobytes() for _ in range(5)]
     assert [next(fast).tobytes() for _ in range(3)] == slow[::2]
+    later = video.pictures("CartPole-v1", {}, envs=1, size=48, start=4)
+    assert [next(later).tobytes() for _ in range(3)] == slow[2:]
     video.film("TicTacToe-v0", {}, tmp_path / "fast.gif", seconds=1, size=48, speed=4.0)
     with Image.open(tmp_path / "fast.gif") as image:
         assert image.n_frames == round(video.rate("TicTacToe-v0", 4.0)[0])

@@ -295,16 +295,22 @@ def test_pictures_of_a_game_say_who_plays_and_what_was_learnt(tmp_path: Path) ->
         films.Episode(3, 9, 0, 200).kind: "in the default game, in the best of 200 episodes.",
         films.Episode(3, 9, 1, 200).kind: "in the default game, in the one of 200 episodes that was solved.",
         films.Episode(3, 9, 7, 200).kind: "in the default game, in one of the 7 of 200 episodes that were solved.",
+        films.Episode(3, 9, 0, 200, start=5).kind: "in the default game, where they earn the most in 200 episodes.",
+        films.Episode(3, 9, 0, 20, speed=9.6).kind: (
+            "in the best of 20 episodes, as a time-lapse of 10 times the game's speed."
+        ),
     }.items():
         assert text in gallery.figure(gpuzoo.get("CartPole-v1"), films.Shots("x.mp4", "x.png", True, shows, 1.5))
-    shown = gallery.figure(gpuzoo.get("FlatPack-v0"), films.Shots("x.mp4", "x.png", True, "", 1.5, "y.mp4"))
+    both = films.Shots("x.mp4", "x.png", True, "", 1.5, "y.mp4", films.Episode(3, 9, 1, 20).kind)
+    shown = gallery.figure(gpuzoo.get("FlatPack-v0"), both)
     assert shown.index("x.mp4") < shown.index("y.mp4") < shown.index("gpuzoo.envs.jumanji.exact_cover")
+    assert "</code>, in the one of 20 episodes that was solved." in shown
     curve = gen_results.draw(["CartPole-v1"], tmp_path / "curves")["CartPole-v1"]
     assert "Learning curves of CartPole-v1" in (tmp_path / curve).read_text()
 
 
 @pytest.mark.usefixtures("scripts")
-def test_a_film_shows_the_best_episode_that_it_can_show_whole(tmp_path: Path) -> None:
+def test_a_film_shows_the_best_episode_that_it_can_show_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Pretrained agents solve one maze of two; where agents play against each other nothing is the best."""
     import films
 
@@ -314,19 +320,41 @@ def test_a_film_shows_the_best_episode_that_it_can_show_whole(tmp_path: Path) ->
     made = (tmp_path / shot.film).stat().st_mtime_ns
     assert films.shots(gpuzoo.get("Maze-v0"), tmp_path) == shot
     assert (tmp_path / shot.film).stat().st_mtime_ns == made
-    maze, tour, hunt = (
-        (gpuzoo.get(name), films.match.arrange(name, {}, films.PRETRAINED))
-        for name in ("Maze-v0", "TSP-v1", "SimpleTag-v0")
-    )
-    solved, best = films.best_episode(*maze, 100), films.best_episode(*tour, 20)
+    solved = films.best_episode(gpuzoo.get("Maze-v0"), films.PRETRAINED)
     assert solved is not None
     assert 50 < solved.solved < 150
     assert 0 <= solved.env < solved.envs == films.BEST_OF
     assert 0 < solved.length <= 100
+    tour = gpuzoo.get("TSP-v1")
+    monkeypatch.setattr(films, "MOST_SECONDS", 20 / tour.render_fps / films.FASTEST)
+    best = films.best_episode(tour, films.PRETRAINED)
     assert best is not None
-    assert (best.length, best.solved) == (20, 0)
-    assert films.best_episode(*tour, 19) is None
-    assert films.best_episode(*hunt, 25) is None
+    assert (best.length, best.solved, best.start, best.speed) == (20, 0, None, films.FASTEST)
+    assert films.best_episode(gpuzoo.get("SimpleTag-v0"), films.PRETRAINED) is None
+
+
+@pytest.mark.usefixtures("scripts")
+def test_of_a_game_that_is_too_long_a_film_shows_where_agents_earn_the_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Robots that deliver shelves: the film shows more deliveries than any 24 steps from the beginning."""
+    import films
+
+    env = gpuzoo.get("RobotWarehouse-v0")
+    part = films.best_episode(env, films.PRETRAINED)
+    assert part is not None
+    assert part.start is not None
+    assert (part.length, part.solved) == (films.SECONDS * env.render_fps, 0)
+    arranged = films.match.arrange(env.id, {}, films.PRETRAINED)
+    batch = gpuzoo.BatchEnv(
+        env, films.BEST_OF, device="cpu", output="torch", autoreset_mode="disabled", **arranged.config
+    )
+    returns = []
+    for step, _ in enumerate(films.play(batch, arranged.players, 0), 1):
+        returns.append(batch.simulator.arrays["episode_return"].mean(1).copy())
+        if step == part.start + part.length:
+            break
+    gained = returns[-1] - (returns[part.start - 1] if part.start else 0)
+    assert gained[part.env] == gained.max() > returns[part.length - 1].mean()
+    batch.close()
 
 
 @pytest.mark.usefixtures("scripts")
@@ -337,11 +365,12 @@ def test_what_agents_do_not_solve_is_filmed_with_the_expert_of_the_game(
 
     monkeypatch.setattr(films, "BEST_OF", 2)
     monkeypatch.setattr(films, "MOST", 3)
-    (tmp_path / "FlatPack-v0-0123456789-by-expert.mp4").touch()  # of an earlier text
+    (tmp_path / "FlatPack-v0-0123456789-by-expert-solved-2-of-20.mp4").touch()  # of an earlier text
     (tmp_path / "FlatPack-v0-other.mp4").touch()
     shot = films.shots(gpuzoo.get("FlatPack-v0"), tmp_path)
     assert shot.shows == "best-of-2"
-    assert shot.by_expert.endswith("-by-expert.mp4")
+    assert shot.by_expert.endswith("-by-expert-solved-20-of-20.mp4")
+    assert shot.expert_shows == "solved-20-of-20"
     assert {file.name for file in tmp_path.iterdir()} == {
         shot.film, shot.still, shot.by_expert, "FlatPack-v0-other.mp4",
     }  # fmt: skip
@@ -359,9 +388,9 @@ PUZZLES = [name for name in gpuzoo.ids() if "solved" in names_of(gpuzoo.get(name
 def test_the_page_of_each_puzzle_shows_how_it_is_solved(name: str) -> None:
     import films
 
-    env, steps = gpuzoo.get(name), round(films.MOST_SECONDS * films.FASTEST * gpuzoo.get(name).render_fps)
+    env = gpuzoo.get(name)
     players = (films.PRETRAINED, *([films.EXPERT] if env.expert else []))
-    episodes = (films.best_episode(env, films.match.arrange(name, {}, player), steps) for player in players)
+    episodes = (films.best_episode(env, player) for player in players)
     assert any(episode is not None and episode.solved for episode in episodes)
 
 

@@ -85,6 +85,7 @@ def test_what_cannot_play_is_refused() -> None:
         ("RubiksCube-v0", {"num_scrambles_on_reset": 1, "max_episode_steps": 5}, 1.0),
         ("SearchAndRescue-v0", {"num_targets": 1, "target_contact_range": 0.2, "max_episode_steps": 50}, None),
         ("SlidingTilePuzzle-v0", {"grid_size": 2, "max_episode_steps": 20}, None),
+        ("Snake-v1", {"num_rows": 2, "num_cols": 2, "max_episode_steps": 9}, None),
         ("Sudoku-v0", {"database": "very-easy"}, 1.0),
     ],
 )

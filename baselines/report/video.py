@@ -49,6 +49,7 @@ def pictures(
     size: int = 240,
     shown: Sequence[int] | None = None,
     speed: float = 1.0,
+    start: int = 0,
 ) -> Generator[NDArray[np.uint8], None, None]:
     """Pictures without end of agents that play, at the rate of `rate`.
 
@@ -66,6 +67,7 @@ def pictures(
         size: pixels of the longer side of an env's picture.
         shown: the envs whose pictures are tiled; all by default.
         speed: of the film, as a multiple of the game's own.
+        start: steps of each episode before the first picture.
 
     Yields:
         (height, width, 3) uint8.
@@ -83,7 +85,7 @@ def pictures(
             views: list[NDArray[np.uint8]] = []
             for step, (_, _, infos) in enumerate(play(env, players, first, greedy, member)):
                 now = over | infos["ended"].cpu()
-                if step % stride == 0 or bool(now.all()):
+                if (step >= start and (step - start) % stride == 0) or bool(now.all()):
                     views = [draw(env.simulator, k, size) for k in (range(envs) if shown is None else shown)]
                     yield tile(views)
                 over = now

@@ -43,7 +43,7 @@ class Snake(EnvDef):
 
     **In Jumanji** the time limit terminates the episode, and the number of steps is observed. A snake that cannot move
     has only illegal actions. After an illegal action Jumanji shows the head beyond the edge or on the body; here the
-    snake stays where it is.
+    snake stays where it is. Here `infos` have `solved`: whether the snake fills the board.
     """
 
     id = "Snake-v1"
@@ -55,6 +55,7 @@ class Snake(EnvDef):
     reference = "jumanji==1.1.2 Snake-v1"
     links: ClassVar[Mapping[str, str]] = {"Jumanji": "https://instadeepai.github.io/jumanji/environments/snake/"}
     similar = (r"[Ss]nake.*",)
+    expert = "gpuzoo.envs.jumanji.hamiltonian_cycle:best_moves"
     render_fps = 10
 
     def constants(self, cfg: SnakeConfig) -> dict[str, int]:
@@ -83,6 +84,9 @@ class Snake(EnvDef):
             "fruit": Field("int32", doc="cell of the fruit"),
         }
 
+    def infos(self, cfg: SnakeConfig, state: Mapping[str, Any]) -> Mapping[str, Any]:
+        return {"solved": state["length"] == cfg.num_rows * cfg.num_cols}
+
     def aspect(self, cfg: SnakeConfig) -> float:
         return cfg.num_cols / cfg.num_rows
 
@@ -103,7 +107,8 @@ class Snake(EnvDef):
         head = int(state["head"])
         x, y = head % columns + 0.5, head // columns + 0.5
         fruit = int(state["fruit"])
-        canvas.circle(fruit % columns + 0.5, fruit // columns + 0.5, 0.3, fill="red")
+        if len(body) < rows * columns:
+            canvas.circle(fruit % columns + 0.5, fruit // columns + 0.5, 0.3, fill="red")
         canvas.circle(x, y, 0.42, fill="teal")
         dx, dy = (centres[-1] - centres[-2]) if len(body) > 1 else (0.0, -1.0)
         for side in (-1, 1):

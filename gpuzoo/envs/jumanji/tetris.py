@@ -88,6 +88,7 @@ class Tetris(EnvDef):
     reference = "jumanji==1.1.2 Tetris-v0"
     links: ClassVar[Mapping[str, str]] = {"Jumanji": "https://instadeepai.github.io/jumanji/environments/tetris/"}
     similar = (r"[Tt]etris.*",)
+    expert = "gpuzoo.envs.jumanji.dellacherie:best_moves"
     render_fps = 4
 
     def constants(self, cfg: TetrisConfig) -> dict[str, int]:
