@@ -37,7 +37,7 @@ FASTEST = 2  #: by how much it may be faster than the game's own speed; an exper
 OF_EXPERT, LONGEST = 20, 10_000  #: episodes of an expert, and steps of one
 RANDOM_SECONDS, RANDOM_FPS = 3, 12  #: of a film of a game that nobody has trained
 SOLVED, BY_EXPERT = "solved", "by-expert"
-KINDS = rf"({BY_EXPERT}-)?(best|part|solved-\d+)-of-\d+(-\d+x)?"  #: how names of films end, if they show an episode
+KINDS = rf"({BY_EXPERT}-?)?((best|part|solved-\d+)-of-\d+(-\d+x)?)?"  #: how names of films end, if they show an episode
 
 
 @dataclasses.dataclass(frozen=True)
@@ -250,7 +250,7 @@ def shots(env: EnvDef, folder: Path) -> Shots:
         part = still.with_suffix(".part")
         image.save(part, format="png", optimize=True)
         part.replace(still)
-    ours = re.compile(rf"{re.escape(env.id)}-[0-9a-f]{{10}}(-({KINDS}))?")
+    ours = re.compile(rf"{re.escape(env.id)}-[0-9a-f]{{10}}(-{KINDS})?")
     for old in folder.glob(f"{env.id}-*"):
         if ours.fullmatch(old.stem) and not old.stem.startswith(stem):
             old.unlink()

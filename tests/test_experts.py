@@ -16,6 +16,7 @@ from torch.nn.functional import one_hot
 import gpuzoo
 from baselines.report.evaluation import evaluate
 from baselines.report.match import arrange
+from baselines.train.actions import Actions
 from baselines.train.experts import Expert, ExpertPlayer
 from gpuzoo.envs.jumanji import exact_cover, thistlethwaite, tile_by_tile
 
@@ -49,11 +50,50 @@ def test_it_draws_among_what_it_wants_and_what_is_legal() -> None:
     assert player.actions.greedy(out, mask)[0].tolist() == [[0, 1], [1, 0]]
 
 
-@pytest.mark.parametrize("name", [name for name in gpuzoo.ids() if gpuzoo.get(name).expert])
-def test_the_expert_of_a_game_solves_it(name: str) -> None:
+SOLVERS = ("FlatPack-v0", "RubiksCube-partly-scrambled-v0", "RubiksCube-v0", "SlidingTilePuzzle-v0")
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+def test_the_solver_of_a_puzzle_solves_it(name: str) -> None:
     """Given time: the partly scrambled cube's 20 steps are too few for some."""
     long = arrange(name, {}, "expert", {"max_episode_steps": 300})
     assert evaluate(name, long.players, 20, seed=3, config=long.config).rates == {"solved": 1.0}
+
+
+@pytest.mark.parametrize("name", [name for name in gpuzoo.ids() if gpuzoo.get(name).expert])
+def test_the_expert_of_a_game_says_something_in_each_step(name: str) -> None:
+    """What it wants is legal, while random play goes on; but for FlatPack, as random play makes grids unsolvable."""
+    envs = gpuzoo.make_vec(name, num_envs=8, device="cpu", output="torch", autoreset_mode="same_step")
+    expert, (seen, _) = Expert(name), envs.reset(seed=1)
+    choices, generator = sum(Actions(envs.single_action_space).nvec), torch.Generator().manual_seed(1)
+    for _ in range(30):
+        has_mask = isinstance(seen, dict)
+        mask = seen["action_mask"] if has_mask else torch.ones(8, choices)
+        found = expert("agent", seen["observation"] if has_mask else seen, choices)
+        assert name == "FlatPack-v0" or found.any(1).all()
+        assert (mask[found] == 1).all()
+        anything = ~mask.any(1, keepdim=True)  # a grid that is full, or can't be filled further
+        seen, *_ = envs.step(torch.multinomial((mask + anything).float(), 1, generator=generator)[:, 0])
+    envs.close()
+
+
+class Counts:
+    """Takes the action whose number is that of its calls so far."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def __call__(self, group: str, observation: Tensor) -> Tensor:
+        self.calls += 1
+        return one_hot(torch.full((len(observation),), self.calls - 1), 6)
+
+
+def test_an_expert_that_is_a_class_remembers() -> None:
+    """Each player begins anew."""
+    for _ in range(2):
+        expert = Expert("CartPole-v1", f"{__name__}:Counts")
+        found = [expert("agent", torch.zeros(3, 4), 6).int().argmax(1).tolist() for _ in range(4)]
+        assert found == [[0] * 3, [1] * 3, [2] * 3, [3] * 3]
 
 
 def test_what_cannot_play_is_refused() -> None:

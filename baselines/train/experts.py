@@ -23,7 +23,8 @@ class Expert:
 
     The program is called with the name of a group and observations (rows, ...). It returns a tensor or an array (rows,
     choices) that is nonzero where it would take an action, the parts of actions side by side as in a mask. A row of
-    zeros says nothing.
+    zeros says nothing. If it is a class, an instance of it is called, which may remember what it saw: the rows of each
+    step are in the same order.
 
     Args:
         game: which is played.
@@ -38,7 +39,8 @@ class Expert:
         self.name = name or env.expert
         if not self.name:
             raise ValueError(f"{env.id} has no expert of its own: choose another player than {EXPERT!r}.")
-        self._program = imported(self.name, "expert")
+        program = imported(self.name, "expert")
+        self._program = program() if isinstance(program, type) else program
 
     def __call__(self, group: str, observation: Tensor, choices: int) -> Tensor:
         """Which actions it would take, bool (rows, choices).

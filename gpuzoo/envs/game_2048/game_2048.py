@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
+import operator
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -45,7 +47,7 @@ class Game2048(EnvDef):
     **Reward.** The sum of the values of the tiles that joins have made.
 
     **End.** No tile can move. An illegal action ends the game at once with -1; the board stays as it was. There is no
-    time limit.
+    time limit. `infos` have `solved`: whether there is a tile of 2048 or more.
     """
 
     id = "Game2048-v0"
@@ -59,6 +61,7 @@ class Game2048(EnvDef):
         "Pgx": "https://www.sotets.uk/pgx/play2048/",
         "the original": "https://github.com/gabrielecirulli/2048",
     }
+    expert = "gpuzoo.envs.game_2048.expectimax:best_moves"
     render_fps = 6
 
     def constants(self, cfg: Game2048Config) -> dict[str, int]:
@@ -83,6 +86,12 @@ class Game2048(EnvDef):
             ),
             "score": Field("float32", doc="values of all tiles that have come about"),
         }
+
+    def infos(self, cfg: Game2048Config, state: Mapping[str, Any]) -> Mapping[str, Any]:
+        # an exponent from 11 on has all bits of 16, of 12 or of 11
+        masks = [mask << 8 * k for mask in (0b10000, 0b1100, 0b1011) for k in range(SIZE)]
+        there = [state["rows"] & mask == mask for mask in masks]
+        return {"solved": functools.reduce(operator.or_, there).any(1)}
 
     def render(self, cfg: Game2048Config, state: Mapping[str, NDArray[Any]], canvas: Canvas) -> None:
         tiles = np.asarray(state["rows"])[:, None] >> 8 * np.arange(SIZE) & 255

@@ -119,7 +119,8 @@ class OfMaze(EnvDef):
         }
 
     def infos(self, cfg: PacManConfig, state: Mapping[str, Any]) -> Mapping[str, Any]:
-        return {"score": state["score"], "num_pellets": state["num_pellets"]}
+        pellets = state["num_pellets"]
+        return {"score": state["score"], "num_pellets": pellets, "solved": pellets == 0}
 
     def aspect(self, cfg: PacManConfig) -> float:
         rows, columns = _maze(cfg.maze).open.shape
@@ -203,6 +204,7 @@ class PacMan(OfMaze):
     chooses = True
     reference = "jumanji==1.1.2 PacMan-v1"
     links: ClassVar[Mapping[str, str]] = {"Jumanji": "https://instadeepai.github.io/jumanji/environments/pac_man/"}
+    expert = "gpuzoo.envs.jumanji.ghost_evasion:GhostEvasion"
     similar = (r"[Pp]ac_?[Mm]an.*", r"[Mm]s[Pp]ac[Mm]an.*", r"ALE/MsPacman.*")
     render_fps = 10
 
