@@ -21,12 +21,11 @@ from baselines import run
 from baselines.report import checkpoint, match, video
 from baselines.report.evaluation import play
 from baselines.train.command import PRETRAINED, checkpoint_of
-from baselines.train.experts import EXPERT
 from gpuzoo import render
 from gpuzoo.core.codegen import program
 from gpuzoo.core.definition import EnvDef
 from gpuzoo.interfaces.infos import names_of
-from gpuzoo.tools.players import imported
+from gpuzoo.tools.players import EXPERT, imported
 
 SECONDS, HOLD, PIXELS, STILL = 4, 1.5, 600, 360
 LEAST = 24  #: pictures of a film of trained agents: games that are played in turns show one or two a second

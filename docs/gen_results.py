@@ -18,6 +18,7 @@ from markdown_text import number, raw, table, write
 import gpuzoo
 from baselines import run
 from baselines.report import checkpoint, curves
+from gpuzoo.tools.players import EXPERT
 
 ROOT = Path(__file__).parents[1]
 RESULTS, CONFIGS = ROOT / "baselines" / "results", ROOT / "baselines" / "configs"
@@ -158,7 +159,7 @@ def _title(scenario: str, measure: str, groups: Collection[str]) -> str:
 
 def _scored(scores: dict[str, Any]) -> Iterator[tuple[str, str, str, str]]:
     for scenario, measures in scores.items():
-        if scenario.startswith("random "):
+        if scenario.startswith("random ") or scenario == EXPERT:
             continue
         if "score" in measures:
             for measure in (name for name in ("return", "score") if name in measures):
@@ -307,6 +308,11 @@ def _one(game: str, name: str, found: dict[str, Any], pictures: Mapping[str, str
         table(head, lines(game, found, name)),
         f"{_solved(found).capitalize()}." + (f" The goal is {found['goal']}." if found["goal"] else ""),
     ]
+    if EXPERT in found["scores"]:
+        env = gpuzoo.get(game)
+        program, groups = env.expert.partition(":")[0], set(env.agents(env.Config()))
+        reached = (f"{_title('trained', measure, groups)} {value(x)}" for measure, x in found["scores"][EXPERT].items())
+        parts.append(f"The game's expert, the program `{program}`, reaches: {', '.join(reached)}.")
     if reference:
         parts.append(f"Reference: {reference['what']} Source: {reference['source']}")
     games = {s: m for s, m in found["scores"].items() if "wins" in m}

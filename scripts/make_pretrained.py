@@ -28,6 +28,7 @@ from baselines.ppo import Args
 from baselines.report import match, pretrained
 from baselines.report.evaluation import evaluate
 from gpuzoo import registry
+from gpuzoo.tools.players import RANDOM
 
 FOLDER = ROOT / "baselines" / "pretrained"
 EPISODES = 1000
@@ -128,7 +129,7 @@ def measured(game: str, file: Path, episodes: int = EPISODES, seed: int = 0) -> 
             "episodes": side["episodes"],
         }
         for name, side in sides.items()
-        if side["player"] != match.RANDOM
+        if side["player"] != RANDOM
     }
 
 

@@ -50,6 +50,7 @@ from gpuzoo.core.backend import make_backend
 from gpuzoo.core.definition import EnvDef
 from gpuzoo.core.files import replacing
 from gpuzoo.tools import provenance
+from gpuzoo.tools.players import EXPERT
 
 ROOT = Path(__file__).resolve().parents[1]
 CONFIGS, RESULTS = ROOT / "baselines" / "configs", ROOT / "baselines" / "results"
@@ -260,7 +261,8 @@ def score(args: Args, policies: Mapping[str, Policy], episodes: int, seed: int) 
         By scenario: the mean return of an agent of each group, and the share of episodes with each of the game's
         outcomes, such as ``won``; in turn-based games of rivals instead how often each seat wins against random
         players, and its score, where a draw is half a win; and its mean return, if games are worth more or less than 1.
-        What is called ``random ...`` is the same with nobody trained.
+        What is called ``random ...`` is the same with nobody trained. ``expert`` is the game's own expert, if it has
+        one.
     """
     env, out = registry.get(args.game), {}
 
@@ -271,7 +273,7 @@ def score(args: Args, policies: Mapping[str, Policy], episodes: int, seed: int) 
     if env.turn is None or env.interaction == "cooperative":
         for name, players in scenarios(policies).items():
             out[name] = measured(seen(players))
-        return out
+        return out | expert_scores(args, episodes, seed)
     ((group, policy),) = policies.items()
     nobody = seen({}).returns[group]
     counts = bool(np.isin(nobody, (-1, 0, 1)).all())  # all that is won or lost is a game
@@ -282,6 +284,14 @@ def score(args: Args, policies: Mapping[str, Policy], episodes: int, seed: int) 
             worth = {} if counts else {"return": float(x[:, seat].mean(dtype=np.float64))}
             out[f"{title} against random play"] = worth | results_of_games(points)
     return out
+
+
+def expert_scores(args: Args, episodes: int, seed: int) -> Scores:
+    """What the game's own expert reaches on the same seeds, if there is one."""
+    if not registry.get(args.game).expert:
+        return {}
+    players = match.arrange(args.game, {}, EXPERT, args.config).players
+    return {EXPERT: measured(evaluate(args.game, players, episodes, seed, args.config, device=args.device))}
 
 
 def measured(seen: Evaluation) -> dict[str, float]:

@@ -334,8 +334,8 @@ def test_a_film_shows_the_best_episode_that_it_can_show_whole(tmp_path: Path, mo
 
 
 @pytest.mark.usefixtures("scripts")
-def test_of_a_game_that_is_too_long_a_film_shows_where_agents_earn_the_most(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Robots that deliver shelves: the film shows more deliveries than any 24 steps from the beginning."""
+def test_of_a_game_that_is_too_long_a_film_shows_where_agents_earn_the_most() -> None:
+    """Robots that deliver shelves: the film shows more deliveries than the first 24 steps do on average."""
     import films
 
     env = gpuzoo.get("RobotWarehouse-v0")

@@ -75,6 +75,7 @@ def test_result_says_what_its_config_says(env_id: str, variant: str, maker: Any)
     assert found["reference"] is None or found["reference"].keys() == {"score", "what", "source"}
     assert [found["solved"], found["goal"]] == list(maker.verdict(gpuzoo.get(env_id), about, found["scores"]))
     assert found["episodes"] >= 200
+    assert ("expert" in found["scores"]) == bool(gpuzoo.get(env_id).expert)
     for measures in found["scores"].values():
         for score in measures.values():
             assert len(score["seeds"]) == len(found["seeds"])
@@ -102,6 +103,13 @@ def test_nothing_else_lies_there(maker: Any) -> None:
     trained = {game + variant for game in gpuzoo.ids() for variant in maker.variants(game)}
     assert set(NAMES) <= trained, "results of games, or of ways to train them, that do not exist any more"
     assert {p.name for p in RESULTS.iterdir()} == {f"{name}.{kind}" for name in NAMES for kind in ("json", "csv")}
+
+
+def test_the_score_of_an_expert_is_what_it_reaches(maker: Any) -> None:
+    """On the seeds of the trained agents; the page names the program beside its score."""
+    args = maker.made("Snake-v1", {})
+    assert maker.expert_scores(args, 20, 1) == {"expert": {"agent": 143.0, "solved": 1.0}}
+    assert maker.expert_scores(maker.made("TSP-v1", {}), 20, 1) == {}
 
 
 def test_curves_come_back_as_they_were(tmp_path: Path) -> None:
@@ -137,6 +145,9 @@ def test_page_has_all_results_and_names_the_games_without(writer: Any) -> None:
     assert text.count("<tr class=") == 2, "one row for each game"
     assert text.count("Not trained yet: [New-v0](New-v0.md).") == 1
     assert "Not trained yet" not in writer.page(["CartPole-v1"])
+    text = writer.section("Snake-v1", {})
+    expert = "The game's expert, the program `gpuzoo.envs.jumanji.hamiltonian_cycle`, reaches: return of an agent 143"
+    assert expert in text
     assert writer.section("New-v0", {}).startswith("Not trained yet. `python scripts/make_results.py New-v0`")
     assert '<td data-sort="475.0">475</td><td data-sort="yes">yes</td>' in text
     section = writer.section("CartPole-v1", {"CartPole-v1": "curves/a.svg"})

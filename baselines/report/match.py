@@ -14,15 +14,14 @@ from gpuzoo.core.configuration import split_config
 from gpuzoo.core.definition import EnvDef
 from gpuzoo.core.layout import Layout, layout
 from gpuzoo.core.suggestions import unknown
+from gpuzoo.tools.players import EXPERT, RANDOM
 
 from ..train import loading
 from ..train.command import checkpoint_of
-from ..train.experts import EXPERT, Expert, ExpertPlayer
+from ..train.experts import Expert, ExpertPlayer
 from ..train.networks import Policy
 from . import checkpoint
 from .evaluation import Evaluation, Player
-
-RANDOM = "random"
 
 
 @dataclasses.dataclass

@@ -10,11 +10,10 @@ from torch import Tensor
 
 from gpuzoo import registry
 from gpuzoo.core.definition import EnvDef
-from gpuzoo.tools.players import imported
+from gpuzoo.tools.players import EXPERT, imported
 
 from .actions import Actions
 
-EXPERT = "expert"  #: the name of a game's own as a player
 UNWANTED = -1e3  # the logit of what an expert would not do: it is done where there is nothing else
 
 

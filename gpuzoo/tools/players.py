@@ -19,6 +19,7 @@ Policy = Callable[[Array, "Array | None", int], Any]
 
 #: who may play any game, but for ``"trained"``, agents which come with the package, and ``"search"``, for games of two
 POLICIES = RANDOM, TRAINED, SEARCH, STILL, IN_TURN = "random", "trained", "search", "still", "in turn"
+EXPERT = "expert"  #: a game's own, where agents of a checkpoint may play, too
 
 
 def still(parts: list[controls.Part], space: spaces.Space[Any]) -> Array:

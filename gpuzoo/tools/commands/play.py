@@ -135,7 +135,7 @@ def play(
     common.require("playing", "torch", "safetensors")
     from gpuzoo import registry
     from gpuzoo.core.backend import make_backend
-    from gpuzoo.tools.players import SEARCH
+    from gpuzoo.tools.players import EXPERT, RANDOM, SEARCH
 
     err = common.console(stderr=True)
     with common.errors():
@@ -143,10 +143,10 @@ def play(
             raise ValueError("--checkpoint search goes with --human; gpuzoo view has a search, too.")
         values = parse_config(registry.get(game), [*(config or []), *dotted(context.args)])
         files = players(player or [])
-        if pretrained and checkpoint != "random":
+        if pretrained and checkpoint != RANDOM:
             raise ValueError(f"give either --pretrained or --checkpoint {checkpoint}, not both.")
         checkpoint = PRETRAINED if pretrained else checkpoint
-        for file in {checkpoint, *files.values()} - {"random", "expert"}:
+        for file in {checkpoint, *files.values()} - {RANDOM, EXPERT}:
             existing(checkpoint_of(game, file).partition("#")[0])
         # Only now: torch takes longer to import than all of the above.
         from gpuzoo.baselines.report import match as matches
