@@ -217,7 +217,7 @@ class EnvDef:
     interaction: ClassVar[Literal["", "cooperative", "competitive", "mixed"]] = ""
     #: the original and its papers, name -> address; those of base classes count as well
     links: ClassVar[Mapping[str, str]] = {}
-    #: a program that plays the game well, ``"module:function"`` or ``"module:Class"``: see docs/training.md, "Imitation"
+    #: a program that plays well, ``"module:function"`` or ``"module:Class"``: see "Imitation" in docs/training.md
     expert: ClassVar[str] = ""
     #: files that the game needs: levels, tables, weights; `tables` and other methods read them
     assets: ClassVar[Mapping[str, Asset]] = {}
