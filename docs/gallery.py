@@ -110,6 +110,8 @@ def episode_text(kind: str) -> str:
         text = f"where they earn the most in {envs} episodes"
     elif which == "best":
         text = f"in the best of {envs} episodes"
+    elif solved == envs:
+        text = f"in one of {envs} episodes, which were all solved"
     elif solved == "1":
         text = f"in the one of {envs} episodes that was solved"
     else:

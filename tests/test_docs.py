@@ -295,6 +295,7 @@ def test_pictures_of_a_game_say_who_plays_and_what_was_learnt(tmp_path: Path) ->
         films.Episode(3, 9, 0, 200).kind: "in the default game, in the best of 200 episodes.",
         films.Episode(3, 9, 1, 200).kind: "in the default game, in the one of 200 episodes that was solved.",
         films.Episode(3, 9, 7, 200).kind: "in the default game, in one of the 7 of 200 episodes that were solved.",
+        films.Episode(3, 9, 20, 20).kind: "in the default game, in one of 20 episodes, which were all solved.",
         films.Episode(3, 9, 0, 200, start=5).kind: "in the default game, where they earn the most in 200 episodes.",
         films.Episode(3, 9, 0, 20, speed=9.6).kind: (
             "in the best of 20 episodes, as a time-lapse of 10 times the game's speed."
