@@ -119,8 +119,7 @@ class OfMaze(EnvDef):
         }
 
     def infos(self, cfg: PacManConfig, state: Mapping[str, Any]) -> Mapping[str, Any]:
-        pellets = state["num_pellets"]
-        return {"score": state["score"], "num_pellets": pellets, "solved": pellets == 0}
+        return {"score": state["score"], "num_pellets": state["num_pellets"]}
 
     def aspect(self, cfg: PacManConfig) -> float:
         rows, columns = _maze(cfg.maze).open.shape
@@ -213,6 +212,9 @@ class PacMan(OfMaze):
 
     def action_names(self, cfg: PacManConfig, group: str) -> dict[str, int]:
         return dict.fromkeys(("up", "left", "down", "right", "nothing"), 1)
+
+    def infos(self, cfg: PacManConfig, state: Mapping[str, Any]) -> Mapping[str, Any]:
+        return {**super().infos(cfg, state), "solved": state["num_pellets"] == 0}
 
 
 @dataclasses.dataclass(frozen=True)
