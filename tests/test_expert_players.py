@@ -145,11 +145,7 @@ def test_ghosts_go_where_the_player_expects_them() -> None:
     envs.close()
 
 
-def test_nearly_half_of_the_mazes_are_emptied() -> None:
-    """Solved means that no pellet is left. 97 of 200 were in a longer run, and random play leaves most pellets."""
-    players = arrange("PacMan-v1", {}, "expert")
-    seen = evaluate("PacMan-v1", players.players, 40, seed=3)
-    assert seen.rates["solved"] > 0.2
+def test_a_maze_is_solved_where_no_pellet_is_left() -> None:
     envs = gpuzoo.make_vec("PacMan-v1", num_envs=20, device="cpu", autoreset_mode="disabled", infos=True)
     player, (shown, _), solved = ghost_evasion.GhostEvasion(), envs.reset(seed=1), np.zeros(20, bool)
     for _ in range(1000):
@@ -271,11 +267,7 @@ def test_of_2048_no_illegal_move_is_taken_and_the_moves_are_those_of_the_game() 
     envs.close()
 
 
-def test_the_tile_2048_is_made_in_nearly_all_games() -> None:
-    """Solved means that there is one, or a larger tile: 192 of 200 games in a longer run."""
-    players = arrange("Game2048-v0", {}, "expert")
-    seen = evaluate("Game2048-v0", players.players, 40, seed=3)
-    assert seen.rates["solved"] > 0.75
+def test_2048_is_solved_where_there_is_such_a_tile_or_a_larger_one() -> None:
     envs = gpuzoo.make_vec("Game2048-v0", num_envs=16, device="cpu", autoreset_mode="disabled", infos=True)
     shown, _ = envs.reset(seed=1)
     for _ in range(1100):

@@ -19,6 +19,7 @@ from baselines.report.match import arrange
 from baselines.train.actions import Actions
 from baselines.train.experts import Expert, ExpertPlayer
 from gpuzoo.envs.jumanji import exact_cover, thistlethwaite, tile_by_tile
+from gpuzoo.interfaces.infos import names_of
 
 
 def balance(group: str, observation: Tensor) -> Tensor:
@@ -50,17 +51,21 @@ def test_it_draws_among_what_it_wants_and_what_is_legal() -> None:
     assert player.actions.greedy(out, mask)[0].tolist() == [[0, 1], [1, 0]]
 
 
-SOLVERS = ("FlatPack-v0", "RubiksCube-partly-scrambled-v0", "RubiksCube-v0", "SlidingTilePuzzle-v0")
+EXPERTS = [name for name in gpuzoo.ids() if gpuzoo.get(name).expert]
+#: the share that is solved at least, where chance decides, too: 97 % and 50 % in longer runs
+AT_LEAST = {"Game2048-v0": 0.7, "PacMan-v1": 0.15}
 
 
-@pytest.mark.parametrize("name", SOLVERS)
-def test_the_solver_of_a_puzzle_solves_it(name: str) -> None:
+@pytest.mark.parametrize("name", [name for name in EXPERTS if "solved" in names_of(gpuzoo.get(name))])
+def test_the_expert_of_a_game_solves_it(name: str) -> None:
     """Given time: the partly scrambled cube's 20 steps are too few for some."""
-    long = arrange(name, {}, "expert", {"max_episode_steps": 300})
-    assert evaluate(name, long.players, 20, seed=3, config=long.config).rates == {"solved": 1.0}
+    short = (gpuzoo.get(name).max_episode_steps or 300) < 300
+    arranged = arrange(name, {}, "expert", {"max_episode_steps": 300} if short else {})
+    rates = evaluate(name, arranged.players, 20, seed=3, config=arranged.config).rates
+    assert rates["solved"] >= AT_LEAST.get(name, 1.0)
 
 
-@pytest.mark.parametrize("name", [name for name in gpuzoo.ids() if gpuzoo.get(name).expert])
+@pytest.mark.parametrize("name", EXPERTS)
 def test_the_expert_of_a_game_says_something_in_each_step(name: str) -> None:
     """What it wants is legal, while random play goes on; but for FlatPack, as random play makes grids unsolvable."""
     envs = gpuzoo.make_vec(name, num_envs=8, device="cpu", output="torch", autoreset_mode="same_step")

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gpuzoo.envs.jumanji.shortest_ways import Ints
+from gpuzoo.envs.jumanji.shortest_ways import Ints, integers
 
 WAYS = (-1, 0), (0, 1), (1, 0), (0, -1)  #: rows and columns of a move: up, right, down, left
 LONG = 0.5  #: the part of the board from which a snake takes no short cuts: they leave gaps where fruits are far
@@ -34,7 +34,7 @@ def best_moves(group: str, observation: Any) -> NDArray[np.bool_]:
     Raises:
         ValueError: boards that no cycle visits whole: the numbers of rows and of columns are odd, or one of them is 1.
     """
-    seen = np.asarray(observation.cpu() if hasattr(observation, "cpu") else observation)
+    seen = integers(observation)  # the fractions of the last channel are not used
     batch, rows, columns, channels = seen.shape
     cells, turn = rows * columns, cycle(rows, columns).ravel()
     body, *marks = (channel for channel in seen.reshape(batch, cells, channels).transpose(2, 0, 1)[:4])
