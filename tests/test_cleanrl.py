@@ -115,3 +115,28 @@ def test_refusals(monkeypatch):
     monkeypatch.setitem(sys.modules, "gym", None)
     with pytest.raises(ImportError, match="OpenAI's gym, which is missing"):
         cleanrl.make_gym("CartPole-v1", 2, device="cpu")
+
+
+def test_infos_of_a_game() -> None:
+    """Of an episode's last state, as Gymnasium's env of today has them."""
+    n, options = 3, {"infos": True, "max_episode_steps": 5}
+    ours = cleanrl.make("HalfCheetah-v5", n, device="cpu", **options)
+    make = [lambda: RecordEpisodeStatistics(gpuzoo.SingleEnv("HalfCheetah-v5", **options))] * n
+    theirs = SyncVectorEnv(make, autoreset_mode=AutoresetMode.SAME_STEP)
+    for envs in (ours, theirs):
+        envs.reset(seed=2)
+    ours.action_space.seed(3)
+    ends = 0
+    for _ in range(12):
+        actions = ours.action_space.sample()
+        infos, other = ours.step(actions)[4], theirs.step(actions)[4]
+        for name in ("x_position", "reward_ctrl"):
+            there = other.get(f"_{name}", np.zeros(n, bool))
+            assert infos[f"_{name}"].tolist() == there.tolist()
+            np.testing.assert_array_equal(infos[name][there], other.get(name, np.zeros(n))[there].astype(np.float32))
+            for i in range(n) if "final_info" in infos else ():
+                assert np.float32(infos["final_info"][i][name]) == np.float32(other["final_info"][name][i])
+                ends += 1
+    assert ends == 2 * 2 * n
+    ours.close()
+    theirs.close()

@@ -164,6 +164,18 @@ class Told(Herd):
         return Herd.source()
 
 
+class ToldNim(Nim):
+    """Likewise, of a game in turns."""
+
+    def infos(self, cfg, state):
+        with driver.compiling():
+            return {"left": state["left"] + 1}
+
+    @classmethod
+    def source(cls):
+        return Nim.source()
+
+
 @pytest.mark.parametrize("output", OUTPUTS)
 def test_infos_of_a_game(stream, output):
     """Where they are computed, and what is repeated for the rows of an env."""
@@ -176,6 +188,30 @@ def test_infos_of_a_game(stream, output):
         assert_same(f"step {step}", *({k: np.asarray(seen(x)) for k, x in infos.items()} for infos in told))
         actions = np.ones(envs[0].num_envs, np.int64)
         told = [env.step(given)[4] for env, given in zip(envs, (actions, sent(output, actions)), strict=True)]
+
+
+@pytest.mark.parametrize("output", OUTPUTS)
+@pytest.mark.parametrize("options", [{"game": Told}, {"game": ToldNim, "group": "player_1"}], ids=["herd", "nim"])
+def test_infos_of_last_states(stream, output, options):
+    """Kept between the end of an episode and the beginning of the next one; in games in turns of each reply."""
+    game, others = options["game"], {key: x for key, x in options.items() if key != "game"}
+    common = {"num_worlds": 5, "infos": True, "max_episode_steps": 7, "autoreset_mode": "same_step", **others}
+    envs = [make_vec(game, device=d, output=o, **common) for d, o in (("cpu", "numpy"), ("cuda", output))]
+    for env in envs:
+        env.reset(seed=1)
+    ends = 0
+    for step in range(30):
+        actions = np.arange(envs[0].num_envs) % 3
+        want, got = (env.step(given) for env, given in zip(envs, (actions, sent(output, actions)), strict=True))
+        done = want[2] | want[3]
+        for name in envs[0].info_names:
+            assert_same(f"step {step}", {name: want[4][name]}, {name: seen(got[4][name])})
+            if done.any():
+                last, mask = (seen(got[4]["final_info"][key]) for key in (name, f"_{name}"))
+                assert_same(f"step {step}", {"done": done}, {"done": mask})
+                assert_same(f"step {step}", {name: want[4]["final_info"][name][done]}, {name: last[done]})
+        ends += done.sum()
+    assert ends > 10
 
 
 @pytest.mark.parametrize("output", OUTPUTS)

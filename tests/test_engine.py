@@ -50,6 +50,12 @@ def assert_simt_equals_cpu(game, lanes, num_envs, steps, mode="same_step", **con
         sim.random_actions()
         sim.step(np.flatnonzero(~mask))
     assert_same(f"{lanes} lanes, partial step", read(cpu), read(simt))
+    for step in range(5):
+        for sim in (cpu, simt):
+            sim.between_episodes = read
+            sim.random_actions()
+            sim.step()
+        assert_same(f"{lanes} lanes, step {step} in halves", read(cpu), read(simt))
 
 
 @pytest.mark.by_kind

@@ -61,6 +61,10 @@ def assert_ptx_equals_cpu(game, num_envs, mode, rollout, steps, lanes=None, back
     same("reset of some", ("reset", None, some))
     same("step of some", ("random_actions",), ("step", np.flatnonzero(some)))
     same("observed again", ("set_state", {}))
+    for sim in sims:
+        sim.between_episodes = read
+    for k in range(7 * (mode == "same_step")):
+        same(f"step {k} in halves", ("random_actions",), ("step",))
     return sims[1].program.lanes
 
 

@@ -490,3 +490,46 @@ def test_maskable_ppo_beats_random_play():
     test = SB3VecEnv("ConnectFour-v0", 50, group="player_0", device="cpu", seed=100)
     returns, _ = evaluate_masked(model, test, 300, return_episode_rewards=True)
     assert np.mean(np.array(returns) > 0) > 0.9
+
+
+# ---- the game's own infos ----
+
+TILES: dict[str, Any] = {"grid_size": 2, "num_random_moves": 3, "infos": True}
+
+
+@pytest.mark.parametrize("name", ["HalfCheetah-v5", "SlidingTilePuzzle-v0"])
+def test_infos_of_a_game_are_those_of_dummy_vec_env(name: str) -> None:
+    options = TILES if name == "SlidingTilePuzzle-v0" else {"infos": True}
+    ours = make(name, **options)
+    theirs = DummyVecEnv([lambda: Monitor(gpuzoo.SingleEnv(name, max_episode_steps=12, **options))] * 3)
+    for envs in (ours, theirs):
+        envs.seed(1)
+        envs.reset()
+    keys, ends = ours.envs.unwrapped.info_names, 0
+    for _ in range(40):
+        actions = sample(ours)
+        *_, dones, infos = ours.step(actions)
+        for info, other, done in zip(infos, theirs.step(actions)[3], dones, strict=True):
+            assert {key: info[key] for key in keys} == {key: other[key] for key in keys}
+            assert set(info) - {"is_success"} == set(other) - ({"TimeLimit.truncated"} - set(info))
+            assert ("is_success" in info) == (done and "solved" in keys)
+            assert info.get("is_success", False) == (done and other.get("solved", False))
+            ends += done
+    assert ends > 6
+    ours.close()
+
+
+def test_success_rate() -> None:
+    """SB3 logs what our infos say, and padding is no failure."""
+    model = DQN("MlpPolicy", make("SlidingTilePuzzle-v0", 8, **TILES), learning_starts=400, verbose=0)
+    model.learn(300)
+    solved = list(model.ep_success_buffer)
+    assert len(solved) == len(model.ep_info_buffer) > 20
+    assert {type(x) for x in solved} == {bool}
+    assert [x["l"] < 12 for x in model.ep_info_buffer] == solved, "who solves it in time ends early"
+    model.env.close()
+    envs = make("LevelBasedForaging-jumanji-v0", infos=True, monitor=False)
+    envs.reset()
+    told = [info for _ in range(30) for info in envs.step(sample(envs))[3]]
+    assert sum("is_success" in info for info in told) == sum("terminal_observation" in info for info in told) > 0
+    envs.close()

@@ -41,7 +41,8 @@ from gpuzoo.core.suggestions import unknown
 from gpuzoo.core.uniform import Uniform
 from gpuzoo.core.values import config_types
 
-_NEXT_EPISODE, _NEW_SEED, _NO_RESET = range(3)  # the enum Reset of episode.cuh
+_NEXT_EPISODE, _NEW_SEED, _NO_RESET, _WAITING = range(4)  # the enum Reset of episode.cuh
+_HALF_STEP = 3  # of the enum Mode there, whose others are `MODES`
 _NO_LIMIT: Final = 2**31 - 1
 _MOST_ENVS: Final = 2**30  # kernels count envs in 32 bits
 #: what of the engine belongs to a game's state, as its author sees it
@@ -156,6 +157,7 @@ class Simulator:
         if debug:
             self._kernels = CheckedKernels(kernels, self.program, self.backend, self._faults)
         self._step = self._prepared_step(self._store)
+        self._between_episodes: Callable[[Simulator], None] | None = None
         self._seeded = False
         self._closed = False
         self.autoreset_mode = mode
@@ -239,7 +241,30 @@ class Simulator:
     def autoreset_mode(self, mode: str | AutoresetMode) -> None:
         self._interrupt()
         self._mode = parse_autoreset_mode(mode)
-        self._settings[0] = MODES.index(self._mode)
+        self._tell_mode()
+
+    @property
+    def between_episodes(self) -> Callable[[Simulator], None] | None:
+        """A function that each `step` in same-step mode calls with this batch, or None, which costs nothing.
+
+        It is called when episodes have ended and the next ones have not begun: the fields of envs that are ``waiting``
+        are those of their last state. On a CPU it is not called if no episode has ended. `rollout` does not call it,
+        and a copy of this batch has none.
+        """
+        return self._between_episodes
+
+    @between_episodes.setter
+    def between_episodes(self, function: Callable[[Simulator], None] | None) -> None:
+        self._between_episodes = function
+        self._tell_mode()
+
+    @property
+    def _in_halves(self) -> bool:
+        """Whether a step ends episodes, and another kernel begins the next ones."""
+        return self._between_episodes is not None and self._mode == AutoresetMode.SAME_STEP
+
+    def _tell_mode(self) -> None:
+        self._settings[0] = _HALF_STEP if self._in_halves else MODES.index(self._mode)
         self.backend.upload(self._control, self._settings)
 
     @property
@@ -434,6 +459,8 @@ class Simulator:
                 if self._closed:  # by another thread, since it was looked at
                     self.check_usable()
                 self._step()
+            if self._between_episodes is not None:
+                self._begin_next()
             return
         chosen = different_envs(self.env.id, envs, self.num_envs)
         if self.debug:
@@ -445,6 +472,20 @@ class Simulator:
             with self.backend.ordered():
                 where = self.xp.asarray(chosen)
             self._launch("step", len(chosen), self.backend.address(where))
+            if self._between_episodes is not None:
+                self._begin_next(np.isin(np.arange(self.num_envs), chosen))
+
+    def _begin_next(self, stepped: Any = None) -> None:
+        """The second half of a step in halves, for the envs that were ``stepped`` (all of them, or a mask)."""
+        if not self._in_halves or (self.xp is np and not self.arrays["waiting"].any()):
+            return
+        assert self._between_episodes is not None
+        self._between_episodes(self)
+        if stepped is None:
+            self.backend.fill(self.arrays["reset_mask"], 1)
+        else:
+            self.backend.upload(self.arrays["reset_mask"], stepped)
+        self._launch("reset", self.num_envs, _WAITING)
 
     def rollout(self, steps: int, policy: str = "random") -> None:
         """``steps`` steps in one launch, with random legal actions drawn in the kernel.
@@ -459,7 +500,12 @@ class Simulator:
             raise ValueError(f"steps must not be negative: {steps}.")
         for recording in self.recordings * (steps > 0):
             recording.before_steps(self, steps)
+        between = self._between_episodes
+        if between is not None:
+            self.between_episodes = None
         self._launch("rollout", self.num_envs, steps)
+        if between is not None:
+            self.between_episodes = between
 
     def random_actions(self) -> None:
         """Fills ``arrays["action"]`` with random legal actions, the same that `rollout` would take next."""

@@ -18,6 +18,24 @@ from gpuzoo.tensors import as_tensor
 Rows = tuple[Any, ...]
 
 
+def presented(simulator: Simulator, output: str, array: Any) -> Any:
+    """An array of the device in the kind that was asked for, which shares its memory where it can."""
+    if output == "numpy":
+        return simulator.backend.to_numpy(array)
+    return as_tensor(array) if output == "torch" else array
+
+
+def by_row(simulator: Simulator, output: str, count: int, array: Any) -> Any:
+    """A value of each env, as `presented` gives it, for each of its ``count`` rows, in memory of its own."""
+    if output == "torch":
+        return array.repeat_interleave(count, 0)
+    if output == "numpy":
+        return array.repeat(count, 0)
+    xp, backend = simulator.xp, simulator.backend
+    rows = xp.broadcast_to(array[:, None], (len(array), count, *array.shape[1:]))
+    return backend.copied(rows).reshape(len(array) * count, *array.shape[1:])
+
+
 class ActionSlot:
     """The place of some agents' actions in the simulator, which takes NumPy, CuPy, torch and lists.
 

@@ -10,6 +10,7 @@ import numpy as np
 from gpuzoo.core.definition import EnvDef
 from gpuzoo.core.layout import layout, resolve_fields
 from gpuzoo.core.simulator import Simulator
+from gpuzoo.interfaces.arrays import by_row, presented
 
 
 class _Fields(Mapping[str, Any]):
@@ -42,9 +43,75 @@ def own_infos(simulator: Simulator, read: Callable[[Any], Any]) -> tuple[dict[st
         return dict(env.infos(simulator.cfg, fields)), dict(env.step_infos(simulator.cfg, fields))
 
 
-def names_of(env: EnvDef) -> list[str]:
-    """The names of a game's own infos, with its default parameters."""
-    cfg = env.Config()
+class InfosByRow:
+    """The infos of a game's own for each row of a batch, and in same-step mode those of last states.
+
+    Args:
+        output: the kind of arrays.
+        count: rows of an env.
+        replies: whether a step of the rows may be several steps of the simulator.
+    """
+
+    def __init__(self, output: str, count: int, replies: bool) -> None:
+        self._output, self._count, self._replies = output, count, replies
+        self.forget_last()
+
+    def forget_last(self) -> None:
+        """Before a step of the rows."""
+        self._last: dict[str, Any] = {}
+        self._ended: Any = np.False_
+
+    def now(self, simulator: Simulator) -> dict[str, tuple[Any, Any]]:
+        """By name the values of all rows, and which rows have one: after a reset there are no infos of a step."""
+        state, step = self._own(simulator)
+        backend = simulator.backend
+        begun = backend.is_zero(simulator.arrays["elapsed_steps"])
+        stepped = backend.is_zero(begun)
+        found = {}
+        for own, there in ((state, backend.either(begun, stepped)), (step, stepped)):
+            for name, x in own.items():
+                told = presented(simulator, self._output, there)
+                found[name] = self._by_row(simulator, x), self._by_row(simulator, told)
+        return found
+
+    def keep_last(self, simulator: Simulator) -> None:
+        """Keeps the infos of last states; for `Simulator.between_episodes`."""
+        state, step = self._own(simulator)
+        last = {name: self._by_row(simulator, x) for name, x in (state | step).items()}
+        if self._replies:
+            waiting = simulator.backend.to_numpy(simulator.arrays["waiting"]).astype(np.bool_).repeat(self._count)
+            earlier = self._ended & ~waiting
+            for name, x in self._last.items():
+                self._copy(simulator, last[name], x, np.flatnonzero(earlier))
+            self._ended = earlier | waiting
+        self._last = last
+
+    def last(self, now: Mapping[str, tuple[Any, Any]]) -> dict[str, Any]:
+        """The infos of the last state of each row that is done after a step, and something else for the others.
+
+        Args:
+            now: the present infos, which are those of agents that are done while their env goes on.
+        """
+        return self._last or {name: x for name, (x, _) in now.items()}
+
+    def _own(self, simulator: Simulator) -> tuple[dict[str, Any], dict[str, Any]]:
+        return own_infos(simulator, lambda array: presented(simulator, self._output, array))
+
+    def _by_row(self, simulator: Simulator, array: Any) -> Any:
+        return by_row(simulator, self._output, self._count, array)
+
+    def _copy(self, simulator: Simulator, to: Any, source: Any, rows: Any) -> None:
+        if self._output == "cupy":
+            with simulator.backend.ordered():
+                where = simulator.xp.asarray(rows)
+            simulator.backend.put(to, where, simulator.backend.take(source, where))
+        else:
+            to[rows] = source[rows]
+
+
+def names_of(env: EnvDef, cfg: Any = None) -> list[str]:
+    """The names of a game's own infos, with its default parameters or others."""
+    cfg = env.Config() if cfg is None else cfg
     fields = resolve_fields(env, cfg, layout(env, cfg))
     state = {name: np.ones((1, *field.sizes), field.dtype) for name, field in fields.items()}
     with np.errstate(all="ignore"):

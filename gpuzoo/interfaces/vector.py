@@ -23,7 +23,7 @@ from gpuzoo.core.definition import EnvDef
 from gpuzoo.core.host import to_host
 from gpuzoo.core.layout import flat_size
 from gpuzoo.core.simulator import Simulator
-from gpuzoo.interfaces.arrays import ActionSlot, Recycler, Rows
+from gpuzoo.interfaces.arrays import ActionSlot, Recycler, Rows, by_row, presented
 from gpuzoo.interfaces.attributes import BatchAttributes
 from gpuzoo.interfaces.batch import (
     Masks,
@@ -35,7 +35,7 @@ from gpuzoo.interfaces.batch import (
     check_render_mode,
     draw,
 )
-from gpuzoo.interfaces.infos import own_infos
+from gpuzoo.interfaces.infos import InfosByRow, names_of
 from gpuzoo.interfaces.opponents import Opponents, Policy
 from gpuzoo.interfaces.rows import layout_of, rows_of, worlds_of
 from gpuzoo.interfaces.signatures import arguments_of
@@ -81,7 +81,7 @@ class VectorEnv(BatchAttributes, gymnasium.vector.VectorEnv[Any, Any, Any]):
         masks: where to put a game's action masks: into the ``"observation"``, which becomes a dictionary, or into
             ``"info"`` as ``action_mask``, (num_envs, choices) int8.
         infos: adds the game's own infos, such as the parts of a robot's reward, (num_envs, ...) each. In same-step mode
-            those of an episode's last step are lost.
+            ``infos["final_info"]`` has those of an episode's last step.
         render_mode: ``"rgb_array"``, ``"rgb_array_list"`` (the pictures since the last `render`) or None.
         max_episode_steps: time limit; None or -1 means none.
         **kwargs: further arguments of `Simulator` (``threads``, ``debug``) and the game's parameters.
@@ -90,6 +90,7 @@ class VectorEnv(BatchAttributes, gymnasium.vector.VectorEnv[Any, Any, Any]):
         simulator: the simulator that runs the envs; its ``num_envs`` is `num_worlds`.
         num_envs: number of rows, which is the length of observations, rewards, actions, masks and infos.
         num_worlds: number of envs, which is rows divided by the agents per env that are rows.
+        info_names: names of the game's own infos, where they were asked for.
 
     Raises:
         ValueError: ``num_envs`` is not a multiple of the agents, or given together with ``num_worlds``; or the game,
@@ -152,7 +153,7 @@ class VectorEnv(BatchAttributes, gymnasium.vector.VectorEnv[Any, Any, Any]):
         self.render_mode = render_mode
         self.metadata = {**self.metadata, "autoreset_mode": sim.autoreset_mode, "render_fps": definition.render_fps}
         self.autoreset_mode = sim.autoreset_mode
-        self._output, self._copy, self._statistics, self._tells = output, copy, statistics, infos
+        self._output, self._copy, self._statistics = output, copy, statistics
         space, self.single_action_space = common_spaces(sim.layout, groups)
         plain = plain_space(space)
         self._masks_in = masks if sim.layout.mask_size else None
@@ -183,6 +184,9 @@ class VectorEnv(BatchAttributes, gymnasium.vector.VectorEnv[Any, Any, Any]):
         self._recycler = Recycler(sim, _RETURNED, written) if swaps else None
         self._multi = sim.layout.agents > 1 and not of_movers
         self._same_step = sim.autoreset_mode == AutoresetMode.SAME_STEP
+        replies = self._opponents is not None and self._opponents.turn is not None
+        self._own_infos = InfosByRow(output, self._count, replies) if infos else None
+        self.info_names = tuple(names_of(definition, sim.cfg)) if infos else ()
         # Arrays in host memory while a call returns NumPy arrays from a GPU; all of one call come with one wait.
         self._brought: dict[str, Any] = {}
         self._on_cpu = sim.xp is np
@@ -194,11 +198,17 @@ class VectorEnv(BatchAttributes, gymnasium.vector.VectorEnv[Any, Any, Any]):
         self._frames: list[list[Any]] | None = None
         if render_mode == "rgb_array_list":
             self._frames = [[] for _ in range(worlds)]
-        self._finalizer = weakref.finalize(self, sim.close)
+        self._attach()
+
+    def _attach(self) -> None:
+        """Ties the simulator to this object, as its copy is to a copy."""
+        if self._own_infos is not None and self._same_step:
+            self.simulator.between_episodes = self._own_infos.keep_last
+        self._finalizer = weakref.finalize(self, self.simulator.close)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
-        self._finalizer = weakref.finalize(self, self.simulator.close)
+        self._attach()
 
     def __repr__(self) -> str:
         return (
@@ -338,7 +348,7 @@ class VectorEnv(BatchAttributes, gymnasium.vector.VectorEnv[Any, Any, Any]):
             began = np.ones(self.num_worlds, np.bool_) if mask is None else to_host(mask)
             self._add_frames(self._frames, began, began)
         observations = self._presented(rows[0] if rows else self._rows_of("observation"), "action_mask")
-        return observations, self._infos_of_rows()
+        return observations, self._infos_of_rows(self._own())
 
     def _world_mask(self, mask: Any) -> Any:
         if not (hasattr(mask, "dtype") and hasattr(mask, "shape")) or not str(mask.dtype).endswith("bool"):
@@ -379,6 +389,8 @@ class VectorEnv(BatchAttributes, gymnasium.vector.VectorEnv[Any, Any, Any]):
         self._slot.write(actions)
         if not self._stepped:
             self._stepped = True
+        if self._own_infos is not None:
+            self._own_infos.forget_last()
         if self._recycler is not None:
             rows = self._recycler.next()
             sim.step()
@@ -414,8 +426,12 @@ class VectorEnv(BatchAttributes, gymnasium.vector.VectorEnv[Any, Any, Any]):
         self.simulator.step()
         self._opponents.after_step()
 
-    def _infos_of_rows(self) -> dict[str, Any]:
-        """Infos that every row has at any time."""
+    def _own(self) -> dict[str, tuple[Any, Any]]:
+        """The game's own infos, and which rows have them."""
+        return {} if self._own_infos is None else self._own_infos.now(self.simulator)
+
+    def _infos_of_rows(self, own: Mapping[str, tuple[Any, Any]]) -> dict[str, Any]:
+        """Infos that every row has at any time, with the game's own."""
         infos: dict[str, Any] = {}
         if self._multi:
             infos["alive"], infos["_alive"] = self._kept("alive"), self._all_rows()
@@ -423,34 +439,21 @@ class VectorEnv(BatchAttributes, gymnasium.vector.VectorEnv[Any, Any, Any]):
             infos[name], infos[f"_{name}"] = self._by_row(self._read(self.simulator.arrays[told])), self._all_rows()
         if self._masks_in == "info":
             infos["action_mask"], infos["_action_mask"] = self._kept("action_mask"), self._all_rows()
-        if self._tells:
-            state, step = own_infos(self.simulator, self._read)
-            backend = self.simulator.backend
-            begun = backend.is_zero(self.simulator.arrays["elapsed_steps"])
-            stepped = backend.is_zero(begun)
-            for own, there in ((state, backend.either(begun, stepped)), (step, stepped)):
-                for name, x in own.items():
-                    infos[name], infos[f"_{name}"] = self._by_row(x), self._by_row(self._read(there))
+        for name, (x, there) in own.items():
+            infos[name], infos[f"_{name}"] = x, there
         return infos
 
     def _read(self, array: Any) -> Any:
         """An array of the device in the kind that was asked for."""
-        if self._output == "numpy":
-            return self.simulator.backend.to_numpy(array)
-        return tensors.as_tensor(array) if self._output == "torch" else array
+        return presented(self.simulator, self._output, array)
 
     def _by_row(self, array: Any) -> Any:
         """A value of each env for each of its rows, in memory of its own."""
-        if self._output == "torch":
-            return array.repeat_interleave(self._count, 0)
-        if self._output == "numpy":
-            return array.repeat(self._count, 0)
-        xp, backend = self.simulator.xp, self.simulator.backend
-        rows = xp.broadcast_to(array[:, None], (len(array), self._count, *array.shape[1:]))
-        return backend.copied(rows).reshape(len(array) * self._count, *array.shape[1:])
+        return by_row(self.simulator, self._output, self._count, array)
 
     def _infos(self, terminations: Any, truncations: Any) -> dict[str, Any]:
-        infos = self._infos_of_rows()
+        own = self._own()
+        infos = self._infos_of_rows(own)
         if not (self._same_step or self._statistics):
             return infos
         if self._output == "cupy":
@@ -465,6 +468,9 @@ class VectorEnv(BatchAttributes, gymnasium.vector.VectorEnv[Any, Any, Any]):
             infos["final_info"], infos["_final_info"] = {}, done
             if self._masks_in == "info":
                 infos["final_info"] |= {"action_mask": self._kept("final_action_mask"), "_action_mask": done}
+            if self._own_infos is not None:
+                for name, x in self._own_infos.last(own).items():
+                    infos["final_info"] |= {name: x, f"_{name}": done}
         if self._statistics:
             episode = {
                 "r": self._kept("final_return"),

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from gpuzoo.core.simulator import Simulator
 from gpuzoo.testing.tools import (
     LIMIT,
     SEED,
@@ -161,6 +162,46 @@ def check_partial_step(env: EnvLike, **config: Any) -> None:
             part.step(chosen)
             assert_same("an env stepped with some and with all", read(part, chosen), read(whole, chosen))
             assert_same("an env that was not stepped", pick(part.arrays, others), pick(before, others))
+
+
+@promise
+def check_between_episodes(env: EnvLike, **config: Any) -> None:
+    """A step that shows last states before the next episodes begin is the same step, and they are the last states."""
+    n = 9
+    options = {"max_episode_steps": 7, **config}
+    whole, halves = (simulator(env, n, **options) for _ in range(2))
+    still = simulator(env, n, **{**options, "autoreset_mode": "disabled"})
+    seen: list[tuple[Array, dict[str, Array]]] = []
+
+    def look(sim: Simulator) -> None:
+        over = np.flatnonzero(sim.backend.to_numpy(sim.arrays["waiting"]))
+        seen.append((over, {name: sim.backend.to_numpy(x) for name, x in sim.state(over).items()}))
+
+    halves.between_episodes = look
+    rng = np.random.default_rng(SEED)
+    for sim in (whole, halves, still):
+        sim.reset(seed=SEED)
+    for step in range(30):
+        where = f"step {step}"
+        if step % 10 == 9:
+            for sim in (whole, halves):
+                sim.rollout(8)
+        else:
+            chosen = None if step % 3 else rng.permutation(n)[: rng.integers(1, n + 1)]
+            whole.random_actions()
+            still.restore(whole.snapshot())
+            for sim in (halves, still):
+                sim.backend.write(sim.arrays["action"], whole.arrays["action"])
+            seen.clear()
+            for sim in (whole, halves, still):
+                sim.step(chosen)
+            over = np.flatnonzero(still.backend.to_numpy(still.arrays["waiting"]))
+            last = {name: still.backend.to_numpy(x) for name, x in still.state(over).items()}
+            if len(over) or seen:
+                ((envs, states),) = seen
+                assert_same(f"{where}, who ended", {"envs": envs}, {"envs": over})
+                assert_same(f"{where}, last states", states, last)
+        assert_same(f"{where} with and without a look at last states", read(halves), read(whole))
 
 
 @promise

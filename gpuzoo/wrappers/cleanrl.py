@@ -23,8 +23,9 @@ class CleanRLEnv(VectorWrapper):
     """`Rows` with the infos of Gymnasium 0.29; use `make`.
 
     In a step that ends episodes, ``infos["final_observation"]`` and ``infos["final_info"]`` are object arrays with
-    None where none ended, ``final_info[i]["episode"]`` being the return ``r`` and length ``l``. The keys of today's
-    Gymnasium (``final_obs``, ``episode`` and their masks) are there as well.
+    None where none ended, ``final_info[i]["episode"]`` being the return ``r`` and length ``l``, beside the game's own
+    infos with ``infos=True``. The keys of today's Gymnasium (``final_obs``, ``episode`` and their masks) are there as
+    well.
 
     Args:
         rows: the batch.
@@ -45,8 +46,9 @@ class CleanRLEnv(VectorWrapper):
             final, reports = np.full((2, self.num_envs), None, object)
             for i in done.nonzero()[0].tolist():
                 final[i] = infos["final_obs"][i]
-            for i, episode in self.rows.episodes(infos):
-                reports[i] = {"episode": episode}
+            ended = dict(self.rows.episodes(infos))
+            for (i, episode), own in zip(ended.items(), self.rows.own(infos, np.array([*ended], int)), strict=True):
+                reports[i] = {"episode": episode, **own}
             infos["final_observation"], infos["_final_observation"] = final, done
             infos["final_info"], infos["_final_info"] = reports, done
         return observations, rewards, terminations, truncations, infos

@@ -40,6 +40,7 @@ class Rows(VectorWrapper):
         super().__init__(env)
         self.alive: Array = np.ones(env.num_envs, np.bool_)
         self._start = time.time()
+        self._names: tuple[str, ...] = env.info_names
         space = env.single_observation_space
         self._masked = isinstance(space, spaces.Dict)
         if isinstance(space, spaces.Dict):
@@ -94,6 +95,9 @@ class Rows(VectorWrapper):
     ) -> list[dict[str, Any]]:
         """Infos of a step as one fresh dictionary per row, filled where an episode or padding ended.
 
+        The game's own infos, if they were asked for, are there in every step; those of an episode's last step are those
+        of its last state.
+
         Args:
             terminations: as `step` returned them.
             truncations: likewise.
@@ -101,18 +105,35 @@ class Rows(VectorWrapper):
             episodes: whether to report ``episode``, with return ``r``, length ``l`` and seconds since the start ``t``.
 
         Returns:
-            Dictionaries with ``terminal_observation``, ``TimeLimit.truncated`` (cut short, not over) and ``episode``.
+            Dictionaries with ``terminal_observation``, ``TimeLimit.truncated`` (cut short, not over), ``episode``, and
+            ``is_success`` of an episode where the game's infos have ``solved``.
         """
-        out: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
+        everywhere = np.arange(self.num_envs)
+        out: list[dict[str, Any]] = self.own(infos, everywhere) if self._names else [{} for _ in everywhere]
         rows = (terminations | truncations).nonzero()[0].tolist()
         if not rows:
             return out
         final, cut = infos["final_obs"], (truncations & ~terminations).tolist()
         for i in rows:
-            out[i] = {"terminal_observation": final[i], "TimeLimit.truncated": cut[i]}
-        if episodes:
-            for i, episode in self.episodes(infos):
+            out[i] |= {"terminal_observation": final[i], "TimeLimit.truncated": cut[i]}
+        for i, episode in self.episodes(infos):
+            if episodes:
                 out[i]["episode"] = episode
+            if "solved" in out[i]:
+                out[i]["is_success"] = out[i]["solved"]
+        return out
+
+    def own(self, infos: dict[str, Any], rows: Array) -> list[dict[str, Any]]:
+        """The game's own infos of a step, for some rows: those of the states that the step led to."""
+        last = infos.get("final_info", {})
+        out: list[dict[str, Any]] = [{} for _ in rows]
+        for name in self._names:
+            values = infos[name][rows]
+            if name in last:
+                done = last[f"_{name}"][rows]
+                values[done] = last[name][rows][done]
+            for found, value in zip(out, values.tolist() if values.ndim == 1 else values, strict=True):
+                found[name] = value
         return out
 
     def episodes(self, infos: dict[str, Any]) -> Iterator[tuple[int, dict[str, Any]]]:

@@ -26,6 +26,9 @@ class SB3VecEnv(VecEnv):
     Episodes begin anew in the step that ends them. ``infos`` are filled only where an episode ended, with
     ``terminal_observation``, ``TimeLimit.truncated`` and, as by SB3's ``Monitor``, ``episode``. Arrays are fresh.
 
+    With ``infos=True`` they also hold the game's own infos, in every step. If ``solved`` is among them it is reported
+    as ``is_success``, from which SB3 logs ``rollout/success_rate``.
+
     Agents share one policy. SB3 has no way to leave a slot out, so when an agent leaves before its env ends, its
     slot is done, with the agent's last observation as ``terminal_observation``; from then on it is padding with
     observation 0 and reward 0 until the env's next episode begins, and that step is done again. So no target reaches
@@ -47,7 +50,7 @@ class SB3VecEnv(VecEnv):
             to use ``VecMonitor``, which counts padding as episodes.
         render_mode: ``"rgb_array"`` or None.
         max_episode_steps: time limit; None or -1 means none.
-        **kwargs: further arguments of `VectorEnv` (``threads``, ``debug``) and the game's parameters.
+        **kwargs: further arguments of `VectorEnv` (``infos``, ``threads``, ``debug``) and the game's parameters.
 
     Attributes:
         envs: the `Rows` below; ``envs.unwrapped.simulator`` is the engine.

@@ -10,7 +10,8 @@
 
 namespace gz {
 
-enum Mode { NEXT_STEP = 0, SAME_STEP = 1, DISABLED = 2 };
+// HALF_STEP is SAME_STEP without the beginning of the next episode, which the reset kernel then makes.
+enum Mode { NEXT_STEP = 0, SAME_STEP = 1, DISABLED = 2, HALF_STEP = 3 };
 
 #if !GZ_THREADS
 // A CPU's rows need no help of neighbours, as those of rows.cuh do.
@@ -106,19 +107,23 @@ struct Next {
   u8 begins, silent, waits;
 };
 GZ Next next(int mode, u8 ended, u8 waiting) {
-  const u8 at_once = mode == SAME_STEP, later = mode != DISABLED;
+  const u8 at_once = mode == SAME_STEP, later = mode < DISABLED;
   const u8 silent = waiting & ~ended & later, begins = (ended & at_once) | silent;
   return {begins, silent, (u8)((ended | waiting) & ~begins)};
 }
 
-// Final observations (`finals`) are read after a step in same step mode. In the middle of a rollout nobody reads them.
-GZ bool finals_after(int mode, i64 step, i64 steps) { return mode == SAME_STEP && step + 1 == steps; }
+// Final observations (`finals`) are read after a step in same step mode, and in its half. In the middle of a rollout nobody
+// reads them.
+GZ bool finals_after(int mode, i64 step, i64 steps) { return mode & 1 && step + 1 == steps; }
 
 // Whether somebody looks at observations and masks after a step of a rollout: random actions that rules choose need none.
 GZ bool seen_after(i64 step, i64 steps) { return !GZ_CHOOSES || step + 1 == steps; }
 
-// What the reset kernel does with the envs of the mask.
-enum Reset { NEXT_EPISODE = 0, NEW_SEED = 1, NO_RESET = 2 };
+// What the reset kernel does with the envs of the mask. WAITING: the rest of a HALF_STEP.
+enum Reset { NEXT_EPISODE = 0, NEW_SEED = 1, NO_RESET = 2, WAITING = 3 };
+GZ bool is_reset(const Store &s, i64 i, int reset) { return s.reset_mask[i] && (reset != WAITING || s.waiting[i]); }
+// Whether it is a part of the step that has ended the episode.
+GZ bool is_of_step(const Store &s, i64 i, int reset) { return reset == WAITING && s.ended[i]; }
 
 #if GZ_PACK_WIDTH == 1  // walk_packed.cuh has the same for packs
 
@@ -409,17 +414,20 @@ template <class S> GZ void tell_state(const S &s, StateNumber *rows, i64 i) {
 // ---- resets that the caller asks for ----
 
 GZ void reset_env(const Store &s, int max_steps, i64 i, int reset, const Together &all = {}) {
-  const bool chosen = s.reset_mask[i];
+  const bool chosen = is_reset(s, i, reset);
   const Together those = of_them(all, chosen);
   if (!chosen) return;
-  const u32 episode = reset == NEW_SEED ? 0u : reset == NEXT_EPISODE ? s.episode[i] + 1u : s.episode[i];
+  const bool of_step = is_of_step(s, i, reset);
+  const u32 episode = reset == NEW_SEED ? 0u : reset == NO_RESET ? s.episode[i] : s.episode[i] + 1u;
   const u64 seed = reset == NEW_SEED ? s.reset_seed[i] : s.seed[i];
   barrier();
   if (lane() == 0 && reset != NO_RESET) {
     s.seed[i] = seed;
-    s.ended[i] = s.waiting[i] = 0;
+    s.ended[i] = of_step;
+    s.waiting[i] = 0;
   }
-  restart(s, i, episode, seed, max_steps, reset == NO_RESET ? REFRESH : SILENT, those);
+  const Start start = reset == NO_RESET ? REFRESH : of_step ? AFTER_STEP : SILENT;
+  restart(s, i, episode, seed, max_steps, start, those);
   show_state(s, max_steps, i);
 }
 

@@ -231,12 +231,14 @@ static void reset_range(const void *pointer, i64 begin, i64 end) {
     i64 envs[TILE];
     int count = 0;
     for (i64 i = low; i < high; ++i) {
-      if (!s.reset_mask[i]) continue;
+      if (!is_reset(s, i, call.reset)) continue;
       envs[count++] = i;
       if (call.reset == NO_RESET) continue;
       if (call.reset == NEW_SEED) s.seed[i] = s.reset_seed[i];
-      s.ended[i] = s.waiting[i] = 0;
-      begin_episode(s, i, call.reset == NEW_SEED ? 0u : s.episode[i] + 1u, true);
+      const bool of_step = is_of_step(s, i, call.reset);
+      s.ended[i] = of_step;
+      s.waiting[i] = 0;
+      begin_episode(s, i, call.reset == NEW_SEED ? 0u : s.episode[i] + 1u, !of_step);
     }
     restart(s, envs, count, max_steps, call.reset != NO_RESET);
     show_states(s, max_steps, envs, count);
