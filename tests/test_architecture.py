@@ -34,6 +34,7 @@ MAY = {
         "gpuzoo.core.assets",
         "gpuzoo.core.definition",
         "gpuzoo.core.dialect",  # rules of one game within those of another
+        "gpuzoo.core.host",  # experts see arrays and tensors
         "gpuzoo.core.layout",
         "gpuzoo.core.suggestions",
         "gpuzoo.core.values",
@@ -44,7 +45,7 @@ MAY = {
     "gpuzoo.registry": {"gpuzoo.core", "gpuzoo.envs"},
     "gpuzoo.search": {"gpuzoo.core", "gpuzoo.registry", "gpuzoo.search", "gpuzoo.tensors"},
     "gpuzoo.interfaces.global_state": {"gpuzoo.core"},
-    "gpuzoo.interfaces.infos": {"gpuzoo.core"},
+    "gpuzoo.interfaces.infos": {"gpuzoo.core", "gpuzoo.interfaces.arrays"},
     "gpuzoo.interfaces.signatures": set(),
     "gpuzoo.interfaces.spaces": {"gpuzoo.core"},
     "gpuzoo.tensors": {"gpuzoo.core"},

@@ -343,7 +343,7 @@ class EnvDef:
         Args:
             cfg: the configuration.
             state: the fields of a batch by name, (num_envs, ...) each, as NumPy or CuPy arrays or torch tensors. Use
-                operators only, which work on all three.
+                operators only, which work on all three. Quotients of integers become float32 for all of them.
         """
         return {}
 

@@ -40,7 +40,14 @@ def own_infos(simulator: Simulator, read: Callable[[Any], Any]) -> tuple[dict[st
     """
     env, fields = simulator.env, _Fields(simulator, read)
     with simulator.backend.ordered():
-        return dict(env.infos(simulator.cfg, fields)), dict(env.step_infos(simulator.cfg, fields))
+        found = env.infos(simulator.cfg, fields), env.step_infos(simulator.cfg, fields)
+        state, step = ({name: _as_by_torch(x) for name, x in infos.items()} for infos in found)
+        return state, step
+
+
+def _as_by_torch(array: Any) -> Any:
+    """A quotient of integers is float64 by NumPy and CuPy, and float32 by torch."""
+    return array.astype(np.float32) if array.dtype == np.float64 else array
 
 
 class InfosByRow:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gpuzoo.core.host import to_host
 from gpuzoo.envs.game_2048.game_2048 import CHANNELS, SIZE
 
 # A board has four bits for the exponent of each tile, the first row lowest; so 16 bits are a row.
@@ -44,7 +45,7 @@ def best_moves(group: str, observation: Any) -> NDArray[np.bool_]:
     Raises:
         ValueError: observations of another shape.
     """
-    seen = np.asarray(observation.cpu() if hasattr(observation, "cpu") else observation)
+    seen = to_host(observation)
     if seen.shape[1:] != (SIZE, SIZE, CHANNELS):
         raise ValueError(f"this player is for observations (rows, {SIZE}, {SIZE}, {CHANNELS}), not {seen.shape}.")
     tiles = seen.argmax(3).reshape(-1, SIZE * SIZE)

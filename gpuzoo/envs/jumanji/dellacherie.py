@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gpuzoo.envs.jumanji.shortest_ways import Ints, integers
+from gpuzoo.core.host import to_host
+from gpuzoo.envs.jumanji.shortest_ways import Ints
 from gpuzoo.envs.jumanji.tetris import PIECES, ROTATIONS
 
 SIDE = 4  #: rows and columns of the square that holds a piece
@@ -30,7 +31,7 @@ def best_moves(group: str, observation: Any) -> NDArray[np.bool_]:
     Returns:
         (batch, 4 columns), true for these actions of Tetris-v0; none where no action is legal.
     """
-    seen = integers(observation)[..., 0] != 0
+    seen = to_host(observation).astype(np.int64)[..., 0] != 0
     best = np.zeros((len(seen), ROTATIONS * seen.shape[2]), bool)
     for rotations in PIECES:
         cells = _cells(rotations[0])

@@ -17,8 +17,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gpuzoo.core.host import to_host
 from gpuzoo.envs.jumanji.flat_pack import ROTATIONS, SIDE
-from gpuzoo.envs.jumanji.shortest_ways import Ints, integers
+from gpuzoo.envs.jumanji.shortest_ways import Ints
 
 Flags = NDArray[np.bool_]
 #: what a placement takes, (cells + blocks,), and the actions that do it
@@ -41,7 +42,7 @@ def best_moves(group: str, observation: Any) -> Flags:
     Raises:
         ValueError: grids of another form.
     """
-    seen = integers(observation)
+    seen = to_host(observation).astype(np.int64)
     side = blocks_beside(seen.shape[-1])
     cells, blocks = (2 * side + 1) ** 2, side * side
     best = np.zeros((len(seen), blocks * ROTATIONS * (2 * side + 2 - SIDE) ** 2), bool)

@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gpuzoo.core.host import to_host
 from gpuzoo.envs.jumanji.pac_man import CHANNELS
-from gpuzoo.envs.jumanji.shortest_ways import Ints, integers
+from gpuzoo.envs.jumanji.shortest_ways import Ints
 
 Floats = NDArray[np.float32]
 Flags = NDArray[np.bool_]
@@ -51,7 +52,7 @@ class GhostEvasion:
         Raises:
             ValueError: another shape, or rows with different mazes.
         """
-        seen = integers(observation)
+        seen = to_host(observation).astype(np.int64)
         if seen.ndim != 4 or seen.shape[3] != len(CHANNELS):
             raise ValueError(f"this player needs mazes with {len(CHANNELS)} channels, not shape {seen.shape[1:]}.")
         free = seen[0, ..., 0] != 0

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gpuzoo.envs.jumanji.shortest_ways import Ints, integers
+from gpuzoo.core.host import to_host
+from gpuzoo.envs.jumanji.shortest_ways import Ints
 
 WAYS = (-1, 0), (0, 1), (1, 0), (0, -1)  #: rows and columns of a move: up, right, down, left
 LONG = 0.5  #: the part of the board from which a snake takes no short cuts: they leave gaps where fruits are far
@@ -34,7 +35,7 @@ def best_moves(group: str, observation: Any) -> NDArray[np.bool_]:
     Raises:
         ValueError: boards that no cycle visits whole: the numbers of rows and of columns are odd, or one of them is 1.
     """
-    seen = integers(observation)  # the fractions of the last channel are not used
+    seen = to_host(observation).astype(np.int64)  # the fractions of the last channel are not used
     batch, rows, columns, channels = seen.shape
     cells, turn = rows * columns, cycle(rows, columns).ravel()
     body, *marks = (channel for channel in seen.reshape(batch, cells, channels).transpose(2, 0, 1)[:4])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,8 +44,3 @@ def first_moves(
 def flags(bits: NDArray[np.int32], moves: int) -> NDArray[np.bool_]:
     """(rows, moves), whether each bit is set."""
     return np.asarray(bits[:, None] >> np.arange(moves) & 1 != 0)
-
-
-def integers(observation: Any) -> Ints:
-    """An observation as an array of integers, whether it is one or a tensor of torch on any device."""
-    return np.asarray(observation.cpu() if hasattr(observation, "cpu") else observation, np.int64)

@@ -24,8 +24,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gpuzoo.core.host import to_host
 from gpuzoo.envs.jumanji.rubiks_cube import FACES, TURNS, cycles
-from gpuzoo.envs.jumanji.shortest_ways import Ints, first_moves, flags, integers
+from gpuzoo.envs.jumanji.shortest_ways import Ints, first_moves, flags
 
 UP, FRONT, RIGHT, BACK, LEFT, DOWN = range(len(FACES))
 MOVES = len(FACES) * len(TURNS)
@@ -54,7 +55,7 @@ def best_moves(group: str, observation: Any) -> NDArray[np.bool_]:
     Raises:
         ValueError: cubes of another size.
     """
-    cube = integers(observation)
+    cube = to_host(observation).astype(np.int64)
     if cube.shape[1:] != (6, 9):
         raise ValueError(
             f"Thistlethwaite's algorithm is for cubes of size 3, (rows, 6, 9), not for shape {cube.shape}."

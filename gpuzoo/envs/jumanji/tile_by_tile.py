@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gpuzoo.envs.jumanji.shortest_ways import Ints, first_moves, flags, integers
+from gpuzoo.core.host import to_host
+from gpuzoo.envs.jumanji.shortest_ways import Ints, first_moves, flags
 
 LARGEST = 8  #: rows of a board; its largest search has 216,000 positions
 WAYS = (-1, 0), (0, 1), (1, 0), (0, -1)  #: rows and columns that the empty cell moves: up, right, down, left
@@ -36,7 +37,7 @@ def best_moves(group: str, observation: Any) -> NDArray[np.bool_]:
     Raises:
         ValueError: boards that are not square, or larger than `LARGEST`.
     """
-    board = integers(observation)
+    board = to_host(observation).astype(np.int64)
     size = board.shape[-1]
     if board.shape[1:] != (size, size) or not 2 <= size <= LARGEST:
         raise ValueError(f"this solver is for square boards of 2 to {LARGEST} rows, not for shape {board.shape[1:]}.")
