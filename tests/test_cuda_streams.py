@@ -164,6 +164,18 @@ class Told(Herd):
         return Herd.source()
 
 
+class ToldGlide(Glide):
+    """Likewise, of one agent."""
+
+    def infos(self, cfg, state):
+        with driver.compiling():
+            return {"twice": state["path"] * 2}
+
+    @classmethod
+    def source(cls):
+        return Glide.source()
+
+
 class ToldNim(Nim):
     """Likewise, of a game in turns."""
 
@@ -215,9 +227,11 @@ def test_infos_of_last_states(stream, output, options):
 
 
 @pytest.mark.parametrize("output", OUTPUTS)
-def test_batch_env(stream, output):
-    cpu = gpuzoo.make(Herd, 3, device="cpu", max_episode_steps=4, copy=True)
-    env = gpuzoo.make(Herd, 3, device="cuda", max_episode_steps=4, output=output, copy=True)
+@pytest.mark.parametrize("rules", [Herd, Told])
+def test_batch_env(stream, output, rules):
+    options = {"max_episode_steps": 4, "copy": True, "infos": rules is Told}
+    cpu = gpuzoo.make(rules, 3, device="cpu", **options)
+    env = gpuzoo.make(rules, 3, device="cuda", output=output, **options)
     assert_same("reset", leaves_of(cpu.reset(seed=1)), all_seen(env.reset(seed=1)))
     for step in range(5):
         want, got = cpu.step(cpu.random_actions()), env.step(env.random_actions())
@@ -228,8 +242,9 @@ def test_batch_env(stream, output):
 @pytest.mark.parametrize("output", OUTPUTS)
 def test_pool(gpu, output):
     """Each batch on a stream of its own, behind and before the current one."""
-    cpu = make_pool(Glide, 6, batch_size=2, device="cpu", max_episode_steps=4)
-    env = make_pool(Glide, 6, batch_size=2, device="cuda", output=output, max_episode_steps=4)
+    options = {"batch_size": 2, "infos": True, "max_episode_steps": 4}
+    cpu = make_pool(ToldGlide, 6, device="cpu", **options)
+    env = make_pool(ToldGlide, 6, device="cuda", output=output, **options)
     gpu.log.clear()
     found = [{}, {}]
     for which, pool in enumerate((cpu, env)):
@@ -241,7 +256,8 @@ def test_pool(gpu, output):
             observation, reward, *_, infos = pool.recv()
             ids = infos["env_id"]
             for k, env_id in enumerate(ids):
-                found[which][int(env_id), times[int(env_id)]] = (seen(observation)[k], seen(reward)[k])
+                told = (observation, reward, infos["twice"])
+                found[which][int(env_id), times[int(env_id)]] = [seen(array)[k] for array in told]
             action = np.stack([actions[int(i)][times[int(i)] % 9] for i in ids])
             for i in ids:
                 times[int(i)] += 1

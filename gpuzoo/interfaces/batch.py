@@ -22,6 +22,7 @@ from gpuzoo.core.simulator import Simulator
 from gpuzoo.core.suggestions import unknown
 from gpuzoo.interfaces.arrays import ActionSlot
 from gpuzoo.interfaces.global_state import global_state, global_state_space
+from gpuzoo.interfaces.infos import InfosByRow, names_of
 from gpuzoo.interfaces.interface import Interface
 from gpuzoo.interfaces.spaces import agent_observation_space
 from gpuzoo.interfaces.turns import check_all_observe
@@ -142,6 +143,8 @@ class BatchEnv(Interface):
         output: ``"numpy"`` (copied from a GPU), ``"torch"`` or ``"cupy"``; by default torch on a GPU, NumPy on a CPU.
         copy: whether to return copies, which later steps do not change.
         autoreset_mode: ``"same_step"`` (default: the learner's usual choice), ``"next_step"`` or ``"disabled"``.
+        infos: adds the game's own infos, (num_envs, ...) each, fresh at each step. In same-step mode
+            ``infos["final_info"]`` has those of last states.
         **kwargs: further arguments of `Simulator` and the game's parameters.
 
     Attributes:
@@ -150,6 +153,7 @@ class BatchEnv(Interface):
         observation_spaces: one agent's observation, by group.
         action_spaces: one agent's action, by group.
         state_space: of an env's global state.
+        info_names: names of the game's own infos, where they were asked for.
         simulator: the simulator that runs the envs, with every array by name.
     """
 
@@ -162,6 +166,7 @@ class BatchEnv(Interface):
         output: Output | None = None,
         copy: bool = False,
         autoreset_mode: str | AutoresetMode = "same_step",
+        infos: bool = False,
         **kwargs: Any,
     ) -> None:
         check_all_observe(kwargs, "a batch")
@@ -190,6 +195,18 @@ class BatchEnv(Interface):
         self._host: dict[str, Any] = {}  # what was brought from a GPU since the last launch, for NumPy
         masks = ("action_mask", "final_action_mask") if sim.layout.mask_size else ()
         self._brings = (*_RETURNED, *masks) if self.output == "numpy" and sim.xp is not np else ()
+        self.info_names = tuple(names_of(sim.env, sim.cfg)) if infos else ()
+        self._own_infos = InfosByRow(self.output, 1) if infos else None
+        self._attach()
+
+    def _attach(self) -> None:
+        """Ties the simulator to this object, as its copy is to a copy."""
+        if self._own_infos is not None:
+            self.simulator.between_episodes = self._own_infos.keep_last
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        self._attach()
 
     _NOT_COPIED: ClassVar = {"_views": dict, "_host": dict}
 
@@ -315,6 +332,11 @@ class BatchEnv(Interface):
         infos: dict[str, Any] = {"alive": self._each("alive"), "ended": self._env_array("ended")}
         infos["episode"] = {"r": self._each("final_return"), "l": self._each("final_length")}
         infos["final_obs"] = self._observations("final_")
+        if self._own_infos is not None:
+            own = self._own_infos.now(self.simulator)
+            infos |= {name: x for name, (x, _) in own.items()}
+            if self.autoreset_mode == AutoresetMode.SAME_STEP:
+                infos["final_info"] = self._own_infos.last(own)
         return infos
 
     def reset(
@@ -352,7 +374,9 @@ class BatchEnv(Interface):
             (num_envs, agents, ...), and infos: ``alive`` by group (whether an agent acts next), ``ended`` (num_envs,)
             (whether the episode ended in this step), ``final_obs`` by group (valid where an agent was terminated or
             truncated, in same-step mode), and ``episode`` with the return ``r`` and length ``l`` of each agent's last
-            finished episode.
+            finished episode. With ``infos=True`` also the game's own, by name, (num_envs, ...), where those of the last
+            step mean nothing if it was a reset; and ``final_info`` with those of last states, by name (valid like
+            ``final_obs``).
 
         Raises:
             ValueError, TypeError: actions have the wrong shape or kind, or a group is unknown.
@@ -363,6 +387,8 @@ class BatchEnv(Interface):
                 self._slots[group].write(value)
         else:
             self._all.write(actions)
+        if self._own_infos is not None:
+            self._own_infos.forget_last()
         self.simulator.step()
         if self._brings:
             self._host = {}

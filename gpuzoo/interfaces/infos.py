@@ -59,7 +59,7 @@ class InfosByRow:
         replies: whether a step of the rows may be several steps of the simulator.
     """
 
-    def __init__(self, output: str, count: int, replies: bool) -> None:
+    def __init__(self, output: str, count: int, replies: bool = False) -> None:
         self._output, self._count, self._replies = output, count, replies
         self.forget_last()
 

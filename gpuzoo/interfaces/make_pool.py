@@ -55,6 +55,7 @@ def make_pool(
         device: ``"cpu"``, ``"cuda"``, ``"cuda:k"``, ``"auto"``, or a ``torch.device``.
         output: kind of the arrays: ``"numpy"`` (default on a CPU), ``"torch"`` (on a GPU) or ``"cupy"``.
         max_episode_steps: time limit; None or -1 means none.
+        infos: adds the game's own infos to those of `EnvPool.recv`.
         render_mode: ``"rgb_array"``, or None for no pictures.
         **kwargs: these, and the game's parameters.
 
@@ -66,5 +67,7 @@ def make_pool(
     if env_type == "dm":
         if kwargs.setdefault("output", "numpy") != "numpy":
             raise ValueError(f"time steps come in NumPy arrays, so output must be 'numpy', not {kwargs['output']!r}.")
+        if kwargs.get("infos"):
+            raise ValueError("time steps have no infos: leave out infos=True, or take env_type='gymnasium'.")
         return DmPool(EnvPool(env, num_envs, batch_size, num_threads, extra_columns=COLUMNS, **kwargs))
     return EnvPool(env, num_envs, batch_size, num_threads, **kwargs)

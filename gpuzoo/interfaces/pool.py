@@ -25,9 +25,10 @@ from gpuzoo.core.definition import EnvDef
 from gpuzoo.core.host import to_host
 from gpuzoo.core.pool import Column, HostQueue, Queue, Rows, StreamQueue
 from gpuzoo.core.simulator import Simulator
-from gpuzoo.interfaces.arrays import ActionSlot, Recycler
+from gpuzoo.interfaces.arrays import ActionSlot, Recycler, presented
 from gpuzoo.interfaces.attributes import BatchAttributes
 from gpuzoo.interfaces.batch import Output, check_options, check_output, check_render_mode, draw
+from gpuzoo.interfaces.infos import names_of, own_infos
 from gpuzoo.interfaces.pool_arguments import checked_count, env_indices, refusal, torch_kind
 from gpuzoo.interfaces.spaces import common_spaces
 from gpuzoo.interfaces.turns import check_all_observe
@@ -83,6 +84,7 @@ class EnvPool(BatchAttributes, gymnasium.vector.VectorEnv[Any, Any, Any]):
         device: see there.
         output: see there.
         max_episode_steps: see there.
+        infos: see there.
         render_mode: see there.
         extra_columns: names of further arrays of the simulator, one value per env or per agent, which `column` returns.
         **kwargs: further arguments of `Simulator` (``debug``, ``lanes``) and the game's parameters.
@@ -93,6 +95,7 @@ class EnvPool(BatchAttributes, gymnasium.vector.VectorEnv[Any, Any, Any]):
         batch_size: number of envs that `recv` waits for.
         observation_space, action_space: of one row (``single_observation_space`` and ``single_action_space`` are
             the same).
+        info_names: names of the game's own infos, where they were asked for.
         spec: a `PoolSpec`.
     """
 
@@ -110,6 +113,7 @@ class EnvPool(BatchAttributes, gymnasium.vector.VectorEnv[Any, Any, Any]):
         device: Device = "auto",
         output: Output | None = None,
         max_episode_steps: int | Literal["default"] | None = "default",
+        infos: bool = False,
         render_mode: str | None = None,
         extra_columns: tuple[str, ...] = (),
         **kwargs: Any,
@@ -132,6 +136,7 @@ class EnvPool(BatchAttributes, gymnasium.vector.VectorEnv[Any, Any, Any]):
         on_gpu = sim.device.startswith("cuda")
         self._output: str = output or ("torch" if on_gpu else "numpy")
         check_output(self._output, sim.device)
+        self.info_names = tuple(names_of(definition, sim.cfg)) if infos else ()
         self.autoreset_mode = sim.autoreset_mode
         self.render_mode = render_mode
         self.metadata = {
@@ -330,7 +335,9 @@ class EnvPool(BatchAttributes, gymnasium.vector.VectorEnv[Any, Any, Any]):
         Returns:
             Observations, rewards (float32), terminations, truncations (bool), each (rows, ...), in arrays that the
             caller may keep, and infos: ``env_id`` int32 (envs,), ``players`` with the ``env_id`` of each row,
-            ``elapsed_step`` int32 (envs,), and with several agents ``alive`` (rows,), whether the agent acts next.
+            ``elapsed_step`` int32 (envs,), and with several agents ``alive`` (rows,), whether the agent acts next. With
+            ``infos=True`` also the game's own, (envs, ...); those of the last step mean nothing where ``elapsed_step``
+            is 0.
 
         Raises:
             RuntimeError: nothing is in flight, so this would wait forever; the pool is closed; or after a fork.
@@ -358,8 +365,18 @@ class EnvPool(BatchAttributes, gymnasium.vector.VectorEnv[Any, Any, Any]):
         infos = {"env_id": rows[0], "players": {"env_id": rows[1]}, "elapsed_step": rows[6]}
         if self._multi:
             infos["alive"] = rows[self._place["alive"]]
+        if self.info_names:
+            infos |= self._own_infos(rows[0])
         observation = self.observation(rows) if self._masks else rows[2]
         return observation, rows[3], rows[4], rows[5], infos
+
+    def _own_infos(self, envs: Any) -> dict[str, Any]:
+        """The game's own infos of some envs."""
+        sim = self.simulator
+        with sim.backend.ordered():
+            where = sim.xp.asarray(to_host(envs).astype(np.int64))
+        state, step = own_infos(sim, lambda array: presented(sim, self._output, sim.backend.take(array, where)))
+        return state | step
 
     def observation(self, rows: Rows) -> Any:
         """The observation of `rows`, with the masks if the game has masks."""
@@ -483,7 +500,7 @@ class EnvPool(BatchAttributes, gymnasium.vector.VectorEnv[Any, Any, Any]):
         Raises:
             ImportError: JAX is missing.
             RuntimeError: not reset yet, closed, or used after a fork.
-            ValueError: ``batch_size`` is less than ``num_envs``, or the pool has ``debug``.
+            ValueError: ``batch_size`` is less than ``num_envs``, or the pool has ``debug`` or ``infos``.
             NotImplementedError: the pool is on a GPU.
         """
         from gpuzoo.jax.pool import xla

@@ -29,6 +29,8 @@ def xla(pool: EnvPool) -> tuple[Handle, Callable[..., Any], Callable[..., Any], 
         raise ValueError(f"xla() steps all envs at once: make the pool with batch_size={pool.num_envs}, its default.")
     if sim.debug:
         raise ValueError("xla() does not check indices: make the pool without debug.")
+    if pool.info_names:
+        raise ValueError("xla() does not go together with infos=True: make the pool without it.")
     if not sim.was_reset:
         raise RuntimeError(f"{sim.env.id}: call reset() or async_reset() before xla().")
     config = {name: sim.param(name) for name in vars(sim.cfg)} | dict(sim.drawn)

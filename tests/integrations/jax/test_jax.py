@@ -260,6 +260,8 @@ def test_what_xla_refuses():
     pool.async_reset()
     with pytest.raises(ValueError, match="batch_size=4"):
         pool.xla()
+    with pytest.raises(ValueError, match="does not go together with infos"):
+        gpuzoo.make_pool("Maze-v0", 4, device="cpu", infos=True).xla()
 
 
 def test_mistakes():

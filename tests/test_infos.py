@@ -1,4 +1,4 @@
-"""In same-step mode ``final_info`` has the game's own infos of last states."""
+"""The infos of a game's own through each interface, and in same-step mode those of last states."""
 
 from __future__ import annotations
 
@@ -179,3 +179,63 @@ def test_what_was_returned_stays() -> None:
     for array, then in kept:
         np.testing.assert_array_equal(array, then, err_msg="a later step wrote to what was returned")
     envs.close()
+
+
+# ---- other interfaces ----
+
+
+@pytest.mark.parametrize("mode", ["next_step", "same_step", "disabled"])
+@pytest.mark.parametrize("output", ["numpy", "torch"])
+def test_batches_by_group(output: str, mode: str) -> None:
+    options: dict[str, Any] = {**OPTIONS, "autoreset_mode": mode, "max_episode_steps": 9}
+    ours = gpuzoo.make(ToldHerd, 5, output=output, **options)
+    rows = gpuzoo.make_vec(ToldHerd, num_worlds=5, **options)
+    assert ours.info_names == rows.info_names
+    got, want = ours.reset(seed=3)[1], rows.reset(seed=3)[1]
+    for step in range(30):
+        for name in ours.info_names:
+            assert_same(f"step {step}", {name: to_host(got[name])}, {name: want[name][::5]})
+        if "final_info" in want:
+            for name in ours.info_names:
+                gone = want["_final_info"].reshape(5, 5).any(1)
+                last = want["final_info"][name][::5]
+                assert_same(f"step {step}", {name: to_host(got["final_info"][name])[gone]}, {name: last[gone]})
+        assert ("final_info" in got) == (mode == "same_step")
+        actions = rows.action_space.sample()
+        got, want = ours.step(actions.reshape(5, 5))[4], rows.step(actions)[4]
+        if step == 15:
+            ours = copy.deepcopy(ours)
+    ours.close()
+    rows.close()
+
+
+@pytest.mark.parametrize("output", ["numpy", "torch"])
+@pytest.mark.parametrize("batch_size", [2, 6])
+def test_pools(batch_size: int, output: str) -> None:
+    """An env has the infos of a batch at the same time, whenever it is received."""
+    options: dict[str, Any] = {**OPTIONS, "max_episode_steps": 4}
+    rows = gpuzoo.make_vec("HalfCheetah-v5", 6, **options)
+    rows.action_space.seed(0)
+    actions = [rows.action_space.sample() for _ in range(12)]
+    want = [rows.reset(seed=5)[1], *(rows.step(given)[4] for given in actions)]
+    pool = gpuzoo.make_pool("HalfCheetah-v5", 6, batch_size, 2, seed=5, output=output, **options)
+    assert pool.info_names == rows.info_names
+    times = np.zeros(6, int)
+    pool.async_reset()
+    while times.min() < 12:
+        *_, infos = pool.recv()
+        envs = infos["env_id"]
+        for k, env in enumerate(envs):
+            for name in pool.info_names:
+                value = to_host(infos[name])[k]
+                expected = want[min(times[env], 12)]
+                assert value == expected[name][env] or times[env] > 12 or not expected[f"_{name}"][env]
+        pool.send(np.stack([actions[min(times[env], 11)][env] for env in envs]), envs)
+        times[envs] += 1
+    pool.close()
+    rows.close()
+
+
+def test_who_has_no_infos() -> None:
+    with pytest.raises(ValueError, match="time steps have no infos"):
+        gpuzoo.make_pool("HalfCheetah-v5", 2, env_type="dm", infos=True)
