@@ -51,6 +51,12 @@ def test_cuda_equals_cpu(game, mode):
             sim.random_actions()
             sim.step()
         assert_same(f"a step after rollout({block})", *map(read, sims))
+        for sim in sims:
+            sim.between_episodes = read
+            sim.random_actions()
+            sim.step()
+            sim.between_episodes = None
+        assert_same(f"a step in halves after rollout({block})", *map(read, sims))
         mask = np.random.default_rng(block).random(130) < 0.3
         for sim in sims:
             sim.reset(mask=sim.xp.asarray(mask))
