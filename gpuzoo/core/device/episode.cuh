@@ -220,7 +220,9 @@ GZ Halfway advance_branchless(const Store &s, bool finals, int max_steps, i64 i,
 
 // Agents who end together, on a CPU: `play` runs the rules of env i, and `count` does what follows from that without
 // branches, so that a loop over envs can be vectorised.
-constexpr bool COUNTS_APART = GZ_TOGETHER && !GZ_BRANCHLESS && !GZ_THREADS && AGENTS > 1;
+constexpr bool COUNTS_APART = GZ_TOGETHER && !GZ_BRANCHLESS && !GZ_THREADS;
+// A lone agent's rules may terminate it by its number, and who writes a state may say that it has left.
+constexpr bool ALONE = AGENTS == 1;
 
 constexpr bool OBSERVES_APART = GZ_OBSERVES_APART && COUNTS_APART;
 
@@ -233,12 +235,13 @@ template <class Held> GZ void play(const Store &s, int max_steps, i64 i, bool se
   Env e = bind(s, v, i, s.episode[i], s.elapsed_steps[i] + 1, max_steps);
   clear(s, v, i);
   for (int a = 0; a < AGENTS; ++a) s.reward[i * AGENTS + a] = 0.f;
+  if (ALONE && !idle) s.terminated[i] = 0;
   forget(e);
   if (!idle) step(e);
   forget(e);
   if (!OBSERVES_APART && seen && is_shown(s, i)) observe_alone(s, e, i);
   if (!idle) save(s, i, v);
-  s.ended[i] = idle ? (u8)0 : e.over;
+  s.ended[i] = idle ? (u8)0 : ALONE ? e.over | s.terminated[i] : e.over;
 }
 
 // What `play` leaves to a loop of its own.
@@ -250,11 +253,15 @@ template <class Held> GZ void observe_played(const Store &s, int max_steps, i64 
 }
 
 GZ void count(const Store &s, int max_steps, i64 i) {
-  const u8 stays = s.waiting[i], plays = !stays, over = s.ended[i];
+  const u8 stays = s.waiting[i], plays = !stays, acted = ALONE ? s.alive[i] : (u8)1, over = s.ended[i] & acted;
   const int t = s.elapsed_steps[i] + plays;
-  const u8 late = plays & (u8)(t >= max_steps);
+  const u8 late = plays & acted & (u8)(t >= max_steps);
   s.elapsed_steps[i] = t;
-  s.ended[i] = over | late;
+  s.ended[i] = over | late | (plays & !acted);
+  if constexpr (ALONE) {
+    const float reward = s.reward[i];
+    s.reward[i] = acted ? reward : 0.f;
+  }
   const auto of_all = [](auto f) {
     if constexpr (AGENTS <= 4)
       unrolled<0, AGENTS>(f);
@@ -289,8 +296,8 @@ GZ Halfway advance_general(const Store &s, bool finals, int max_steps, i64 i, co
     s.reward[k] = 0.f;
     if (BY_AGENT) s.terminated[k] = 0;
   });
-  constexpr bool ALONE = AGENTS == 1 && LANES == 1;
-  const float so_far = ALONE ? s.episode_return[i] : 0.f;
+  constexpr bool AT_ONCE = ALONE && LANES == 1;
+  const float so_far = AT_ONCE ? s.episode_return[i] : 0.f;
   forget(e);
   step(e);
   forget(e);
@@ -311,7 +318,7 @@ GZ Halfway advance_general(const Store &s, bool finals, int max_steps, i64 i, co
     s.terminated[k] = left;
     s.truncated[k] = late;
     if (!acted) s.reward[k] = 0.f;
-    s.episode_return[k] = (ALONE ? so_far : s.episode_return[k]) + s.reward[k];
+    s.episode_return[k] = (AT_ONCE ? so_far : s.episode_return[k]) + s.reward[k];
     leave(s, k, (bool)(left | late), s.episode_return[k], t);
   });
   const bool ends = out_of_time | !(news & 1);

@@ -51,10 +51,10 @@ template <class Held> GZ void settle_all(const Store &s, int mode, bool finals, 
 
 // The end of a step for an env that ends an episode or waits for the next one, where `count` did what comes before.
 GZ_SELDOM void conclude(const Store &s, int mode, bool finals, int max_steps, i64 i, bool seen) {
-  const bool ended = s.ended[i];
-  for (int a = 0; ended && a < AGENTS; ++a)
+  const bool leaves = s.ended[i] && (!ALONE || s.terminated[i] | s.truncated[i]);
+  for (int a = 0; leaves && a < AGENTS; ++a)
     leave(s, i * AGENTS + a, true, s.episode_return[i * AGENTS + a], s.elapsed_steps[i]);
-  if (finals && ended) keep_last_seen(s, i, [](int) { return true; });
+  if (finals && leaves) keep_last_seen(s, i, [](int) { return true; });
   keep_last_state(s, finals, max_steps, i);
   settle(s, halfway(s, i), mode, finals, max_steps, i, {}, seen);
 }
