@@ -77,6 +77,52 @@ def test_simt_with_many_agents(lanes):
     assert_simt_equals_cpu(Herd, lanes, 2, 4, wolfs=5, sheeps=40, cells=60, mood="wild")
 
 
+@pytest.mark.parametrize("mode", ["same_step", "next_step", "disabled"])
+def test_a_lone_agent_that_has_left_by_a_state_that_was_written(mode):
+    """Its env ends in the next step, without a reward, a flag or a final return."""
+    options = {"autoreset_mode": mode, "max_episode_steps": 7}
+    sims = [Simulator(Glide, 70, backend=CpuBackend(simt=simt), **options) for simt in (False, True)]
+    for sim in sims:
+        sim.reset(seed=3)
+        sim.rollout(5)
+        sim.set_state({"alive": np.arange(70)[:, None] % 3 > 0})
+    for step in range(4):
+        for sim in sims:
+            sim.random_actions()
+            sim.step(None if step % 2 else np.arange(0, 70, 2))
+        assert_same(f"step {step}", *map(read, sims))
+        if step == 0:
+            left = np.arange(0, 70, 6)
+            assert sims[0].arrays["ended"][left].all()
+            for name in ("reward", "terminated", "truncated"):
+                assert not sims[0].arrays[name][left].any()
+
+
+def test_a_lone_agent_is_terminated_by_any_number(tmp_path):
+    """Rules may say more than true or false."""
+    rules = Glide.source().read_text()
+    loud = tmp_path / "loud.cuh"
+    loud.write_text(rules.replace("x * x + y * y > 6.f;", "x * x + y * y > 6.f ? 2 : 0;"))
+    assert loud.read_text() != rules
+
+    class Loud(Glide):
+        @classmethod
+        def source(cls):
+            return loud
+
+    sims = [Simulator(game, 40, device="cpu", autoreset_mode="same_step") for game in (Glide, Loud)]
+    ends = 0
+    for sim in sims:
+        sim.reset(seed=3)
+    for step in range(60):
+        for sim in sims:
+            sim.random_actions()
+            sim.step()
+        assert_same(f"step {step}", *map(read, sims))
+        ends += sims[0].arrays["terminated"].sum()
+    assert ends > 20
+
+
 @pytest.mark.rotates
 def test_one_lane_of_a_wide_game_on_the_cpu(wide_game):
     """With one lane the state lies the other way round in memory."""

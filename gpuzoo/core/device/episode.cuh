@@ -241,7 +241,8 @@ template <class Held> GZ void play(const Store &s, int max_steps, i64 i, bool se
   forget(e);
   if (!OBSERVES_APART && seen && is_shown(s, i)) observe_alone(s, e, i);
   if (!idle) save(s, i, v);
-  s.ended[i] = idle ? (u8)0 : ALONE ? e.over | s.terminated[i] : e.over;
+  const bool over = ALONE ? e.over | s.terminated[i] : e.over;
+  s.ended[i] = !idle & over;
 }
 
 // What `play` leaves to a loop of its own.
