@@ -108,8 +108,7 @@ class Rows(VectorWrapper):
             Dictionaries with ``terminal_observation``, ``TimeLimit.truncated`` (cut short, not over), ``episode``, and
             ``is_success`` of an episode where the game's infos have ``solved``.
         """
-        everywhere = np.arange(self.num_envs)
-        out: list[dict[str, Any]] = self.own(infos, everywhere) if self._names else [{} for _ in everywhere]
+        out = self.own(infos, np.arange(self.num_envs))
         rows = (terminations | truncations).nonzero()[0].tolist()
         if not rows:
             return out
@@ -126,7 +125,7 @@ class Rows(VectorWrapper):
     def own(self, infos: dict[str, Any], rows: Array) -> list[dict[str, Any]]:
         """The game's own infos of a step, for some rows: those of the states that the step led to."""
         last = infos.get("final_info", {})
-        out: list[dict[str, Any]] = [{} for _ in rows]
+        out: list[dict[str, Any]] = [{} for _ in range(len(rows))]
         for name in self._names:
             values = infos[name][rows]
             if name in last:
