@@ -62,7 +62,8 @@ def check_final_infos(
     still = gpuzoo.make_vec(game, **OPTIONS, **options, output=output, autoreset_mode="disabled")
     per_env = still.num_envs // still.num_worlds
     assert ours.info_names == still.info_names != ()
-    found = [ours.reset(seed=3)[1], still.reset(seed=3)[1]]
+    for envs in (ours, still):
+        envs.reset(seed=3)
     still.action_space.seed(4)
     total = 0
     for step in range(steps):
@@ -82,8 +83,6 @@ def check_final_infos(
                 assert_same(where, {"now": to_host(infos[key])}, {"now": to_host(begun[key])})
         assert all(want[f"_{name}"].all() for name in ours.info_names)
         total += done.sum()
-        found = [infos, begun]
-    assert set(found[0]) >= set(found[1])
     ours.close()
     still.close()
     return total

@@ -333,8 +333,9 @@ class BatchEnv(Interface):
         infos["episode"] = {"r": self._each("final_return"), "l": self._each("final_length")}
         infos["final_obs"] = self._observations("final_")
         if self._own_infos is not None:
-            own = self._own_infos.now(self.simulator)
-            infos |= {name: x for name, (x, _) in own.items()}
+            state, step = self._own_infos.now(self.simulator)
+            own = state | step
+            infos |= own
             if self.autoreset_mode == AutoresetMode.SAME_STEP:
                 infos["final_info"] = self._own_infos.last(own)
         return infos

@@ -68,23 +68,18 @@ class InfosByRow:
         self._last: dict[str, Any] = {}
         self._ended: Any = np.False_
 
-    def now(self, simulator: Simulator) -> dict[str, tuple[Any, Any]]:
-        """By name the values of all rows, and which rows have one: after a reset there are no infos of a step."""
-        state, step = self._own(simulator)
-        backend = simulator.backend
-        begun = backend.is_zero(simulator.arrays["elapsed_steps"])
-        stepped = backend.is_zero(begun)
-        found = {}
-        for own, there in ((state, backend.either(begun, stepped)), (step, stepped)):
-            for name, x in own.items():
-                told = presented(simulator, self._output, there)
-                found[name] = self._by_row(simulator, x), self._by_row(simulator, told)
-        return found
+    def now(self, simulator: Simulator) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The infos of all rows: of their state, and of their last step, which mean nothing after a reset."""
+        state, step = own_infos(simulator, lambda array: presented(simulator, self._output, array))
+        return self._by_row(simulator, state), self._by_row(simulator, step)
+
+    def _by_row(self, simulator: Simulator, own: Mapping[str, Any]) -> dict[str, Any]:
+        return {name: by_row(simulator, self._output, self._count, x) for name, x in own.items()}
 
     def keep_last(self, simulator: Simulator) -> None:
         """Keeps the infos of last states; for `Simulator.between_episodes`."""
-        state, step = self._own(simulator)
-        last = {name: self._by_row(simulator, x) for name, x in (state | step).items()}
+        state, step = self.now(simulator)
+        last = state | step
         if self._replies:
             waiting = simulator.backend.to_numpy(simulator.arrays["waiting"]).astype(np.bool_).repeat(self._count)
             earlier = self._ended & ~waiting
@@ -93,19 +88,13 @@ class InfosByRow:
             self._ended = earlier | waiting
         self._last = last
 
-    def last(self, now: Mapping[str, tuple[Any, Any]]) -> dict[str, Any]:
+    def last(self, now: dict[str, Any]) -> dict[str, Any]:
         """The infos of the last state of each row that is done after a step, and something else for the others.
 
         Args:
             now: the present infos, which are those of agents that are done while their env goes on.
         """
-        return self._last or {name: x for name, (x, _) in now.items()}
-
-    def _own(self, simulator: Simulator) -> tuple[dict[str, Any], dict[str, Any]]:
-        return own_infos(simulator, lambda array: presented(simulator, self._output, array))
-
-    def _by_row(self, simulator: Simulator, array: Any) -> Any:
-        return by_row(simulator, self._output, self._count, array)
+        return self._last or now
 
     def _copy(self, simulator: Simulator, to: Any, source: Any, rows: Any) -> None:
         if self._output == "cupy":

@@ -348,7 +348,7 @@ class VectorEnv(BatchAttributes, gymnasium.vector.VectorEnv[Any, Any, Any]):
             began = np.ones(self.num_worlds, np.bool_) if mask is None else to_host(mask)
             self._add_frames(self._frames, began, began)
         observations = self._presented(rows[0] if rows else self._rows_of("observation"), "action_mask")
-        return observations, self._infos_of_rows(self._own())
+        return observations, self._infos_of_rows(*self._own())
 
     def _world_mask(self, mask: Any) -> Any:
         if not (hasattr(mask, "dtype") and hasattr(mask, "shape")) or not str(mask.dtype).endswith("bool"):
@@ -426,12 +426,12 @@ class VectorEnv(BatchAttributes, gymnasium.vector.VectorEnv[Any, Any, Any]):
         self.simulator.step()
         self._opponents.after_step()
 
-    def _own(self) -> dict[str, tuple[Any, Any]]:
-        """The game's own infos, and which rows have them."""
-        return {} if self._own_infos is None else self._own_infos.now(self.simulator)
+    def _own(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The game's own infos, of the state and of the last step."""
+        return ({}, {}) if self._own_infos is None else self._own_infos.now(self.simulator)
 
-    def _infos_of_rows(self, own: Mapping[str, tuple[Any, Any]]) -> dict[str, Any]:
-        """Infos that every row has at any time, with the game's own."""
+    def _infos_of_rows(self, state: Mapping[str, Any], step: Mapping[str, Any]) -> dict[str, Any]:
+        """Infos that every row has at any time, with the game's own; after a reset there are none of a step."""
         infos: dict[str, Any] = {}
         if self._multi:
             infos["alive"], infos["_alive"] = self._kept("alive"), self._all_rows()
@@ -439,8 +439,13 @@ class VectorEnv(BatchAttributes, gymnasium.vector.VectorEnv[Any, Any, Any]):
             infos[name], infos[f"_{name}"] = self._by_row(self._read(self.simulator.arrays[told])), self._all_rows()
         if self._masks_in == "info":
             infos["action_mask"], infos["_action_mask"] = self._kept("action_mask"), self._all_rows()
-        for name, (x, there) in own.items():
-            infos[name], infos[f"_{name}"] = x, there
+        if self._own_infos is not None:
+            backend = self.simulator.backend
+            begun = backend.is_zero(self.simulator.arrays["elapsed_steps"])
+            stepped = backend.is_zero(begun)
+            for own, there in ((state, backend.either(begun, stepped)), (step, stepped)):
+                for name, x in own.items():
+                    infos[name], infos[f"_{name}"] = x, self._by_row(self._read(there))
         return infos
 
     def _read(self, array: Any) -> Any:
@@ -452,8 +457,8 @@ class VectorEnv(BatchAttributes, gymnasium.vector.VectorEnv[Any, Any, Any]):
         return by_row(self.simulator, self._output, self._count, array)
 
     def _infos(self, terminations: Any, truncations: Any) -> dict[str, Any]:
-        own = self._own()
-        infos = self._infos_of_rows(own)
+        state, step = self._own()
+        infos = self._infos_of_rows(state, step)
         if not (self._same_step or self._statistics):
             return infos
         if self._output == "cupy":
@@ -469,7 +474,7 @@ class VectorEnv(BatchAttributes, gymnasium.vector.VectorEnv[Any, Any, Any]):
             if self._masks_in == "info":
                 infos["final_info"] |= {"action_mask": self._kept("final_action_mask"), "_action_mask": done}
             if self._own_infos is not None:
-                for name, x in self._own_infos.last(own).items():
+                for name, x in self._own_infos.last(state | step).items():
                     infos["final_info"] |= {name: x, f"_{name}": done}
         if self._statistics:
             episode = {
