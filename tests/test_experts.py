@@ -52,8 +52,8 @@ def test_it_draws_among_what_it_wants_and_what_is_legal() -> None:
 
 
 EXPERTS = [name for name in gpuzoo.ids() if gpuzoo.get(name).expert]
-#: the share that is solved at least, where chance decides, too: 97 % and 50 % in longer runs
-AT_LEAST = {"Game2048-v0": 0.7, "PacMan-v1": 0.15}
+#: the share of solved games, where chance decides, too: 97 % and 50 % in longer runs
+MORE_THAN = {"Game2048-v0": 0.75, "PacMan-v1": 0.2}
 
 
 @pytest.mark.parametrize("name", [name for name in EXPERTS if "solved" in names_of(gpuzoo.get(name))])
@@ -61,8 +61,9 @@ def test_the_expert_of_a_game_solves_it(name: str) -> None:
     """Given time: the partly scrambled cube's 20 steps are too few for some."""
     short = (gpuzoo.get(name).max_episode_steps or 300) < 300
     arranged = arrange(name, {}, "expert", {"max_episode_steps": 300} if short else {})
-    rates = evaluate(name, arranged.players, 20, seed=3, config=arranged.config).rates
-    assert rates["solved"] >= AT_LEAST.get(name, 1.0)
+    by_chance = name in MORE_THAN
+    rates = evaluate(name, arranged.players, 40 if by_chance else 20, seed=3, config=arranged.config).rates
+    assert rates["solved"] > MORE_THAN[name] if by_chance else rates == {"solved": 1.0}, rates
 
 
 @pytest.mark.parametrize("name", EXPERTS)
